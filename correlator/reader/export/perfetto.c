@@ -14,6 +14,7 @@
 #include "perfetto.pb-c.h"
 #include "reader/aggregate/totals.h"
 #include "reader/query/record_context.h"
+#include "record/slice_view.h"
 #include "requests/attribution.h"
 
 enum {
@@ -450,18 +451,16 @@ static int put_bar(const struct bar *bar, struct annotations *annotations, FILE 
 }
 
 /* Where the slice begins, on the track of the thread that woke it. 0 and the flow; -ENOMEM. */
-static int put_waker(struct perfetto *perfetto, const struct record_view *record,
-		     const struct place *place, int64_t start_ns, FILE *out, uint64_t *ret_flow)
+static int put_waker(struct perfetto *perfetto, const struct slice_view *slice,
+		     const struct place *place, FILE *out, uint64_t *ret_flow)
 {
 	event_t event = PERFETTO__PROTOS__TRACK_EVENT__INIT;
 	char name[TEXT_BYTES + 32];
 	char category[] = "wake";
 	char *categories = category;
-	int64_t pid, tid;
 
 	*ret_flow = 0;
-	if (!record_view_count(record, RECORD_FIELD(slice, woken_by_pid), &pid) ||
-	    !record_view_count(record, RECORD_FIELD(slice, woken_by_tid), &tid))
+	if (slice->woken_by_tid == 0)
 		return 0;
 	*ret_flow = ++perfetto->flow_count;
 	(void)snprintf(name, sizeof(name), "wakes %" PRId64 " %s", place->tid, place->thread_name);
@@ -470,30 +469,28 @@ static int put_waker(struct perfetto *perfetto, const struct record_view *record
 	event.categories = &categories;
 	event.n_flow_ids = 1;
 	event.flow_ids = ret_flow;
-	return put_event(&event, uuid_of_thread(place->host_name, pid, tid),
-			 PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT, start_ns, out);
+	return put_event(&event,
+			 uuid_of_thread(place->host_name, slice->woken_by_pid, slice->woken_by_tid),
+			 PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT, slice->start_ns, out);
 }
 
 static int put_slice(struct perfetto *perfetto, const struct record_view *record,
 		     struct place *place, struct annotations *annotations, FILE *out)
 {
 	struct bar bar = { .track = place->thread, .category = "thread" };
-	char state[TEXT_BYTES];
-	bool is_running;
+	struct slice_view slice;
 	int r;
 
-	read_text(record, RECORD_FIELD(slice, state), state);
-	if (!record_view_count(record, RECORD_FIELD(slice, start_ns), &bar.start_ns) ||
-	    !record_view_count(record, RECORD_FIELD(slice, end_ns), &bar.end_ns) ||
-	    bar.end_ns < bar.start_ns)
+	if (!slice_view_read(record, &slice))
 		return 0;
-	is_running = strcmp(state, "running") == 0;
-	bar.name = state;
+	bar.start_ns = slice.start_ns;
+	bar.end_ns = slice.end_ns;
+	bar.name = sched_state_name(slice.state);
 	/* What a thread ran is told by what it ran for. */
-	if (is_running && place->context[0] != '\0')
+	if (slice.state == SCHED_RUNNING && place->context[0] != '\0')
 		bar.name = place->endpoint[0] != '\0' ? place->endpoint : place->context;
 	perfetto->has_slices = true;
-	r = put_waker(perfetto, record, place, bar.start_ns, out, &bar.flow);
+	r = put_waker(perfetto, &slice, place, out, &bar.flow);
 	if (r == 0)
 		r = put_bar(&bar, annotations, out);
 	if (r < 0 || place->context[0] == '\0')
@@ -501,7 +498,7 @@ static int put_slice(struct perfetto *perfetto, const struct record_view *record
 	r = describe_lane(perfetto, place, false, out);
 	bar.track = place->request_lane;
 	bar.category = "request";
-	bar.name = state;
+	bar.name = sched_state_name(slice.state);
 	bar.flow = 0;
 	return r == 0 ? put_bar(&bar, annotations, out) : r;
 }

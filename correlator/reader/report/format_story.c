@@ -467,16 +467,22 @@ static void print_axis(const struct page *page, size_t label_columns, size_t cel
 
 static void print_legend(const struct page *page)
 {
+	char legend[TABLE_CELL_BYTES];
+	int length = 0;
+
 	if (!story_has_slices(page->story)) {
 		print_item(
 			page, "",
 			"the height is how much of the time it was on a CPU, · not at all; a wait counts where it ended");
 		return;
 	}
-	print_item(page, "", "%s running  %s waiting for a CPU  %s blocked  %s uninterruptible",
-		   story_lane_symbol(STORY_STATE_RUNNING), story_lane_symbol(STORY_STATE_RUN_QUEUE),
-		   story_lane_symbol(STORY_STATE_BLOCKED),
-		   story_lane_symbol(STORY_STATE_UNINTERRUPTIBLE));
+	/* The no-break space keeps a symbol and its title on one line. */
+	for (int state = 0; state < _SCHED_STATE_MAX; state++)
+		length +=
+			snprintf(legend + length, sizeof(legend) - (size_t)length, "%s%s\u00a0%s",
+				 state > 0 ? "  " : "", story_lane_symbol((enum sched_state)state),
+				 sched_state_title((enum sched_state)state));
+	print_item(page, "", "%s", legend);
 }
 
 static void print_lane(const struct page *page, const struct story_lane_owner *owner,
@@ -533,7 +539,7 @@ struct list {
 static int64_t weight_of(const struct story *story, size_t index)
 {
 	if (story_has_slices(story))
-		return story->slices[index].end_ns - story->slices[index].start_ns;
+		return story->slices[index].view.end_ns - story->slices[index].view.start_ns;
 	return story->windows[index].costs.sums[COST_CPU];
 }
 
@@ -567,28 +573,26 @@ enum slice_column {
 /* Of slices that are summed up: how long they were in each state. */
 static bool write_sums(const void *context, size_t row, char ret_text[static TABLE_CELL_BYTES])
 {
-	static const char *const names[_STORY_STATE_MAX] = { "running", "waiting", "blocked",
-							     "uninterruptible" };
 	const struct list *list = context;
 	const struct story_lines *line = &list->lines[row];
 	const struct story *story = list->page->story;
-	int64_t sums[_STORY_STATE_MAX] = { 0 };
+	int64_t sums[_SCHED_STATE_MAX] = { 0 };
 	int length;
 
 	if (line->count == 1)
 		return false;
 	length = snprintf(ret_text, TABLE_CELL_BYTES, "… %zu more:", line->count);
 	for (size_t i = line->first; i < line->first + line->count; i++)
-		saturated_add_to(&sums[story->slices[i].state],
-				 story->slices[i].end_ns - story->slices[i].start_ns);
-	for (int state = 0; state < _STORY_STATE_MAX; state++) {
+		saturated_add_to(&sums[story->slices[i].view.state],
+				 story->slices[i].view.end_ns - story->slices[i].view.start_ns);
+	for (int state = 0; state < _SCHED_STATE_MAX; state++) {
 		char duration[DISPLAY_NUMBER_BYTES];
 
 		if (sums[state] == 0)
 			continue;
 		display_duration(sums[state], duration);
 		length += snprintf(ret_text + length, TABLE_CELL_BYTES - (size_t)length, " %s %s",
-				   duration, names[state]);
+				   duration, sched_state_title((enum sched_state)state));
 	}
 	return true;
 }
@@ -597,27 +601,21 @@ static void write_waker(const struct page *page, const struct story_slice *slice
 			char ret_text[static TABLE_CELL_BYTES])
 {
 	const struct story_thread *waker =
-		story_threads_find(&page->story->threads, slice->thread->host, slice->woken_by_pid,
-				   slice->woken_by_tid);
+		story_threads_find(&page->story->threads, slice->thread->host,
+				   slice->view.woken_by_pid, slice->view.woken_by_tid);
 
-	if (slice->woken_by_tid == 0)
+	if (slice->view.woken_by_tid == 0)
 		ret_text[0] = '\0';
 	else if (waker)
 		name_thread(page, waker, ret_text);
 	else
 		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRId64 "/%" PRId64,
-			       slice->woken_by_pid, slice->woken_by_tid);
+			       slice->view.woken_by_pid, slice->view.woken_by_tid);
 }
 
 static void slice_cell(const void *context, size_t row, size_t column,
 		       char ret_text[static TABLE_CELL_BYTES])
 {
-	static const char *const whats[_STORY_STATE_MAX] = {
-		[STORY_STATE_RUNNING] = "running",
-		[STORY_STATE_RUN_QUEUE] = "waiting for a CPU",
-		[STORY_STATE_BLOCKED] = "blocked",
-		[STORY_STATE_UNINTERRUPTIBLE] = "uninterruptible",
-	};
 	const struct list *list = context;
 	const struct story_lines *line = &list->lines[row];
 	const struct story *story = list->page->story;
@@ -625,17 +623,19 @@ static void slice_cell(const void *context, size_t row, size_t column,
 
 	ret_text[0] = '\0';
 	if (column == SLICE_AFTER)
-		display_duration(slice->start_ns - story->first_ns, ret_text);
+		display_duration(slice->view.start_ns - story->first_ns, ret_text);
 	else if (column == SLICE_LENGTH)
-		display_duration(slice->end_ns - slice->start_ns, ret_text);
-	else if (column == SLICE_CPU && slice->cpu_number >= 0)
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRId32, slice->cpu_number);
+		display_duration(slice->view.end_ns - slice->view.start_ns, ret_text);
+	else if (column == SLICE_CPU && slice->view.cpu_number >= 0)
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRId32, slice->view.cpu_number);
 	else if (column == SLICE_WHAT)
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, slice->blocked_on < 0 ? "%s" : "%s: %s",
-			       whats[slice->state], blocked_name((uint32_t)slice->blocked_on));
+		(void)snprintf(ret_text, TABLE_CELL_BYTES,
+			       slice->view.blocked_on < 0 ? "%s" : "%s: %s",
+			       sched_state_title(slice->view.state),
+			       blocked_name((uint32_t)slice->view.blocked_on));
 	else if (column == SLICE_THREAD)
-		name_lane(list->page, &(struct story_lane_owner){ slice->thread, slice->fiber },
-			  ret_text);
+		name_lane(list->page,
+			  &(struct story_lane_owner){ slice->thread, slice->view.fiber }, ret_text);
 	else if (column == SLICE_WAKER)
 		write_waker(list->page, slice, ret_text);
 }
@@ -777,7 +777,7 @@ static void print_ahead(const struct page *page)
 	for (size_t i = 0; i < story->beside.ranking_count; i++)
 		saturated_add_to(&ahead_ns, story->beside.ranking[i]->ahead_ns);
 	for (size_t i = 0; i < page->thread_count; i++)
-		saturated_add_to(&waited_ns, page->threads[i]->state_ns[STORY_STATE_RUN_QUEUE]);
+		saturated_add_to(&waited_ns, page->threads[i]->state_ns[SCHED_RUN_QUEUE]);
 	display_duration(ahead_ns, ahead);
 	display_duration(waited_ns, waited);
 	display_sentence(page->out, page->options->width, DISPLAY_INDENT,

@@ -154,24 +154,26 @@ static int print_slices(const struct story *story, FILE *out)
 		json_t *object = json_object();
 
 		set_thread(object, slice->thread, &r);
-		json_part_set(object, "state", json_part_text(story_state_name(slice->state)), &r);
-		json_part_set(object, "start_ns", json_integer(slice->start_ns), &r);
-		json_part_set(object, "end_ns", json_integer(slice->end_ns), &r);
-		if (slice->state == STORY_STATE_RUNNING)
-			json_part_set(object, "cpu_ns", json_integer(slice->cpu_ns), &r);
-		if (slice->cpu_number >= 0)
-			json_part_set(object, "cpu_number", json_integer(slice->cpu_number), &r);
-		if (slice->fiber > 0)
-			json_part_set(object, "fiber", json_integer(slice->fiber), &r);
-		if (slice->blocked_on >= 0)
-			json_part_set(object, "blocked_on",
-				      json_part_text(blocked_name((uint32_t)slice->blocked_on)),
+		json_part_set(object, "state", json_part_text(sched_state_name(slice->view.state)),
+			      &r);
+		json_part_set(object, "start_ns", json_integer(slice->view.start_ns), &r);
+		json_part_set(object, "end_ns", json_integer(slice->view.end_ns), &r);
+		if (slice->view.state == SCHED_RUNNING)
+			json_part_set(object, "cpu_ns", json_integer(slice->view.cpu_ns), &r);
+		if (slice->view.cpu_number >= 0)
+			json_part_set(object, "cpu_number", json_integer(slice->view.cpu_number),
 				      &r);
-		if (slice->woken_by_tid > 0) {
-			json_part_set(object, "woken_by_pid", json_integer(slice->woken_by_pid),
-				      &r);
-			json_part_set(object, "woken_by_tid", json_integer(slice->woken_by_tid),
-				      &r);
+		if (slice->view.fiber > 0)
+			json_part_set(object, "fiber", json_integer(slice->view.fiber), &r);
+		if (slice->view.blocked_on >= 0)
+			json_part_set(
+				object, "blocked_on",
+				json_part_text(blocked_name((uint32_t)slice->view.blocked_on)), &r);
+		if (slice->view.woken_by_tid > 0) {
+			json_part_set(object, "woken_by_pid",
+				      json_integer(slice->view.woken_by_pid), &r);
+			json_part_set(object, "woken_by_tid",
+				      json_integer(slice->view.woken_by_tid), &r);
 		}
 		r = json_part_print(i == 0 ? "\n" : ",\n", object, r, out);
 	}

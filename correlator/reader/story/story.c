@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/compare.h"
 #include "base/display.h"
-#include "record/blocked.h"
+#include "record/slice_view.h"
 #include "requests/attribution.h"
 
 enum {
@@ -16,18 +16,6 @@ enum {
 	LIKENESS_MIN = 4, /* so many characters in common in front make a hint, */
 	LIKENESS_PART = 1000, /* and more than any of them that one is part of the other */
 };
-
-static const char *const state_names[_STORY_STATE_MAX] = {
-	[STORY_STATE_RUNNING] = "running",
-	[STORY_STATE_RUN_QUEUE] = "run_queue",
-	[STORY_STATE_BLOCKED] = "blocked",
-	[STORY_STATE_UNINTERRUPTIBLE] = "uninterruptible",
-};
-
-const char *story_state_name(enum story_state state)
-{
-	return state_names[state];
-}
 
 void story_deinit(struct story *story)
 {
@@ -164,48 +152,6 @@ static int add_own_cpu(struct story *story, const struct record_view *record,
 	return keep_window(story, &window);
 }
 
-static bool read_state(const struct record_view *record, enum story_state *ret_state)
-{
-	struct record_text text;
-
-	if (!record_view_text(record, RECORD_FIELD(slice, state), &text))
-		return false;
-	for (int state = 0; state < _STORY_STATE_MAX; state++) {
-		if (record_text_is(text, state_names[state])) {
-			*ret_state = (enum story_state)state;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* False: it does not say what was when, or nothing that can have been. */
-static bool read_slice(const struct record_view *record, struct story_slice *ret_slice)
-{
-	struct record_text blocked_on;
-	int64_t cpu_number;
-
-	*ret_slice = (struct story_slice){ .cpu_number = -1, .blocked_on = -1 };
-	if (!read_state(record, &ret_slice->state) ||
-	    !record_view_count(record, RECORD_FIELD(slice, start_ns), &ret_slice->start_ns) ||
-	    !record_view_count(record, RECORD_FIELD(slice, end_ns), &ret_slice->end_ns) ||
-	    ret_slice->end_ns < ret_slice->start_ns)
-		return false;
-	(void)record_view_count(record, RECORD_FIELD(slice, cpu_ns), &ret_slice->cpu_ns);
-	(void)record_view_count(record, RECORD_FIELD(slice, fiber), &ret_slice->fiber);
-	(void)record_view_count(record, RECORD_FIELD(slice, woken_by_pid),
-				&ret_slice->woken_by_pid);
-	(void)record_view_count(record, RECORD_FIELD(slice, woken_by_tid),
-				&ret_slice->woken_by_tid);
-	if (record_view_text(record, RECORD_FIELD(slice, blocked_on), &blocked_on))
-		ret_slice->blocked_on = blocked_find(blocked_on.bytes, blocked_on.size_bytes);
-	if (record_view_count(record, RECORD_FIELD(slice, cpu_number), &cpu_number) &&
-	    cpu_number <= INT32_MAX)
-		ret_slice->cpu_number =
-			ret_slice->state == STORY_STATE_RUNNING ? (int32_t)cpu_number : -1;
-	return true;
-}
-
 static void note_fiber(struct story_thread *thread, int64_t fiber)
 {
 	if (fiber == 0)
@@ -217,25 +163,23 @@ static void note_fiber(struct story_thread *thread, int64_t fiber)
 static int add_own_slice(struct story *story, const struct record_view *record,
 			 struct story_thread *thread)
 {
-	struct story_slice slice;
+	struct story_slice slice = { .thread = thread };
 	int r;
 
-	if (!thread || !read_slice(record, &slice) || story->slice_count == STORY_SLICES_MAX) {
+	if (!thread || !slice_view_read(record, &slice.view) ||
+	    story->slice_count == STORY_SLICES_MAX) {
 		story->slices_left_out++;
 		return 0;
 	}
-	slice.thread = thread;
-	note_fiber(thread, slice.fiber);
+	note_fiber(thread, slice.view.fiber);
 	r = make_room((void **)&story->slices, story->slice_count, &story->slice_room,
 		      sizeof(slice));
 	if (r < 0)
 		return r;
 	story->slices[story->slice_count++] = slice;
 	thread->slice_count++;
-	saturated_add_to(&thread->state_ns[slice.state], slice.state == STORY_STATE_RUNNING
-								 ? slice.cpu_ns
-								 : slice.end_ns - slice.start_ns);
-	extend(story, thread, slice.start_ns, slice.end_ns);
+	saturated_add_to(&thread->state_ns[slice.view.state], slice_view_spent_ns(&slice.view));
+	extend(story, thread, slice.view.start_ns, slice.view.end_ns);
 	return 0;
 }
 
@@ -304,9 +248,9 @@ static int add_other(struct story *story, const struct record_view *record,
 		return 0;
 	(void)record_view_text(record, "endpoint", &endpoint);
 	if (record->kind == RECORD_KIND_SLICE) {
-		struct story_slice slice;
+		struct slice_view slice;
 
-		if (!read_slice(record, &slice) || slice.state != STORY_STATE_RUNNING)
+		if (!slice_view_read(record, &slice) || slice.state != SCHED_RUNNING)
 			return 0;
 		stretch = (struct beside_stretch){ NULL,	 slice.start_ns,   slice.end_ns,
 						   slice.cpu_ns, slice.cpu_number, true };
@@ -408,11 +352,11 @@ static int compare_windows(const void *a, const void *b)
 static int compare_slices(const void *a, const void *b)
 {
 	const struct story_slice *one = a, *other = b;
-	int order = compare_i64(one->start_ns, other->start_ns);
+	int order = compare_i64(one->view.start_ns, other->view.start_ns);
 
 	if (order == 0)
 		order = story_thread_compare(one->thread, other->thread);
-	return order ? order : compare_i64(one->end_ns, other->end_ns);
+	return order ? order : compare_i64(one->view.end_ns, other->view.end_ns);
 }
 
 /* In the order of the threads, and of each by time. */
@@ -435,14 +379,14 @@ static size_t find_waits(const struct story *story, struct beside_wait *waits)
 	for (size_t i = story->slice_count; i-- > 0;) {
 		const struct story_slice *slice = &story->slices[i];
 
-		if (slice->state != STORY_STATE_RUN_QUEUE) {
+		if (slice->view.state != SCHED_RUN_QUEUE) {
 			thread = slice->thread;
-			next_cpu = slice->cpu_number;
+			next_cpu = slice->view.cpu_number;
 		} else if (slice->thread == thread && next_cpu >= 0) {
 			waits[count++] = (struct beside_wait){ .host = slice->thread->host,
 							       .cpu_number = next_cpu,
-							       .start_ns = slice->start_ns,
-							       .end_ns = slice->end_ns };
+							       .start_ns = slice->view.start_ns,
+							       .end_ns = slice->view.end_ns };
 		}
 	}
 	return count;

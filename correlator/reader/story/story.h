@@ -16,6 +16,7 @@
 #include "reader/story/story_beside.h"
 #include "reader/story/story_threads.h"
 #include "record/record_view.h"
+#include "record/slice_view.h"
 
 enum {
 	STORY_WINDOWS_MAX = 32768, /* 6 MB: of its threads, together */
@@ -33,18 +34,10 @@ struct story_window {
 	struct costs costs; /* lacks_span: it is not known when in the window */
 };
 
-/* What one of its threads did from one boundary to the next: a slice record. */
+/* What one of its threads did from one boundary to the next. */
 struct story_slice {
 	const struct story_thread *thread;
-	int64_t start_ns;
-	int64_t end_ns;
-	int64_t cpu_ns; /* running */
-	int32_t cpu_number; /* running; -1 = not known */
-	enum story_state state;
-	int64_t woken_by_pid; /* 0 = not known */
-	int64_t woken_by_tid;
-	int64_t fiber; /* 0 = not known */
-	int blocked_on; /* asleep: enum blocked_reason; -1 = not known */
+	struct slice_view view;
 };
 
 struct story_key {
@@ -107,6 +100,5 @@ void story_comm(const struct story *story, const struct story_thread *thread,
 const struct group *story_endpoint(const struct story *story);
 /* Slices of all threads that found no room, as the balance records say. */
 int64_t story_slices_lost(const struct story *story);
-const char *story_state_name(enum story_state state);
 /* Some of what ran meanwhile may be missing: there was too much of it. */
 bool story_beside_is_incomplete(const struct story *story);

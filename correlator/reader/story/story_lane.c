@@ -9,17 +9,17 @@
 #include "base/compare.h"
 
 static const char nothing[] = " ";
-static const char *const symbols[_STORY_STATE_MAX] = {
-	[STORY_STATE_RUNNING] = "█",
-	[STORY_STATE_RUN_QUEUE] = "▒",
-	[STORY_STATE_BLOCKED] = "·",
-	[STORY_STATE_UNINTERRUPTIBLE] = "•",
+static const char *const symbols[_SCHED_STATE_MAX] = {
+	[SCHED_RUNNING] = "█",
+	[SCHED_RUN_QUEUE] = "▒",
+	[SCHED_BLOCKED] = "·",
+	[SCHED_UNINTERRUPTIBLE] = "•",
 };
 static const char *const heights[STORY_LANE_LEVELS + 1] = {
 	"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█",
 };
 
-const char *story_lane_symbol(enum story_state state)
+const char *story_lane_symbol(enum sched_state state)
 {
 	return symbols[state];
 }
@@ -92,7 +92,8 @@ int story_lane_owners(const struct story *story, struct story_lane_owner **ret_o
 		const struct story_slice *slice = &story->slices[i];
 
 		if (slice->thread->has_several_fibers)
-			owners[count++] = (struct story_lane_owner){ slice->thread, slice->fiber };
+			owners[count++] =
+				(struct story_lane_owner){ slice->thread, slice->view.fiber };
 	}
 	*ret_count = sort_owners(owners, count);
 	*ret_owners = owners;
@@ -102,17 +103,17 @@ int story_lane_owners(const struct story *story, struct story_lane_owner **ret_o
 static bool is_owned(const struct story_slice *slice, const struct story_lane_owner *owner)
 {
 	return slice->thread == owner->thread &&
-	       (!owner->thread->has_several_fibers || slice->fiber == owner->fiber);
+	       (!owner->thread->has_several_fibers || slice->view.fiber == owner->fiber);
 }
 
-static const char *find_longest(const struct sums sums[static _STORY_STATE_MAX],
-				const int64_t whole[static _STORY_STATE_MAX], size_t cell,
+static const char *find_longest(const struct sums sums[static _SCHED_STATE_MAX],
+				const int64_t whole[static _SCHED_STATE_MAX], size_t cell,
 				int64_t cell_ns)
 {
 	const char *symbol = nothing;
 	int64_t longest_ns = 0;
 
-	for (int state = 0; state < _STORY_STATE_MAX; state++) {
+	for (int state = 0; state < _SCHED_STATE_MAX; state++) {
 		int64_t ns;
 
 		if (__builtin_mul_overflow(whole[state], cell_ns, &ns))
@@ -129,9 +130,9 @@ static const char *find_longest(const struct sums sums[static _STORY_STATE_MAX],
 void story_lane_of_slices(const struct story *story, const struct story_lane_owner *owner,
 			  size_t cells_max, struct story_lane *ret_lane)
 {
-	_cleanup_free_ struct sums *sums = calloc(_STORY_STATE_MAX, sizeof(*sums));
+	_cleanup_free_ struct sums *sums = calloc(_SCHED_STATE_MAX, sizeof(*sums));
 	int64_t cell_ns = story_lane_cell_ns(story, cells_max);
-	int64_t whole[_STORY_STATE_MAX] = { 0 };
+	int64_t whole[_SCHED_STATE_MAX] = { 0 };
 
 	ret_lane->cell_count = 0;
 	if (!sums)
@@ -140,12 +141,13 @@ void story_lane_of_slices(const struct story *story, const struct story_lane_own
 		const struct story_slice *slice = &story->slices[i];
 
 		if (is_owned(slice, owner))
-			add_stretch(&sums[slice->state], cell_ns, slice->start_ns - story->first_ns,
-				    slice->end_ns - story->first_ns);
+			add_stretch(&sums[slice->view.state], cell_ns,
+				    slice->view.start_ns - story->first_ns,
+				    slice->view.end_ns - story->first_ns);
 	}
 	ret_lane->cell_count = count_cells(story, cell_ns);
 	for (size_t cell = 0; cell < ret_lane->cell_count; cell++) {
-		for (int state = 0; state < _STORY_STATE_MAX; state++)
+		for (int state = 0; state < _SCHED_STATE_MAX; state++)
 			whole[state] += sums[state].change[cell];
 		ret_lane->cells[cell] = find_longest(sums, whole, cell, cell_ns);
 	}

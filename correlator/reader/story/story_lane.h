@@ -45,7 +45,7 @@ void story_lane_of_windows(const struct story *story, const struct story_thread 
 			   size_t cells_max, struct story_lane *ret_lane);
 
 /* What a lane of slices shows a state as. */
-const char *story_lane_symbol(enum story_state state);
+const char *story_lane_symbol(enum sched_state state);
 
 /* Of a list, some that follow each other: one that is shown, or several that are summed up. */
 struct story_lines {

@@ -14,19 +14,12 @@
 #include "figures/costs.h"
 #include "reader/query/recording.h"
 #include "record/record_view.h"
+#include "record/sched_state.h"
 
 enum {
 	STORY_HOSTS_MAX = 64,
 	STORY_THREADS_MAX = 32768, /* about 12 MB */
 	STORY_NAME_BYTES = 64, /* of a thread's name, escaped and cut */
-};
-
-enum story_state {
-	STORY_STATE_RUNNING = 0,
-	STORY_STATE_RUN_QUEUE = 1,
-	STORY_STATE_BLOCKED = 2,
-	STORY_STATE_UNINTERRUPTIBLE = 3,
-	_STORY_STATE_MAX,
 };
 
 struct story_host {
@@ -54,7 +47,7 @@ struct story_thread {
 	uint64_t slice_count;
 	int64_t fiber; /* of a slice; 0 = of none */
 	bool has_several_fibers; /* its slices are of more than that one */
-	int64_t state_ns[_STORY_STATE_MAX]; /* of its slices */
+	int64_t state_ns[_SCHED_STATE_MAX]; /* of its slices */
 	UT_hash_handle hh;
 };
 

@@ -8,32 +8,20 @@
 #include "base/compare.h"
 #include "figures/costs.h"
 
-const char *activity_name(enum activity activity)
-{
-	static const char *const names[_ACTIVITY_MAX] = {
-		[ACTIVITY_RUNNING] = "running",
-		[ACTIVITY_RUN_QUEUE] = "run queue",
-		[ACTIVITY_BLOCKED] = "blocked",
-		[ACTIVITY_UNINTERRUPTIBLE] = "uninterruptible",
-	};
-
-	return names[activity];
-}
-
-static enum activity activity_of(const struct costs *costs)
+static enum sched_state state_of(const struct costs *costs)
 {
 	const int64_t uninterruptible_ns = costs->sums[COST_UNINTERRUPTIBLE];
-	const int64_t spent_ns[_ACTIVITY_MAX] = {
-		[ACTIVITY_RUNNING] = costs->sums[COST_CPU],
-		[ACTIVITY_RUN_QUEUE] = costs->sums[COST_RUN_QUEUE],
-		[ACTIVITY_BLOCKED] = costs->sums[COST_BLOCKED] - uninterruptible_ns,
-		[ACTIVITY_UNINTERRUPTIBLE] = uninterruptible_ns,
+	const int64_t spent_ns[_SCHED_STATE_MAX] = {
+		[SCHED_RUNNING] = costs->sums[COST_CPU],
+		[SCHED_RUN_QUEUE] = costs->sums[COST_RUN_QUEUE],
+		[SCHED_BLOCKED] = costs->sums[COST_BLOCKED] - uninterruptible_ns,
+		[SCHED_UNINTERRUPTIBLE] = uninterruptible_ns,
 	};
-	enum activity most = ACTIVITY_RUNNING;
+	enum sched_state most = SCHED_RUNNING;
 
-	for (int activity = 1; activity < _ACTIVITY_MAX; activity++)
-		if (spent_ns[activity] > spent_ns[most])
-			most = (enum activity)activity;
+	for (int state = 1; state < _SCHED_STATE_MAX; state++)
+		if (spent_ns[state] > spent_ns[most])
+			most = (enum sched_state)state;
 	return most;
 }
 
@@ -63,7 +51,7 @@ static int visit(void *user, const struct history_window *window, const struct r
 	struct in_flight *in_flight = search->in_flight;
 	struct costs costs = costs_of_record(record);
 	struct record_text id = { 0 }, name = { 0 };
-	struct in_flight_request request = { .activity = activity_of(&costs),
+	struct in_flight_request request = { .state = state_of(&costs),
 					     .blocked_on = costs_most_blocked_on(&costs),
 					     .last_ns = costs.last_ns };
 	int r;

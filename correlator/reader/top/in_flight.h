@@ -12,6 +12,7 @@
 
 #include "reader/aggregate/grouping.h"
 #include "reader/top/history.h"
+#include "record/sched_state.h"
 
 enum {
 	IN_FLIGHT_MAX = 4096, /* more are left out */
@@ -19,18 +20,10 @@ enum {
 	IN_FLIGHT_FLUSH_NS = 1000000,
 };
 
-/* What it did for the most of the window. */
-enum activity {
-	ACTIVITY_RUNNING = 0,
-	ACTIVITY_RUN_QUEUE = 1,
-	ACTIVITY_BLOCKED = 2,
-	ACTIVITY_UNINTERRUPTIBLE = 3,
-	_ACTIVITY_MAX,
-};
-
 struct in_flight_request {
 	uint64_t tag; /* history_tag */
-	enum activity activity; /* these of the thread that it was last on */
+	/* Of the thread that it was last on: */
+	enum sched_state state; /* of most of the window */
 	int blocked_on; /* enum blocked_reason of most of its time asleep; -1 = not known */
 	int64_t tid;
 	int64_t last_ns;
@@ -49,5 +42,3 @@ void in_flight_deinit(struct in_flight *in_flight);
 
 /* NULL: not in flight. */
 const struct in_flight_request *in_flight_find(const struct in_flight *in_flight, uint64_t tag);
-
-const char *activity_name(enum activity activity);

@@ -455,14 +455,13 @@ static void write_thread(int64_t tid, const char *name, char *ret_text)
 }
 
 /* "running", "blocked: futex" */
-static void write_activity(const struct in_flight_request *request, char *ret_text)
+static void write_state(const struct in_flight_request *request, char *ret_text)
 {
-	bool is_asleep = request->activity == ACTIVITY_BLOCKED ||
-			 request->activity == ACTIVITY_UNINTERRUPTIBLE;
+	bool has_reason = sched_state_is_asleep(request->state) && request->blocked_on >= 0;
 
-	(void)snprintf(
-		ret_text, TABLE_CELL_BYTES, is_asleep && request->blocked_on >= 0 ? "%s: %s" : "%s",
-		activity_name(request->activity), blocked_name((uint32_t)request->blocked_on));
+	(void)snprintf(ret_text, TABLE_CELL_BYTES, has_reason ? "%s: %s" : "%s",
+		       sched_state_title(request->state),
+		       blocked_name((uint32_t)request->blocked_on));
 }
 
 static void write_flight(const struct listing *listing, size_t row, int field, char *ret_text)
@@ -475,7 +474,7 @@ static void write_flight(const struct listing *listing, size_t row, int field, c
 	if (!request)
 		return;
 	if (field == LISTING_STATE)
-		write_activity(request, ret_text);
+		write_state(request, ret_text);
 	else
 		write_thread(request->tid, request->thread_name, ret_text);
 }

@@ -271,7 +271,7 @@ static int compare_pieces(const void *left, const void *right)
 
 /* Up to as long, but not beyond the slice; none of a state that it had no time in. */
 static void cut_piece(struct slice_piece *pieces, size_t *count, const struct slice *slice,
-		      enum slice_state state, uint64_t *at_ns, uint64_t length_ns)
+		      enum sched_state state, uint64_t *at_ns, uint64_t length_ns)
 {
 	uint64_t room_ns = slice->end_ns > *at_ns ? slice->end_ns - *at_ns : 0;
 	uint64_t start_ns = *at_ns;
@@ -289,12 +289,12 @@ static void cut_pieces(struct slice_piece *pieces, size_t *count, const struct s
 	size_t awake;
 	uint64_t at_ns = slice->start_ns;
 
-	cut_piece(pieces, count, slice, SLICE_BLOCKED, &at_ns, slice->sleeping_ns);
-	cut_piece(pieces, count, slice, SLICE_UNINTERRUPTIBLE, &at_ns, slice->uninterruptible_ns);
+	cut_piece(pieces, count, slice, SCHED_BLOCKED, &at_ns, slice->sleeping_ns);
+	cut_piece(pieces, count, slice, SCHED_UNINTERRUPTIBLE, &at_ns, slice->uninterruptible_ns);
 	awake = *count;
-	cut_piece(pieces, count, slice, SLICE_RUN_QUEUE, &at_ns, slice->run_queue_ns);
+	cut_piece(pieces, count, slice, SCHED_RUN_QUEUE, &at_ns, slice->run_queue_ns);
 	/* With what was stolen meanwhile. */
-	cut_piece(pieces, count, slice, SLICE_RUNNING, &at_ns,
+	cut_piece(pieces, count, slice, SCHED_RUNNING, &at_ns,
 		  slice_running_ns(slice) ? UINT64_MAX : 0);
 	if (*count > awake)
 		pieces[awake].woken_by = slice->woken_by;

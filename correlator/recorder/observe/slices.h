@@ -18,6 +18,7 @@
 #include <correlator/timeline.h>
 
 #include "base/cleanup.h"
+#include "record/sched_state.h"
 
 struct slices;
 
@@ -39,18 +40,14 @@ void slices_settle(struct slices *slices, uint32_t epoch);
 /* Those that were lost of a process since the last call; known from slices_settle() on. */
 uint64_t slices_take_lost(struct slices *slices, uint64_t life);
 
-enum slice_state {
-	SLICE_BLOCKED,
-	SLICE_UNINTERRUPTIBLE,
-	SLICE_RUN_QUEUE,
-	SLICE_RUNNING,
-	SLICE_PIECES_MAX, /* of a slice */
+enum {
+	SLICE_PIECES_MAX = _SCHED_STATE_MAX, /* of a slice: one for each state */
 };
 
 /* What a slice was of its time: a record. CLOCK_MONOTONIC. */
 struct slice_piece {
 	const struct slice *slice;
-	enum slice_state state;
+	enum sched_state state;
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint64_t woken_by; /* of the first behind a sleep, as in struct slice; 0 = not known */

@@ -432,14 +432,7 @@ void window_slice_record(const struct window *window, const struct window_proces
 			 const struct slice_piece *piece, struct record_key keys[static KEYS_MAX],
 			 struct slice_record *ret_record)
 {
-	static const char *const states[SLICE_PIECES_MAX] = {
-		[SLICE_BLOCKED] = "blocked",
-		[SLICE_UNINTERRUPTIBLE] = "uninterruptible",
-		[SLICE_RUN_QUEUE] = "run_queue",
-		[SLICE_RUNNING] = "running",
-	};
 	const struct slice *slice = piece->slice;
-	bool is_asleep = piece->state == SLICE_BLOCKED || piece->state == SLICE_UNINTERRUPTIBLE;
 	bool is_overflow = slice->flags & SLICE_IS_OVERFLOW;
 
 	*ret_record = (struct slice_record){
@@ -450,8 +443,9 @@ void window_slice_record(const struct window *window, const struct window_proces
 		.keys = keys,
 		.keys_count = window->keys->count,
 		.fiber = !is_overflow && is_somebodys(window, context) ? slice->fiber : 0,
-		.state = states[piece->state],
-		.blocked_on = is_asleep ? blocked_name(slice->blocked_on) : NULL,
+		.state = sched_state_name(piece->state),
+		.blocked_on = sched_state_is_asleep(piece->state) ? blocked_name(slice->blocked_on)
+								  : NULL,
 		.start_ns = window_wall_ns(window, piece->start_ns),
 		.end_ns = window_wall_ns(window, piece->end_ns),
 		.woken_by_pid = (uint32_t)(piece->woken_by >> 32),
@@ -462,7 +456,7 @@ void window_slice_record(const struct window *window, const struct window_proces
 	};
 	fill_keys(window, is_overflow ? NULL : context,
 		  !is_overflow && !is_somebodys(window, context), keys);
-	if (piece->state == SLICE_RUNNING)
+	if (piece->state == SCHED_RUNNING)
 		fill_running(window, process, slice, ret_record);
 }
 

@@ -253,13 +253,13 @@ static int add_piece(void *user, const struct slice_piece *piece)
 	struct account_totals *sum = find_sum(user, piece->slice);
 	uint64_t length_ns = piece->end_ns - piece->start_ns;
 
-	if (piece->state == SLICE_RUNNING)
+	if (piece->state == SCHED_RUNNING)
 		sum->user_ns += piece->slice->user_ns + piece->slice->kernel_ns;
-	else if (piece->state == SLICE_RUN_QUEUE)
+	else if (piece->state == SCHED_RUN_QUEUE)
 		sum->run_queue_ns += length_ns;
 	else
 		sum->blocked_ns += length_ns;
-	if (piece->state == SLICE_UNINTERRUPTIBLE)
+	if (piece->state == SCHED_UNINTERRUPTIBLE)
 		sum->uninterruptible_ns += length_ns;
 	return 0;
 }

@@ -197,8 +197,8 @@ class StoryTest(unittest.TestCase):
         self.assertEqual(from_file.stdout, from_pipe.stdout)
         text = from_file.stdout.decode()
         self.assertNotIn("more", text)
-        for what in "running", "waiting for a CPU", "blocked", "uninterruptible":
-            state = {"waiting for a CPU": "run_queue"}.get(what, what)
+        for state in "running", "run_queue", "blocked", "uninterruptible":
+            what = state.replace("_", " ")
             self.assertEqual(sum(part[1] == state for part in recording.slices[name]),
                              sum(f"  {what}" in line and line[0].isdigit()
                                  for line in text.splitlines()), what)

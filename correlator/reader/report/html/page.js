@@ -1042,7 +1042,6 @@ function distributionTable(bins) {
 
 // ---- the story of a request ----
 
-const STATES = ["running", "run queue", "blocked", "uninterruptible"];
 const LANE_HEIGHT = 24, LANE_LEFT_MAX = 190, LANE_TOP = 6, LETTER_WIDTH = 6.6, LANES_MAX = 256;
 
 /** What a request did, by the slices that were recorded of it: [{ thread, fiber, state, start, span, title }]. */
@@ -1058,7 +1057,7 @@ function slicesOf(side, request) {
 		const waker = slices.woken_by[slice] > 0 ? `, woken by thread ${slices.woken_by[slice]}` : "";
 
 		pieces.push({ thread: slices.thread[slice], fiber: slices.fiber[slice], state, start, span,
-			title: `${STATES[state]}${cpu} ${formatDuration(span)}${waker}` });
+			title: `${MEANING.states[state].title}${cpu} ${formatDuration(span)}${waker}` });
 	}
 	return pieces;
 }
@@ -1070,16 +1069,18 @@ function sharesOf(side, cellsOfRequest) {
 
 	for (const cell of cellsOfRequest) {
 		const uninterruptible = cells.uninterruptible[cell];
-		const parts = [cells.cpu[cell], cells.run_queue[cell], Math.max(cells.blocked[cell] - uninterruptible, 0), uninterruptible];
-		const whole = parts.reduce((a, b) => a + b, 0), span = cells.span[cell];
+		const parts = { running: cells.cpu[cell], run_queue: cells.run_queue[cell],
+			blocked: Math.max(cells.blocked[cell] - uninterruptible, 0), uninterruptible };
+		const whole = Object.values(parts).reduce((a, b) => a + b, 0), span = cells.span[cell];
 		let start = cells.first[cell];
 
-		parts.forEach((part, state) => {
+		MEANING.states.forEach(({ name, title }, state) => {
+			const part = parts[name];
 			const length = whole > 0 ? span * part / whole : 0;
 
 			if (part > 0)
 				pieces.push({ thread: cells.thread[cell], fiber: 0, state, start, span: length,
-					title: `${STATES[state]} ${formatDuration(part)} in this window` });
+					title: `${title} ${formatDuration(part)} in this window` });
 			start += length;
 		});
 	}
@@ -1109,8 +1110,8 @@ function storyOf(side, selection, { request, costs }, width) {
 }
 
 function laneLegend() {
-	return element("ul", { class: "legend" }, ...STATES.map((name, state) => element("li", {},
-		swatch(`state-${state}`), name)));
+	return element("ul", { class: "legend" }, ...MEANING.states.map(({ name, title }) => element("li", {},
+		swatch(`state-${name}`), title)));
 }
 
 /**
@@ -1148,10 +1149,12 @@ function drawLanes(lanes, pieces, costs, width) {
 	const y = (lane) => LANE_TOP + lane * LANE_HEIGHT;
 	const names = shown.map((name, lane) => svgElement("text", { x: 0, y: y(lane) + 14 }, shorten(name, letters)));
 	const bars = pieces.filter((piece) => lanes.numberOf(piece) < LANES_MAX).map((piece) => {
-		const { state, start, span, title } = piece;
+		const { start, span, title } = piece;
+		const { name } = MEANING.states[piece.state];
+		const isThin = name === "blocked";
 
-		return svgElement("rect", { class: `state-${state}`, x: x(start).toFixed(2),
-			y: y(lanes.numberOf(piece)) + (state === 2 ? 7 : 2), height: state === 2 ? 6 : 16,
+		return svgElement("rect", { class: `state-${name}`, x: x(start).toFixed(2),
+			y: y(lanes.numberOf(piece)) + (isThin ? 7 : 2), height: isThin ? 6 : 16,
 			width: Math.max(x(start + span) - x(start), 0.7).toFixed(2) }, svgElement("title", {}, title));
 	});
 	const axis = ticks(length, Math.max(Math.floor(width / 160), 2)).map((offset) => svgElement("text",

@@ -9,6 +9,7 @@
 #include "reader/report/html/page_code.h"
 #include "reader/report/html/page_column.h"
 #include "reader/report/json_part.h"
+#include "record/sched_state.h"
 #include "requests/histogram.h"
 
 static int64_t after(int64_t wall_ns, int64_t origin_ns)
@@ -70,6 +71,16 @@ static void print_figures(FILE *out)
 	(void)fputc('}', out);
 }
 
+static void print_states(FILE *out)
+{
+	(void)fputs(",\n\"states\":[", out);
+	for (int state = 0; state < _SCHED_STATE_MAX; state++)
+		(void)fprintf(out, "%s{\"name\":\"%s\",\"title\":\"%s\"}", state > 0 ? "," : "",
+			      sched_state_name((enum sched_state)state),
+			      sched_state_title((enum sched_state)state));
+	(void)fputc(']', out);
+}
+
 /* What the numbers mean that page.js counts with. */
 static void print_meaning(FILE *out)
 {
@@ -83,6 +94,7 @@ static void print_meaning(FILE *out)
 	(void)fputc('}', out);
 	print_views(out);
 	print_figures(out);
+	print_states(out);
 	(void)fputc('}', out);
 }
 

@@ -13,6 +13,7 @@
 #include "reader/profile/stacks.h"
 #include "reader/report/html/page_reduce.h"
 #include "reader/report/html/page_request.h"
+#include "record/slice_view.h"
 
 enum {
 	SLICES_OF_REQUEST_MAX = 20000
@@ -91,54 +92,28 @@ static int charge(void *context, const struct intake_record *taken, const struct
 	return page_reduce(data);
 }
 
-static bool read_state(const struct record_view *record, enum page_state *ret_state)
+static struct page_slice page_slice_of(const struct slice_view *slice)
 {
-	static const char *const names[_PAGE_STATE_MAX] = {
-		[PAGE_STATE_RUNNING] = "running",
-		[PAGE_STATE_RUN_QUEUE] = "run_queue",
-		[PAGE_STATE_BLOCKED] = "blocked",
-		[PAGE_STATE_UNINTERRUPTIBLE] = "uninterruptible",
+	return (struct page_slice){
+		.start_ns = slice->start_ns,
+		.end_ns = slice->end_ns,
+		.cpu_plus_1 = (uint32_t)slice->cpu_number + 1,
+		.woken_by_tid = (uint32_t)slice->woken_by_tid,
+		.fiber = (uint32_t)slice->fiber,
+		.state = slice->state,
 	};
-	struct record_text text;
-
-	if (!record_view_text(record, RECORD_FIELD(slice, state), &text))
-		return false;
-	for (int state = 0; state < _PAGE_STATE_MAX; state++) {
-		if (record_text_is(text, names[state])) {
-			*ret_state = (enum page_state)state;
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool read_slice(const struct record_view *record, struct page_slice *ret_slice)
-{
-	int64_t cpu, tid, fiber;
-
-	*ret_slice = (struct page_slice){ 0 };
-	if (!read_state(record, &ret_slice->state) ||
-	    !record_view_count(record, RECORD_FIELD(slice, start_ns), &ret_slice->start_ns) ||
-	    !record_view_count(record, RECORD_FIELD(slice, end_ns), &ret_slice->end_ns) ||
-	    ret_slice->end_ns < ret_slice->start_ns)
-		return false;
-	if (record_view_count(record, RECORD_FIELD(slice, cpu_number), &cpu))
-		ret_slice->cpu_plus_1 = (uint32_t)cpu + 1;
-	if (record_view_count(record, RECORD_FIELD(slice, woken_by_tid), &tid))
-		ret_slice->woken_by_tid = (uint32_t)tid;
-	if (record_view_count(record, RECORD_FIELD(slice, fiber), &fiber))
-		ret_slice->fiber = (uint32_t)fiber;
-	return true;
 }
 
 static int add_slice(struct page_data *data, const struct intake_record *taken)
 {
 	struct page_request *request;
+	struct slice_view view;
 	struct page_slice slice;
 	int r;
 
-	if (!taken->is_wanted || !taken->request || !read_slice(taken->view, &slice))
+	if (!taken->is_wanted || !taken->request || !slice_view_read(taken->view, &view))
 		return 0;
+	slice = page_slice_of(&view);
 	r = find_owner(data, taken, &request);
 	if (r == 0)
 		r = name_thread(data, taken->view, &slice.thread);

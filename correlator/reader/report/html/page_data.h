@@ -22,6 +22,7 @@
 #include "reader/profile/stacks.h"
 #include "reader/report/html/page_names.h"
 #include "reader/report/html/page_times.h"
+#include "record/sched_state.h"
 
 enum {
 	PAGE_REQUESTS_MAX = 100000, /* kept whole */
@@ -51,15 +52,6 @@ struct page_cell {
 	struct costs costs;
 };
 
-/* Append-only; the page knows them by these numbers. */
-enum page_state {
-	PAGE_STATE_RUNNING = 0,
-	PAGE_STATE_RUN_QUEUE = 1,
-	PAGE_STATE_BLOCKED = 2,
-	PAGE_STATE_UNINTERRUPTIBLE = 3,
-	_PAGE_STATE_MAX,
-};
-
 struct page_slice {
 	int64_t start_ns; /* wall clock */
 	int64_t end_ns;
@@ -67,7 +59,7 @@ struct page_slice {
 	uint32_t cpu_plus_1; /* 0: it was not running */
 	uint32_t woken_by_tid; /* 0: not known */
 	uint32_t fiber; /* 0: not known */
-	enum page_state state;
+	enum sched_state state;
 };
 
 /* What a sample record says. */

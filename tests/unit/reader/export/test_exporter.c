@@ -84,6 +84,7 @@ static void a_trace_of_nothing_lacks_no_slices(void **state)
 	exported_add(&exported, &sample);
 	assert_true(exporter_lacks_slices(exported.exporter));
 	sample_begin(&sample, "slice", 7);
+	sample_text(&sample, "state", "running");
 	sample_number(&sample, "start_ns", 1);
 	sample_number(&sample, "end_ns", 1);
 	exported_add(&exported, &sample);

@@ -242,9 +242,9 @@ static void at_80_columns_a_list_says_on_which_thread_or_fiber_it_was(void **sta
 	sample_add_window(&fixture->story, &place, 0, 99345678, 1);
 	print(fixture, 80);
 	has("\n1234567/1234569 puma srv tp 001 ");
-	has("  running            1234567/1234568 fiber 5");
-	has("  running            1234567/1234569 puma srv tp 001");
-	has("\n24.69 ms  … 5 more: 12.35 ms running 12.35 ms waiting ");
+	has("  running          1234567/1234568 fiber 5");
+	has("  running          1234567/1234569 puma srv tp 001");
+	has("\n24.69 ms  … 5 more: 12.35 ms running 12.35 ms run queue ");
 }
 
 static void at_80_columns_windows_say_on_which_thread_they_were(void **state)

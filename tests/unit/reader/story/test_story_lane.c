@@ -27,6 +27,15 @@ static const char *join(const struct story_lane *lane)
 	return text;
 }
 
+static struct story_slice slice_of(const struct story_thread *thread, int64_t start_ns,
+				   int64_t end_ns, enum sched_state state)
+{
+	return (struct story_slice){
+		.thread = thread,
+		.view = { .start_ns = start_ns, .end_ns = end_ns, .state = state },
+	};
+}
+
 static const char *lane_of(struct story_slice *slices, size_t count, int64_t last_ns,
 			   size_t cells_max)
 {
@@ -36,8 +45,8 @@ static const char *lane_of(struct story_slice *slices, size_t count, int64_t las
 	};
 
 	for (size_t i = 0; i < count; i++) {
-		slices[i].start_ns += 1000;
-		slices[i].end_ns += 1000;
+		slices[i].view.start_ns += 1000;
+		slices[i].view.end_ns += 1000;
 	}
 	story_lane_of_slices(&story, &(struct story_lane_owner){ .thread = &one }, cells_max,
 			     &lane);
@@ -47,15 +56,12 @@ static const char *lane_of(struct story_slice *slices, size_t count, int64_t las
 static void a_part_shows_what_it_was_longest(void **state)
 {
 	struct story_slice slices[] = {
-		{ .thread = &one, .start_ns = 0, .end_ns = 14, .state = STORY_STATE_RUNNING },
-		{ .thread = &one, .start_ns = 14, .end_ns = 20, .state = STORY_STATE_RUN_QUEUE },
-		{ .thread = &one, .start_ns = 20, .end_ns = 69, .state = STORY_STATE_BLOCKED },
-		{ .thread = &one,
-		  .start_ns = 70,
-		  .end_ns = 79,
-		  .state = STORY_STATE_UNINTERRUPTIBLE },
-		{ .thread = &two, .start_ns = 0, .end_ns = 99, .state = STORY_STATE_RUNNING },
-		{ .thread = &one, .start_ns = 96, .end_ns = 97, .state = STORY_STATE_RUNNING },
+		slice_of(&one, 0, 14, SCHED_RUNNING),
+		slice_of(&one, 14, 20, SCHED_RUN_QUEUE),
+		slice_of(&one, 20, 69, SCHED_BLOCKED),
+		slice_of(&one, 70, 79, SCHED_UNINTERRUPTIBLE),
+		slice_of(&two, 0, 99, SCHED_RUNNING),
+		slice_of(&one, 96, 97, SCHED_RUNNING),
 	};
 
 	(void)state;
@@ -65,9 +71,9 @@ static void a_part_shows_what_it_was_longest(void **state)
 static void what_goes_on_fills_the_parts_between(void **state)
 {
 	struct story_slice slices[] = {
-		{ .thread = &one, .start_ns = 9, .end_ns = 31, .state = STORY_STATE_RUNNING },
-		{ .thread = &one, .start_ns = 31, .end_ns = 40, .state = STORY_STATE_BLOCKED },
-		{ .thread = &one, .start_ns = 0, .end_ns = 2, .state = STORY_STATE_RUN_QUEUE },
+		slice_of(&one, 9, 31, SCHED_RUNNING),
+		slice_of(&one, 31, 40, SCHED_BLOCKED),
+		slice_of(&one, 0, 2, SCHED_RUN_QUEUE),
 	};
 
 	(void)state;
@@ -77,7 +83,7 @@ static void what_goes_on_fills_the_parts_between(void **state)
 static void one_instant_is_one_part(void **state)
 {
 	struct story_slice slices[] = {
-		{ .thread = &one, .start_ns = 0, .end_ns = 0, .state = STORY_STATE_RUNNING },
+		slice_of(&one, 0, 0, SCHED_RUNNING),
 	};
 
 	(void)state;

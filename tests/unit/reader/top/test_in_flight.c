@@ -109,7 +109,7 @@ static void its_state_is_what_took_most(void **state)
 		(void)snprintf(id, sizeof(id), "r%zu", i);
 		request = in_flight_find(&in_flight, tag(id));
 		assert_non_null(request);
-		assert_string_equal(activity_name(request->activity), states[i].name);
+		assert_string_equal(sched_state_title(request->state), states[i].name);
 	}
 }
 

@@ -68,7 +68,7 @@ static void add(struct slice slice)
 
 static int print(void *user, const struct slice_piece *piece)
 {
-	static const char states[] = "bUqr";
+	static const char states[] = "rqbU"; /* by enum sched_state */
 	size_t used = strlen(seen);
 
 	(void)user;

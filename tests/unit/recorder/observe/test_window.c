@@ -286,7 +286,7 @@ static const struct slice some_slice = { .context_hash = SOME,
 					 .flags = SLICE_IS_CHARGED };
 
 static struct slice_record slice_record_of(struct fixture *fixture, const struct slice *slice,
-					   enum slice_state state, const struct context *context,
+					   enum sched_state state, const struct context *context,
 					   const struct window_row *thread)
 {
 	static struct record_key values[KEYS_MAX];
@@ -309,7 +309,7 @@ static void a_running_slice_is_a_record_with_its_thread_and_keys(void **state)
 	struct slice_record record;
 
 	fixture->window.ways[SESSION_WAY_SHORT].hot_ns = 5;
-	record = slice_record_of(fixture, &some_slice, SLICE_RUNNING, &fixture->context, row);
+	record = slice_record_of(fixture, &some_slice, SCHED_RUNNING, &fixture->context, row);
 	assert_int_equal(record.common.pid, 100);
 	assert_int_equal(record.common.ns_pid, 5);
 	assert_int_equal(record.tid, 101);
@@ -333,10 +333,10 @@ static void a_running_slice_is_a_record_with_its_thread_and_keys(void **state)
 	assert_int_equal(record.woken_by_tid, 55);
 	assert_int_equal(record.flags, 0);
 	/* Of no context: whichever fiber was in one last. */
-	record = slice_record_of(fixture, &some_slice, SLICE_RUNNING, NULL, row);
+	record = slice_record_of(fixture, &some_slice, SCHED_RUNNING, NULL, row);
 	assert_int_equal(record.fiber, 0);
 	fixture->window.has_kernel_split = false;
-	record = slice_record_of(fixture, &some_slice, SLICE_RUNNING, &fixture->context, NULL);
+	record = slice_record_of(fixture, &some_slice, SCHED_RUNNING, &fixture->context, NULL);
 	assert_true(record.has_cpu);
 	assert_false(record.has_kernel_split);
 	assert_null(record.thread_name);
@@ -345,11 +345,11 @@ static void a_running_slice_is_a_record_with_its_thread_and_keys(void **state)
 static void a_slice_that_does_not_run_has_no_cpu(void **state)
 {
 	static const struct {
-		enum slice_state state;
+		enum sched_state state;
 		const char *name;
-	} states[] = { { SLICE_BLOCKED, "blocked" },
-		       { SLICE_UNINTERRUPTIBLE, "uninterruptible" },
-		       { SLICE_RUN_QUEUE, "run_queue" } };
+	} states[] = { { SCHED_BLOCKED, "blocked" },
+		       { SCHED_UNINTERRUPTIBLE, "uninterruptible" },
+		       { SCHED_RUN_QUEUE, "run_queue" } };
 	struct fixture *fixture = *state;
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
@@ -368,26 +368,26 @@ static void a_slices_flags_and_keys_are_those_of_its_account(void **state)
 	struct slice_record record;
 
 	slice.context_hash = CONTEXT_HASH_NONE;
-	record = slice_record_of(fixture, &slice, SLICE_BLOCKED, NULL, NULL);
+	record = slice_record_of(fixture, &slice, SCHED_BLOCKED, NULL, NULL);
 	assert_string_equal(record.keys[0].value, "");
 	assert_int_equal(record.flags, 0);
 	slice.context_hash = CONTEXT_HASH_UNKNOWN;
 	slice.flags |= SLICE_IS_INHERITED;
-	record = slice_record_of(fixture, &slice, SLICE_BLOCKED, NULL, NULL);
+	record = slice_record_of(fixture, &slice, SCHED_BLOCKED, NULL, NULL);
 	assert_int_equal(record.flags, CPU_RECORD_UNKNOWN | CPU_RECORD_INHERITED);
 	/* What it was charged to is of no context that could be told. */
 	slice.context_hash = SOME;
 	slice.flags |= SLICE_IS_OVERFLOW;
-	record = slice_record_of(fixture, &slice, SLICE_BLOCKED, &fixture->context, NULL);
+	record = slice_record_of(fixture, &slice, SCHED_BLOCKED, &fixture->context, NULL);
 	assert_int_equal(record.flags, CPU_RECORD_OVERFLOW);
 	assert_null(record.keys[0].value);
 	assert_string_equal(record.keys[0].name, "request_id");
 	slice.flags = SLICE_IS_CHARGED | SLICE_IS_OF_ORIGIN;
-	record = slice_record_of(fixture, &slice, SLICE_BLOCKED, &fixture->context, NULL);
+	record = slice_record_of(fixture, &slice, SCHED_BLOCKED, &fixture->context, NULL);
 	assert_int_equal(record.flags, CPU_RECORD_INHERITED_BY_EXEC);
 	slice.flags = SLICE_IS_CHARGED;
 	fixture->context.is_truncated = fixture->process.mixes_threads = true;
-	record = slice_record_of(fixture, &slice, SLICE_BLOCKED, &fixture->context, NULL);
+	record = slice_record_of(fixture, &slice, SCHED_BLOCKED, &fixture->context, NULL);
 	assert_int_equal(record.flags, CPU_RECORD_TRUNCATED | CPU_RECORD_MIXED_THREADS);
 }
 

@@ -74,6 +74,7 @@ static inline void story_begin_slice(struct sample *sample, const char *request_
 		sample_number(sample, "cpu_number", cpu_number);
 		sample_number(sample, "fiber", STORY_FIBER);
 	} else {
+		sample_number(sample, "woken_by_pid", 9);
 		sample_number(sample, "woken_by_tid", 99);
 	}
 }

@@ -206,15 +206,15 @@ static void slices_are_their_requests(void **state)
 	assert_int_equal(request->slices[0].cpu_plus_1, 4);
 	assert_int_equal(request->slices[0].woken_by_tid, 0);
 	assert_int_equal(request->slices[0].fiber, STORY_FIBER);
-	assert_int_equal(request->slices[0].state, PAGE_STATE_RUNNING);
-	assert_int_equal(request->slices[1].state, PAGE_STATE_BLOCKED);
+	assert_int_equal(request->slices[0].state, SCHED_RUNNING);
+	assert_int_equal(request->slices[1].state, SCHED_BLOCKED);
 	assert_int_equal(request->slices[1].end_ns, 960);
 	assert_int_equal(request->slices[1].cpu_plus_1, 0);
 	assert_int_equal(request->slices[1].woken_by_tid, 99);
 	assert_int_equal(request->slices[1].fiber, 0);
 	assert_int_equal(request->slices[1].thread, 1);
-	assert_int_equal(request->slices[2].state, PAGE_STATE_RUN_QUEUE);
-	assert_int_equal(request->slices[3].state, PAGE_STATE_UNINTERRUPTIBLE);
+	assert_int_equal(request->slices[2].state, SCHED_RUN_QUEUE);
+	assert_int_equal(request->slices[3].state, SCHED_UNINTERRUPTIBLE);
 	assert_int_equal(data.dropped_slices, 0);
 }
 
