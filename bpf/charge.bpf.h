@@ -21,22 +21,9 @@ static __always_inline void charge_overflow(struct thread_state *thread)
 	if (!process)
 		return;
 	into = &process->epochs[thread->epoch & 1].overflow;
-	__sync_fetch_and_add(&into->user_ns, from->user_ns);
-	__sync_fetch_and_add(&into->kernel_ns, from->kernel_ns);
-	__sync_fetch_and_add(&into->run_queue_ns, from->run_queue_ns);
-	__sync_fetch_and_add(&into->blocked_ns, from->blocked_ns);
-	__sync_fetch_and_add(&into->uninterruptible_ns, from->uninterruptible_ns);
-	__sync_fetch_and_add(&into->ambiguous_ns, from->ambiguous_ns);
-	__sync_fetch_and_add(&into->slices, from->slices);
-	__sync_fetch_and_add(&into->switches_voluntary, from->switches_voluntary);
-	__sync_fetch_and_add(&into->switches_involuntary, from->switches_involuntary);
-	__sync_fetch_and_add(&into->migrations, from->migrations);
-	__sync_fetch_and_add(&into->syscalls, from->syscalls);
-	__sync_fetch_and_add(&into->stolen_ns, from->stolen_ns);
-	__sync_fetch_and_add(&into->gvl_ns, from->gvl_ns);
-	__sync_fetch_and_add(&into->gvl_waits, from->gvl_waits);
-	__sync_fetch_and_add(&into->gc_ns, from->gc_ns);
-	__sync_fetch_and_add(&into->gc_runs, from->gc_runs);
+#define ADD(type, name) __sync_fetch_and_add(&into->name, from->name);
+	ACCOUNT_TOTALS(ADD, ADD)
+#undef ADD
 	if (!from->blocked_ns)
 		return;
 	for (int i = 0; i < BLOCKED_REASONS_KEPT; i++)

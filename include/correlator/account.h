@@ -56,27 +56,51 @@ enum {
 	BLOCKED_REASONS_KEPT = _BLOCKED_REASON_MAX - 1
 };
 
+/*
+ * The totals of an account, in the order of struct account_totals; a cpu record has each under the
+ * same name. SPLIT(type, name) of the two that userspace corrects before it writes them
+ * (recorder/observe/split.h), TOTAL(type, name) of those that it writes as they are. The struct,
+ * the sums below, the overflow of a process, its growth and the record are made from this list.
+ *
+ *   user_ns, kernel_ns    on a CPU
+ *   run_queue_ns          runnable, waiting for a CPU
+ *   blocked_ns            asleep; uninterruptible_ns is part of it
+ *   ambiguous_ns          part of user_ns + kernel_ns: the context changed, or may have
+ *   slices                stints on a CPU in one context
+ *   stolen_ns             signed: a stint's ends are off by what a switch takes
+ *   gvl_ns                part of run_queue_ns + blocked_ns; gvl_wait.h
+ *   gc_ns                 part of user_ns + kernel_ns; gc_time.h
+ */
+#define ACCOUNT_TOTALS(SPLIT, TOTAL)       \
+	SPLIT(__u64, user_ns)              \
+	SPLIT(__u64, kernel_ns)            \
+	TOTAL(__u64, run_queue_ns)         \
+	TOTAL(__u64, blocked_ns)           \
+	TOTAL(__u64, uninterruptible_ns)   \
+	TOTAL(__u64, ambiguous_ns)         \
+	TOTAL(__u64, slices)               \
+	TOTAL(__u64, switches_voluntary)   \
+	TOTAL(__u64, switches_involuntary) \
+	TOTAL(__u64, migrations)           \
+	TOTAL(__u64, syscalls)             \
+	TOTAL(__s64, stolen_ns)            \
+	TOTAL(__u64, gvl_ns)               \
+	TOTAL(__u64, gvl_waits)            \
+	TOTAL(__u64, gc_ns)                \
+	TOTAL(__u64, gc_runs)
+
 struct account_totals {
-	__u64 user_ns;
-	__u64 kernel_ns;
-	__u64 run_queue_ns;
-	__u64 blocked_ns;
-	__u64 uninterruptible_ns; /* part of blocked_ns */
-	__u64 ambiguous_ns; /* part of user_ns + kernel_ns: the context changed, or may have */
-	__u64 slices; /* stretches on a CPU in one context */
-	__u64 switches_voluntary;
-	__u64 switches_involuntary;
-	__u64 migrations;
-	__u64 syscalls;
-	__s64 stolen_ns; /* signed: a stint's ends are off by what a switch takes */
-	__u64 gvl_ns; /* part of run_queue_ns + blocked_ns; gvl_wait.h */
-	__u64 gvl_waits;
-	__u64 gc_ns; /* part of user_ns + kernel_ns; gc_time.h */
-	__u64 gc_runs;
+#define ACCOUNT_MEMBER(type, name) type name;
+	ACCOUNT_TOTALS(ACCOUNT_MEMBER, ACCOUNT_MEMBER)
+#undef ACCOUNT_MEMBER
 	__u64 blocked_on_ns[BLOCKED_REASONS_KEPT]; /* parts of blocked_ns, by reason - 1 */
 };
 
-_Static_assert(sizeof(struct account_totals) == (16 + BLOCKED_REASONS_KEPT) * 8, "layout");
+#define ACCOUNT_COUNT(type, name) +1
+_Static_assert(sizeof(struct account_totals) ==
+		       (ACCOUNT_TOTALS(ACCOUNT_COUNT, ACCOUNT_COUNT) + BLOCKED_REASONS_KEPT) * 8,
+	       "layout");
+#undef ACCOUNT_COUNT
 
 struct thread_clock {
 	__u64 mark_ns; /* start of the open interval */
@@ -524,22 +548,9 @@ static inline void account_fold_reasons(struct account_totals *into,
 
 static inline void account_fold(struct account_totals *into, const struct account_totals *from)
 {
-	into->user_ns += from->user_ns;
-	into->kernel_ns += from->kernel_ns;
-	into->run_queue_ns += from->run_queue_ns;
-	into->blocked_ns += from->blocked_ns;
-	into->uninterruptible_ns += from->uninterruptible_ns;
-	into->ambiguous_ns += from->ambiguous_ns;
-	into->slices += from->slices;
-	into->switches_voluntary += from->switches_voluntary;
-	into->switches_involuntary += from->switches_involuntary;
-	into->migrations += from->migrations;
-	into->syscalls += from->syscalls;
-	into->stolen_ns += from->stolen_ns;
-	into->gvl_ns += from->gvl_ns;
-	into->gvl_waits += from->gvl_waits;
-	into->gc_ns += from->gc_ns;
-	into->gc_runs += from->gc_runs;
+#define ACCOUNT_ADD(type, name) into->name += from->name;
+	ACCOUNT_TOTALS(ACCOUNT_ADD, ACCOUNT_ADD)
+#undef ACCOUNT_ADD
 	/* Most changes of context come without a sleep. */
 	if (from->blocked_ns)
 		account_fold_reasons(into, from);

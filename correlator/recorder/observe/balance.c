@@ -20,24 +20,9 @@ void balance_overflow(const struct balance *balance, const struct process_books 
 	const struct account_totals *after = &now->epochs[window & 1].overflow;
 	const struct account_totals *before = &balance->before.epochs[window & 1].overflow;
 
-	*ret_totals = (struct account_totals){
-		.user_ns = after->user_ns - before->user_ns,
-		.kernel_ns = after->kernel_ns - before->kernel_ns,
-		.run_queue_ns = after->run_queue_ns - before->run_queue_ns,
-		.blocked_ns = after->blocked_ns - before->blocked_ns,
-		.uninterruptible_ns = after->uninterruptible_ns - before->uninterruptible_ns,
-		.ambiguous_ns = after->ambiguous_ns - before->ambiguous_ns,
-		.slices = after->slices - before->slices,
-		.switches_voluntary = after->switches_voluntary - before->switches_voluntary,
-		.switches_involuntary = after->switches_involuntary - before->switches_involuntary,
-		.migrations = after->migrations - before->migrations,
-		.syscalls = after->syscalls - before->syscalls,
-		.stolen_ns = after->stolen_ns - before->stolen_ns,
-		.gvl_ns = after->gvl_ns - before->gvl_ns,
-		.gvl_waits = after->gvl_waits - before->gvl_waits,
-		.gc_ns = after->gc_ns - before->gc_ns,
-		.gc_runs = after->gc_runs - before->gc_runs,
-	};
+#define DIFFERENCE(type, name) ret_totals->name = after->name - before->name;
+	ACCOUNT_TOTALS(DIFFERENCE, DIFFERENCE)
+#undef DIFFERENCE
 	for (unsigned int i = 0; i < BLOCKED_REASONS_KEPT; i++)
 		ret_totals->blocked_on_ns[i] = after->blocked_on_ns[i] - before->blocked_on_ns[i];
 }

@@ -285,21 +285,12 @@ static void fill_totals(const struct window *window, const struct window_process
 	record->user_ns = split.user_ns;
 	record->kernel_ns = split.kernel_ns;
 	record->split_error_ns = split.error_ns;
-	record->run_queue_ns = totals->run_queue_ns;
-	record->blocked_ns = totals->blocked_ns;
-	record->uninterruptible_ns = totals->uninterruptible_ns;
+#define SPLIT(type, name)
+#define TOTAL(type, name) record->name = (uint64_t)totals->name;
+	ACCOUNT_TOTALS(SPLIT, TOTAL)
+#undef TOTAL
+#undef SPLIT
 	fill_reasons(totals, record);
-	record->stolen_ns = (uint64_t)totals->stolen_ns;
-	record->ambiguous_ns = totals->ambiguous_ns;
-	record->slices = totals->slices;
-	record->switches_voluntary = totals->switches_voluntary;
-	record->switches_involuntary = totals->switches_involuntary;
-	record->migrations = totals->migrations;
-	record->syscalls = totals->syscalls;
-	record->gvl_ns = totals->gvl_ns;
-	record->gvl_waits = totals->gvl_waits;
-	record->gc_ns = totals->gc_ns;
-	record->gc_runs = totals->gc_runs;
 }
 
 /* The configured keys: "" each where no context was in force, absent where it has no such key. */
