@@ -126,15 +126,9 @@ static bool is_of_one(const struct alert_expression *expression)
 	return figure_infos[expression->figure].source == FIGURE_SOURCE_OF_ONE;
 }
 
-static bool is_of_requests(const struct alert_expression *expression)
-{
-	return expression->function != ALERT_TOTAL &&
-	       (!is_of_use(expression) || is_of_one(expression));
-}
-
 bool alert_is_of_requests(const struct alert *alert)
 {
-	return is_of_requests(&alert->expression);
+	return alert_expression_is_of_requests(&alert->expression);
 }
 
 /* False: not measured. */
@@ -180,7 +174,7 @@ int alert_add_request(struct alert *alert, struct record_text value, const struc
 	struct series *series;
 	int64_t ns = 0;
 
-	if (!is_of_requests(expression))
+	if (!alert_expression_is_of_requests(expression))
 		return 0;
 	series = find_series(alert, value);
 	if (!series)
@@ -329,7 +323,7 @@ static bool follow(const struct alert_expression *expression, struct series *ser
 
 	if (has_value)
 		series->measured_ns = window->end_ns;
-	else if (series->is_firing && is_of_requests(expression))
+	else if (series->is_firing && alert_expression_is_of_requests(expression))
 		return end_silence(expression, series, window);
 	if (!turns && !series->is_firing && !has_value && series->is_turning &&
 	    window->end_ns - series->seen_ns <= expression->for_ns + jitter_ns(window))

@@ -164,6 +164,19 @@ void display_number(int64_t number, char ret_text[DISPLAY_NUMBER_BYTES])
 	*out = '\0';
 }
 
+bool display_needs_date(int64_t first_ns, int64_t last_ns, char ret_zone[DISPLAY_ZONE_BYTES])
+{
+	time_t start = (time_t)(first_ns / (int64_t)NS_PER_S);
+	time_t end = (time_t)(last_ns / (int64_t)NS_PER_S);
+	struct tm first = { 0 }, last = { 0 };
+
+	/* Nanoseconds of 64 bits end in 2262: no year is too large. */
+	(void)localtime_r(&start, &first);
+	(void)localtime_r(&end, &last);
+	(void)snprintf(ret_zone, DISPLAY_ZONE_BYTES, "%s", first.tm_zone ? first.tm_zone : "");
+	return first.tm_yday != last.tm_yday || first.tm_year != last.tm_year;
+}
+
 void display_time(int64_t ns, bool with_date, char ret_text[DISPLAY_NUMBER_BYTES])
 {
 	time_t seconds = (time_t)(ns / (int64_t)NS_PER_S);

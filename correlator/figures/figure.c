@@ -125,17 +125,6 @@ enum figure figure_of_request(enum request_cost cost)
 	return of_one[cost];
 }
 
-enum figure figure_of_name(enum group_name name)
-{
-	static const enum figure of_names[_GROUP_NAME_MAX] = {
-		[GROUP_NAME_THREAD] = FIGURE_THREAD_NAME,
-		[GROUP_NAME_COMM] = FIGURE_COMM,
-		[GROUP_NAME_ENDPOINT] = FIGURE_ENDPOINT,
-	};
-
-	return of_names[name];
-}
-
 bool figure_part(enum figure figure, size_t *ret_part)
 {
 	if (figure_infos[figure].source != FIGURE_SOURCE_KEY)

@@ -128,8 +128,6 @@ bool figure_cost(enum figure figure, enum cost *ret_cost);
 enum figure figure_of_cost(enum cost cost);
 /* Of one request what request_cost is of many. */
 enum figure figure_of_request(enum request_cost cost);
-/* The figure that a name is. */
-enum figure figure_of_name(enum group_name name);
 /* Which of several keys it is, from 0 on; false: it is no key. */
 bool figure_part(enum figure figure, size_t *ret_part);
 /* Whether it is of a group's requests, not of their time in all. */

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/display.h"
@@ -120,19 +119,15 @@ static void write_step(const void *context, size_t row_index, size_t column,
 static void describe_times(struct view *view, char ret_title[static DISPLAY_NUMBER_BYTES])
 {
 	const struct series *series = &view->series;
-	struct tm first = { 0 }, last = { 0 };
-	time_t start, end;
+	char zone[DISPLAY_ZONE_BYTES];
 
 	(void)strcpy(ret_title, "began");
 	if (series->step_count == 0)
 		return;
-	start = (time_t)(series->steps[0].span.start_ns / NS_PER_S);
-	end = (time_t)(series->steps[series->step_count - 1].span.start_ns / NS_PER_S);
-	/* Nanoseconds of 64 bits end in 2554: no year is too large. */
-	(void)localtime_r(&start, &first);
-	(void)localtime_r(&end, &last);
-	view->has_date = first.tm_yday != last.tm_yday || first.tm_year != last.tm_year;
-	(void)snprintf(ret_title, DISPLAY_NUMBER_BYTES, "began (%.12s)", first.tm_zone);
+	view->has_date = display_needs_date(
+		(int64_t)series->steps[0].span.start_ns,
+		(int64_t)series->steps[series->step_count - 1].span.start_ns, zone);
+	(void)snprintf(ret_title, DISPLAY_NUMBER_BYTES, "began (%s)", zone);
 }
 
 static void print_steps(struct view *view, const struct format_options *options, FILE *out)

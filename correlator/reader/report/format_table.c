@@ -335,18 +335,14 @@ static void write_cell(const void *context, size_t row_index, size_t column,
 static void describe_times(struct view *view)
 {
 	const struct recording *recording = &view->rows.totals->recording;
-	time_t start = (time_t)(recording->start_ns / NS_PER_S),
-	       end = (time_t)(recording->end_ns / NS_PER_S);
-	struct tm first = { 0 }, last = { 0 };
+	char zone[DISPLAY_ZONE_BYTES];
 
-	/* Nanoseconds of 64 bits end in 2554: no year is too large. */
-	(void)localtime_r(&start, &first);
-	(void)localtime_r(&end, &last);
-	view->has_date = first.tm_yday != last.tm_yday || first.tm_year != last.tm_year;
-	(void)snprintf(view->began, sizeof(view->began), "%s (%.12s)",
-		       figure_infos[FIGURE_BEGAN].title, first.tm_zone);
-	(void)snprintf(view->ended, sizeof(view->ended), "%s (%.12s)",
-		       figure_infos[FIGURE_ENDED].title, first.tm_zone);
+	view->has_date =
+		display_needs_date((int64_t)recording->start_ns, (int64_t)recording->end_ns, zone);
+	(void)snprintf(view->began, sizeof(view->began), "%s (%s)",
+		       figure_infos[FIGURE_BEGAN].title, zone);
+	(void)snprintf(view->ended, sizeof(view->ended), "%s (%s)",
+		       figure_infos[FIGURE_ENDED].title, zone);
 }
 
 static void add_column(struct view *view, enum figure figure, struct table_column column,

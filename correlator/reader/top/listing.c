@@ -32,7 +32,7 @@ struct own_field {
 /* What a list shows: figures of the view, and these. */
 struct list_fields {
 	enum figure_view view;
-	struct own_field own[3]; /* in order; the rest are empty */
+	struct own_field own[LISTING_OWN_MAX]; /* in order; the rest are empty */
 };
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))

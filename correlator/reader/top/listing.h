@@ -15,7 +15,8 @@
 #include "reader/top/navigation.h"
 
 enum {
-	LISTING_COLUMNS_MAX = 20,
+	LISTING_OWN_MAX = 3, /* columns of a list that are none of a report's */
+	LISTING_COLUMNS_MAX = _FIGURE_MAX + LISTING_OWN_MAX,
 	LISTING_BY_MAX = RECORDING_KEYS_MAX + 4,
 	LISTING_STORY_MAX = 4096, /* lines: what is more is counted */
 };

@@ -49,8 +49,6 @@ static void what_a_request_is_called_by_has_a_figure(void **state)
 
 	(void)state;
 	assert_int_equal(figure_of_request(REQUEST_PARKED), FIGURE_PARKED);
-	for (enum group_name name = 0; name < _GROUP_NAME_MAX; name++)
-		assert_int_equal(figure_infos[figure_of_name(name)].what, name);
 	assert_true(figure_part(FIGURE_KEY_3, &part));
 	assert_int_equal(part, 2);
 	assert_false(figure_part(FIGURE_COMM, &part));
