@@ -2,7 +2,8 @@
 /*
  * Prints the schema of the records (correlator/record/schema.h): as the tables of
  * correlator/record/README.md; with --manual as the lists of correlator-records(5); with --fields a
- * line a field, for scripts: kind, field, type, `?` where it may be left out, unit.
+ * line a field, for scripts: kind, field, type, `?` where it may be left out, unit; with --sql the
+ * fields of cpu records as columns of fixtures/collectors/clickhouse.sql.
  */
 #include <stdio.h>
 #include <string.h>
@@ -123,6 +124,45 @@ static void end_table(const struct printer *printer)
 		(void)printf("%s\n", printer->form == FORM_MANUAL ? ".El" : "");
 }
 
+/* A number that may be left out is NULL then: not measured is not 0. */
+static const char *sql_type(const struct record_field_info *field)
+{
+	bool is_given = field->presence == RECORD_PRESENCE_ALWAYS;
+
+	switch (field->type) {
+	case RECORD_TYPE_U32:
+		return "UInt32";
+	case RECORD_TYPE_U64:
+		return is_given ? "UInt64 CODEC(T64, ZSTD)" : "Nullable(UInt64) CODEC(ZSTD)";
+	case RECORD_TYPE_WALL:
+		return "UInt64 CODEC(Delta, ZSTD)";
+	case RECORD_TYPE_TEXT:
+		return "LowCardinality(String)";
+	case RECORD_TYPE_FLAGS:
+		return "Array(LowCardinality(String))";
+	default:
+		return NULL;
+	}
+}
+
+/* The keys are the user's: the table has the two that are usual. */
+static void print_sql(void)
+{
+	const struct record_kind_info *kind = &record_kinds[RECORD_KIND_CPU];
+
+	for (size_t i = 0; i < kind->field_count; i++) {
+		const struct record_field_info *field = &kind->fields[i];
+		const char *type = sql_type(field);
+
+		if (field->type == RECORD_TYPE_KEYS)
+			(void)printf("    %-20s String CODEC(ZSTD),\n    %-20s "
+				     "LowCardinality(String),\n",
+				     "request_id", "endpoint");
+		else if (type)
+			(void)printf("    %-20s %s,\n", field->name, type);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *option = argc > 1 ? argv[1] : "";
@@ -130,6 +170,10 @@ int main(int argc, char **argv)
 					   : strcmp(option, "--manual") == 0 ? FORM_MANUAL
 									     : FORM_TABLES };
 
+	if (strcmp(option, "--sql") == 0) {
+		print_sql();
+		return 0;
+	}
 	printer.kind = "common";
 	begin_table(&printer, "in every record", "Behind them the fields of its kind");
 	print_line(&printer, "schema", "integer", false, "",
