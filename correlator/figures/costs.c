@@ -80,6 +80,20 @@ static bool read_cost(const struct source *source, enum cost cost, int64_t *ret_
 	return true;
 }
 
+static bool is_in_each_record(int place)
+{
+	const struct record_kind_info *kind = &record_kinds[RECORD_KIND_CPU];
+
+	return place >= 0 &&
+	       kind->fields[(size_t)place - kind->first_place].presence == RECORD_PRESENCE_ALWAYS;
+}
+
+bool costs_is_in_each_record(enum cost cost)
+{
+	return is_in_each_record(fields[cost].whole) || (is_in_each_record(fields[cost].parts[0]) &&
+							 is_in_each_record(fields[cost].parts[1]));
+}
+
 /*
  * A reason that is not there has no part in the time asleep where others have, or where there was
  * no such time; where none is, reasons were not measured.

@@ -39,6 +39,8 @@ struct costs costs_of_record(const struct record_view *record);
 struct costs costs_of_written(const struct cpu_record *record);
 void costs_add(struct costs *costs, const struct costs *other);
 
+/* Each cpu record has it; any other one may be not measured. */
+bool costs_is_in_each_record(enum cost cost);
 /* False: not measured, and sums[cost] must not be shown. */
 bool costs_has(const struct costs *costs, enum cost cost);
 

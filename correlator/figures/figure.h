@@ -69,6 +69,7 @@ enum figure_view {
 	FIGURE_VIEW_PAGE_COSTS = 16, /* what its chart and its table of threads show */
 	FIGURE_VIEW_PAGE_COMPARED = 17,
 	FIGURE_VIEW_PAGE_CELLS = 18, /* what its script adds up */
+	FIGURE_VIEW_METRICS = 19, /* of processes, for a monitoring system: costs */
 	_FIGURE_VIEW_MAX,
 };
 

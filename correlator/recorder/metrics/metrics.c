@@ -20,12 +20,9 @@ static struct metrics_process *find(struct metrics *metrics, uint32_t pid)
 
 static void add(struct metrics_process *sum, const struct metrics_process *process)
 {
-	sum->has_split |= process->has_split;
-	sum->cpu_ns += process->cpu_ns;
-	sum->user_ns += process->user_ns;
-	sum->kernel_ns += process->kernel_ns;
-	sum->run_queue_ns += process->run_queue_ns;
-	sum->blocked_ns += process->blocked_ns;
+	for (enum cost cost = 0; cost < _COST_MAX; cost++)
+		saturated_add_to(&sum->costs[cost], process->costs[cost]);
+	sum->measured |= process->measured;
 	sum->exec_ns += process->exec_ns;
 	sum->attributed_ns += process->attributed_ns;
 	sum->unattributed_ns += process->unattributed_ns;
@@ -118,15 +115,10 @@ void metrics_add_process(struct metrics *metrics, const struct process_record *r
 
 void metrics_add_cpu(struct metrics *metrics, const struct cpu_record *record)
 {
-	struct metrics_process window = {
-		.has_split = record->has_kernel_split,
-		.cpu_ns = record->cpu_ns,
-		.user_ns = record->has_kernel_split ? record->user_ns : 0,
-		.kernel_ns = record->has_kernel_split ? record->kernel_ns : 0,
-		.run_queue_ns = record->run_queue_ns,
-		.blocked_ns = record->blocked_ns,
-	};
+	const struct costs costs = costs_of_written(record);
+	struct metrics_process window = { .measured = ~costs.missing };
 
+	memcpy(window.costs, costs.sums, sizeof(window.costs));
 	add(find(metrics, record->common.pid), &window);
 }
 

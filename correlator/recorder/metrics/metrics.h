@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "figures/costs.h"
 #include "record/record.h"
 #include "recorder/forward/sender.h"
 #include "recorder/metrics/request_figures.h"
@@ -27,12 +28,8 @@ enum {
 struct metrics_process {
 	uint32_t pid;
 	char comm[METRICS_COMM_BYTES];
-	bool has_split; /* user_ns and kernel_ns were measured, at least for a time */
-	uint64_t cpu_ns;
-	uint64_t user_ns;
-	uint64_t kernel_ns;
-	uint64_t run_queue_ns;
-	uint64_t blocked_ns;
+	int64_t costs[_COST_MAX]; /* in all contexts and none */
+	uint32_t measured; /* bit per enum cost: some record had it */
 	uint64_t exec_ns;
 	uint64_t attributed_ns;
 	uint64_t unattributed_ns;

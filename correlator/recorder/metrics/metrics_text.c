@@ -62,48 +62,55 @@ struct process_family {
 	const char *unit; /* NULL = it is a count */
 	size_t offset; /* of the figure in struct metrics_process, 64 bits; ns, or the count */
 	enum openmetrics_type type;
-	bool needs_split;
 	const char *help;
+	uint32_t needs; /* bit of the enum cost that it is, where that may be not measured */
 };
 
-#define BOOK(field) #field "_seconds", "seconds", offsetof(struct metrics_process, field##_ns)
+#define BOOK(field, type_, help_)                                                        \
+	{                                                                                \
+		.name = "process_" #field "_seconds", .unit = "seconds",                 \
+		.offset = offsetof(struct metrics_process, field##_ns), .type = (type_), \
+		.help = (help_),                                                         \
+	}
 
 static const struct process_family families[] = {
-	{ "process_" BOOK(exec), OPENMETRICS_COUNTER, false, "On a CPU, as the kernel says." },
-	{ "process_" BOOK(attributed), OPENMETRICS_COUNTER, false, "The part of it in a context." },
-	{ "process_" BOOK(unattributed), OPENMETRICS_COUNTER, false,
-	  "The part of it in no context." },
-	{ "process_" BOOK(overflow), OPENMETRICS_COUNTER, false,
-	  "The part of it whose context a full map could not tell." },
-	{ "process_" BOOK(residual), OPENMETRICS_GAUGE, false,
-	  "What the books miss of the kernel's figure, since the start." },
+	BOOK(exec, OPENMETRICS_COUNTER, "On a CPU, as the kernel says."),
+	BOOK(attributed, OPENMETRICS_COUNTER, "The part of it in a context."),
+	BOOK(unattributed, OPENMETRICS_COUNTER, "The part of it in no context."),
+	BOOK(overflow, OPENMETRICS_COUNTER,
+	     "The part of it whose context a full map could not tell."),
+	BOOK(residual, OPENMETRICS_GAUGE,
+	     "What the books miss of the kernel's figure, since the start."),
 };
 
 static const struct process_family dropped_family = {
-	"forward_process_dropped_records",
-	NULL,
-	offsetof(struct metrics_process, dropped_records),
-	OPENMETRICS_COUNTER,
-	false,
-	"The part of these that gap records have told of, by process."
+	.name = "forward_process_dropped_records",
+	.offset = offsetof(struct metrics_process, dropped_records),
+	.type = OPENMETRICS_COUNTER,
+	.help = "The part of these that gap records have told of, by process.",
 };
 
+/* A line of a family: the figure of one process. */
 static void put_process(const struct writer *writer, const struct process_family *family,
-			const struct metrics_process *process, const char *pid, const char *comm)
+			const char *pid, const struct metrics_process *process)
 {
 	int64_t figure;
 
-	if (family->needs_split && !process->has_split)
-		return;
 	memcpy(&figure, (const char *)process + family->offset, sizeof(figure));
 	(void)fprintf(writer->file, PREFIX "%s%s{pid=\"%s\",comm=\"", family->name,
 		      family->type == OPENMETRICS_COUNTER ? "_total" : "", pid);
-	openmetrics_put_label(writer->file, comm);
+	openmetrics_put_label(writer->file, process->comm);
 	(void)fputs("\"} ", writer->file);
 	if (family->unit)
 		put_seconds(writer->file, figure);
 	else
 		(void)fprintf(writer->file, "%" PRId64 "\n", figure);
+}
+
+/* A figure that is not measured has no line. */
+static bool has_figure(const struct process_family *family, const struct metrics_process *process)
+{
+	return !family->needs || process->measured & family->needs;
 }
 
 static void put_family(const struct writer *writer, const struct metrics *metrics,
@@ -116,40 +123,36 @@ static void put_family(const struct writer *writer, const struct metrics *metric
 		const struct metrics_process *process = &metrics->processes[i];
 
 		(void)snprintf(pid, sizeof(pid), "%" PRIu32, process->pid);
-		put_process(writer, family, process, pid, process->comm);
+		if (has_figure(family, process))
+			put_process(writer, family, pid, process);
 	}
-	put_process(writer, family, &metrics->others, "others", "");
-	put_process(writer, family, &metrics->ended, "ended", "");
+	if (has_figure(family, &metrics->others))
+		put_process(writer, family, "others", &metrics->others);
+	if (has_figure(family, &metrics->ended))
+		put_process(writer, family, "ended", &metrics->ended);
 }
 
-/* In all contexts and none. */
 static void put_costs(const struct writer *writer, const struct metrics *metrics)
 {
-	static const struct {
-		enum figure figure;
-		size_t offset;
-		bool needs_split;
-	} costs[] = {
-#define OFFSET(member) offsetof(struct metrics_process, member)
-		{ FIGURE_CPU, OFFSET(cpu_ns), false },
-		{ FIGURE_USER, OFFSET(user_ns), true },
-		{ FIGURE_KERNEL, OFFSET(kernel_ns), true },
-		{ FIGURE_RUN_QUEUE, OFFSET(run_queue_ns), false },
-		{ FIGURE_BLOCKED, OFFSET(blocked_ns), false },
-#undef OFFSET
-	};
+	enum figure figures[_FIGURE_MAX];
+	size_t count = figures_of_view(FIGURE_VIEW_METRICS, figures);
 
-	for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
-		const struct figure_info *info = &figure_infos[costs[i].figure];
+	for (size_t i = 0; i < count; i++) {
+		const struct figure_info *info = &figure_infos[figures[i]];
+		bool is_time = info->unit == FIGURE_UNIT_NS;
 		char name[NAME_BYTES];
-		const struct process_family family = { name,
-						       "seconds",
-						       costs[i].offset,
-						       OPENMETRICS_COUNTER,
-						       costs[i].needs_split,
-						       info->text };
+		struct process_family family = { .name = name,
+						 .unit = is_time ? "seconds" : NULL,
+						 .type = OPENMETRICS_COUNTER,
+						 .help = info->text };
+		enum cost cost;
 
-		(void)snprintf(name, sizeof(name), "process_%s_seconds", info->name);
+		if (!figure_cost(figures[i], &cost))
+			continue;
+		family.offset = offsetof(struct metrics_process, costs[cost]);
+		family.needs = costs_is_in_each_record(cost) ? 0 : 1U << cost;
+		(void)snprintf(name, sizeof(name), "process_%s%s", info->name,
+			       is_time ? "_seconds" : "");
 		put_family(writer, metrics, &family);
 	}
 }
