@@ -6,24 +6,21 @@
 
 #include "base/compare.h"
 
-enum {
-	PERCENT = 99
+static const enum figure figures[_DIFF_MAX] = {
+	[DIFF_CPU_MEAN] = FIGURE_CPU_MEAN,
+	[DIFF_CPU_P99] = FIGURE_CPU_P99,
+	[DIFF_WALL_MEAN] = FIGURE_WALL_MEAN,
+	[DIFF_WALL_P99] = FIGURE_WALL_P99,
 };
 
-static const struct {
-	const char *name;
-	enum request_cost figure;
-	bool is_mean;
-} whats[_DIFF_MAX] = {
-	[DIFF_CPU_MEAN] = { "cpu_mean", REQUEST_CPU, true },
-	[DIFF_CPU_P99] = { "cpu_p99", REQUEST_CPU, false },
-	[DIFF_WALL_MEAN] = { "wall_mean", REQUEST_WALL, true },
-	[DIFF_WALL_P99] = { "wall_p99", REQUEST_WALL, false },
-};
-
-const char *diff_name(enum diff_what what)
+const struct figure_info *diff_info(enum diff_what what)
 {
-	return whats[what].name;
+	return &figure_infos[figures[what]];
+}
+
+static bool is_mean(enum diff_what what)
+{
+	return diff_info(what)->source == FIGURE_SOURCE_MEAN;
 }
 
 const struct group *diff_group(const struct diff_row *row)
@@ -39,7 +36,7 @@ bool diff_has_several_hosts(const struct diff *diff)
 
 uint64_t diff_needed(enum diff_what what)
 {
-	return whats[what].is_mean ? STATISTICS_MEAN_MIN : statistics_needed(PERCENT);
+	return is_mean(what) ? STATISTICS_MEAN_MIN : statistics_needed(diff_info(what)->percent);
 }
 
 bool diff_has_changed(const struct diff_figure *figure)
@@ -70,15 +67,15 @@ static const struct group **sort_groups(const struct grouping *grouping)
 static const struct histogram *figure_of(const struct distribution *requests, uint64_t count,
 					 enum diff_what what)
 {
-	const struct histogram *figure = requests ? &requests->costs[whats[what].figure] : NULL;
+	const struct histogram *figure = requests ? &requests->costs[diff_info(what)->what] : NULL;
 
 	return figure && figure->count > 0 && figure->count == count ? figure : NULL;
 }
 
 static bool value_of(const struct histogram *figure, enum diff_what what, int64_t *ret_ns)
 {
-	return whats[what].is_mean ? histogram_mean(figure, ret_ns)
-				   : histogram_percentile(figure, PERCENT, ret_ns);
+	return is_mean(what) ? histogram_mean(figure, ret_ns)
+			     : histogram_percentile(figure, diff_info(what)->percent, ret_ns);
 }
 
 static int compare(struct diff_row *row, const struct distribution *before,
@@ -96,10 +93,10 @@ static int compare(struct diff_row *row, const struct distribution *before,
 				   value_of(second, what, &figure->after_ns);
 		if (!figure->is_known)
 			continue;
-		r = whats[what].is_mean
-			    ? statistics_compare_means(first, second, &figure->difference)
-			    : statistics_compare_percentiles(first, second, PERCENT,
-							     &figure->difference);
+		r = is_mean(what) ? statistics_compare_means(first, second, &figure->difference)
+				  : statistics_compare_percentiles(first, second,
+								   diff_info(what)->percent,
+								   &figure->difference);
 		figure->is_tested = r > 0;
 	}
 	return r < 0 ? r : 0;

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 
+#include "figures/figure.h"
 #include "reader/aggregate/statistics.h"
 #include "reader/aggregate/totals.h"
 
@@ -63,5 +64,5 @@ bool diff_has_several_hosts(const struct diff *diff);
 uint64_t diff_needed(enum diff_what what);
 /* At 95 %, corrected. */
 bool diff_has_changed(const struct diff_figure *figure);
-/* "cpu_mean", "wall_p99". */
-const char *diff_name(enum diff_what what);
+/* The figure that it is: a mean or a percentile of requests. */
+const struct figure_info *diff_info(enum diff_what what);

@@ -133,8 +133,6 @@ static void write_verdict(const struct diff_row *row, enum diff_what what,
 static void write_cell(const void *context, size_t index, size_t column,
 		       char ret_text[static TABLE_CELL_BYTES])
 {
-	static const char *const names[_DIFF_MAX] = { "cpu mean", "cpu p99", "wall mean",
-						      "wall p99" };
 	const struct view *view = context;
 	const struct diff_row *row = view->lines[index].row;
 	size_t what = view->lines[index].what;
@@ -148,7 +146,9 @@ static void write_cell(const void *context, size_t index, size_t column,
 		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRIu64 " → %" PRIu64,
 			       row->before.request_count, row->after.request_count);
 	else if (column == key_count + COLUMN_FIGURE)
-		(void)strcpy(ret_text, is_on_both_sides(row) ? names[what] : not_measured);
+		(void)strcpy(ret_text, is_on_both_sides(row)
+					       ? diff_info((enum diff_what)what)->title
+					       : not_measured);
 	else if (column == key_count + COLUMN_BEFORE && figure->is_known)
 		display_duration(figure->before_ns, ret_text);
 	else if (column == key_count + COLUMN_AFTER && figure->is_known)

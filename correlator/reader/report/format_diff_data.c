@@ -40,7 +40,7 @@ static void describe_row(const struct diff *diff, const struct diff_row *row, js
 		json_part_set(object, "after", describe_side(&row->after, r), r);
 	for (int what = 0; what < _DIFF_MAX; what++)
 		if (row->figures[what].is_known)
-			json_part_set(object, diff_name((enum diff_what)what),
+			json_part_set(object, diff_info((enum diff_what)what)->name,
 				      json_group_figure(&row->figures[what], r), r);
 }
 
@@ -213,7 +213,8 @@ static void print_csv_header(const struct grouping *grouping, FILE *out)
 	}
 	for (int what = 0; what < _DIFF_MAX; what++)
 		for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-			(void)fprintf(out, ",%s_%s", diff_name((enum diff_what)what), columns[i]);
+			(void)fprintf(out, ",%s_%s", diff_info((enum diff_what)what)->name,
+				      columns[i]);
 	(void)fputs(",groups\r\n", out);
 }
 

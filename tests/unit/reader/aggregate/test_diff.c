@@ -148,8 +148,8 @@ static void what_changed_comes_first_and_what_did_not_is_no_change(void **state)
 	/* Two means of each, and of all. */
 	assert_int_equal(diff.tested_count, 6);
 	assert_int_equal(diff.changed_count, 1);
-	assert_string_equal(diff_name(DIFF_CPU_MEAN), "cpu_mean");
-	assert_string_equal(diff_name(DIFF_WALL_P99), "wall_p99");
+	assert_string_equal(diff_info(DIFF_CPU_MEAN)->name, "cpu_mean");
+	assert_string_equal(diff_info(DIFF_WALL_P99)->name, "wall_p99");
 }
 
 /* Uniform, above 0 and below 1. */
