@@ -8,15 +8,19 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import unittest
 
 BUILD = pathlib.Path(os.environ["CORRELATOR_BUILD"])
-RECORDING = pathlib.Path(__file__).resolve().parents[2] / "fixtures/golden/shop.rec"
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+RECORDING = SOURCE / "fixtures/golden/shop.rec"
+sys.path.insert(0, str(SOURCE / "tests/unit/command"))
+
+import figure_list  # pylint: disable=wrong-import-position
+
 VIEWS = {"endpoint": [], "request_id": [], "slowest": ["--slowest"], "pid": [], "tid": [], "comm": [],
          "thread_name": [], "host_name": [], "attribution": [], "endpoint,pid": []}
 USAGE = 2
-TITLES = {"syscalls": "calls", "syscalls_mean": "calls/req", "rate": "req/s", "cpu_percent": "% CPU",
-          "machine_percent": "% machine", "split_error": "split ±"}
 
 
 def report(*arguments):
@@ -27,10 +31,6 @@ def report(*arguments):
 
 def names_in(text):
     return re.split(r",\s+", re.search(r"(?:one\s+of|it\s+has)\s+(.*)", text, re.S)[1].strip())
-
-
-def title_of(name):
-    return TITLES.get(name, re.sub("^blocked_(?!on)", "on ", name).replace("_", " "))
 
 
 def by(view):
@@ -75,7 +75,7 @@ class FiguresTest(unittest.TestCase):
                     else:
                         self.assertEqual((0, ""), (result.returncode, result.stderr))
                     if name in had and not name.startswith("key"):
-                        self.assertEqual(title_of(name), re.sub(r" \(.*", "", heading(result.stdout)[-1]))
+                        self.assertEqual(figure_list.titles()[name], re.sub(r" \(.*", "", heading(result.stdout)[-1]))
 
     def test_each_sorts_what_it_has(self):
         for view in VIEWS:

@@ -19,6 +19,8 @@ import unittest
 
 import msgpack
 
+import figure_list
+
 CORRELATOR = os.environ["CORRELATOR"]
 GOLDEN = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "golden"
 RECORDING = GOLDEN / "shop.rec"
@@ -599,27 +601,8 @@ class ReportTest(unittest.TestCase):
 
     def columns(self):
         """{its heading: the field to sort by} of each column of a report by endpoint."""
-        names = {"req/s": "rate", "calls/req": "syscalls_mean"}
-        return {heading: names.get(heading, re.sub("^on ", "blocked_", heading).replace(" ", "_"))
-                for heading in self.heading()[1:]}
-
-    def test_every_field_that_is_offered_sorts(self):
-        # By each of those it is sorted below.
-        seen = set(self.columns().values())
-        for field in ("key requests cpu user kernel run_queue blocked share slices switches"
-                      " ambiguous migrations stolen cpu_percent machine_percent thread_name"
-                      " comm uninterruptible syscalls gvl gvl_waits gc gc_runs rate cpu_mean cpu_p50 cpu_p90 cpu_p99"
-                      " cpu_max wall_mean wall_p50 wall_p90 wall_p99 wall_max wall endpoint"
-                      " syscalls_mean began key_2 blocked_on blocked_disk blocked_network"
-                      " blocked_poll blocked_pipe blocked_futex blocked_sleep blocked_child"
-                      " blocked_fault blocked_other children").split():
-            if field in seen:
-                continue
-            by = "tid" if field in ("thread_name", "comm") else "request_id" \
-                if field in ("wall", "endpoint", "began") else "endpoint,request_id" \
-                if field == "key_2" else "endpoint"
-            with self.subTest(field=field, by=by):
-                self.check(OK, "--by", by, "--sort", field, RECORDING)
+        names = {title: name for name, title in figure_list.titles().items()}
+        return {heading: names[heading] for heading in self.heading()[1:]}
 
     def test_a_field_that_no_table_of_it_has_is_an_error_with_those_that_it_has(self):
         for by, option, field, view in [("endpoint", "--sort", "wall", "endpoint"),

@@ -250,6 +250,7 @@ static void not_measured_is_a_dash_an_absent_member_an_empty_cell(void **state)
 {
 	struct totals *totals = *state;
 	struct sample sample;
+	const char *row;
 	char *text;
 
 	begin_by(totals, "request_id");
@@ -259,18 +260,19 @@ static void not_measured_is_a_dash_an_absent_member_an_empty_cell(void **state)
 	assert_int_equal(sample_add(&sample, totals), 0);
 	totals_finish(totals);
 	text = print(format_table, totals, 0, 100);
-	expect_in(text,
-		  "a             5 ns     -     -       -          -        -  100.00 %      -");
-	expect_in(text,
-		  "unattributed  0 ns     -     -       -          -        -    0.00 %      -");
+	expect_in(text, "a             5 ns     -     - ");
+	expect_in(text, "unattributed  0 ns     -     - ");
+	expect_in(text, "  100.00 % ");
 	expect_in(text, "  - (no balance records)");
 	free(text);
 	text = print(format_json, totals, 0, 100);
 	expect_in(text, "{\"key\":\"a\",\"requests\":1,\"cpu_ns\":5,\"share_percent\":100.0}");
 	free(text);
 	text = print(format_csv, totals, 0, 100);
-	expect_in(text,
-		  "group,a,1,5,,,,,100.000000,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\r\n");
+	row = strstr(text, "group,a,1,5,,,,,100.000000,");
+	assert_non_null(row);
+	row += strlen("group,a,1,5,,,,,100.000000,");
+	assert_int_equal(strcspn(row, "\r"), strspn(row, ","));
 	free(text);
 }
 

@@ -299,14 +299,14 @@ static void a_grouping_without_groups_is_left_out_but_the_first(void **state)
 					       FIGURE_BLOCKED, FIGURE_SHARE };
 
 	(void)state;
+	options.columns = columns;
+	options.column_count = sizeof(columns) / sizeof(columns[0]);
 	print();
-	says("endpoint cpu share user kernel run queue blocked slices switches");
+	says("endpoint requests cpu user blocked share");
 	says_nothing_of("request_id");
 	sample_add_cpu(&totals, 1, "a", "GET /", 3000, 1000);
 	sample_add_cpu(&totals, 1, "b", NULL, 1000, 0);
 	assert_int_equal(totals_finish(&totals), 0);
-	options.columns = columns;
-	options.column_count = sizeof(columns) / sizeof(columns[0]);
 	print();
 	says("endpoint requests cpu user blocked share");
 	says("GET / 1 4.000 us 3.000 us 2 ns 80.00 %");
