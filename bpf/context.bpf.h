@@ -182,13 +182,17 @@ static __always_inline void context_take_mode(struct thread_state *thread, bool 
 	}
 }
 
-/*
- * Keys or the location became known, or the thread is new: what is in force must be read anew.
- * Returns 1, or 0 if only the mode has changed.
- */
+enum {
+	CONFIG_OF_MODE = 0, /* only the mode has changed */
+	CONFIG_OF_CONTEXT = 1, /* what is in force must be read anew, */
+	CONFIG_OF_PLACE = 2, /* and what counts the thread's waits and collections, too */
+};
+
+/* Keys or the location became known, or the thread is new. Returns which. */
 VERIFIED_ONCE int context_take_config(struct thread_state *thread)
 {
 	const struct process_config *config;
+	int news = CONFIG_OF_PLACE;
 	bool was_lean;
 	__u64 life;
 	__u32 reading;
@@ -202,6 +206,8 @@ VERIFIED_ONCE int context_take_config(struct thread_state *thread)
 	config = bpf_map_lookup_elem(&processes, &life);
 	/* A configuration that was found in another image does not apply. */
 	if (config && config->image == thread->image) {
+		if (config_has_same_counters(&thread->config, config))
+			news = CONFIG_OF_CONTEXT;
 		thread->config = *config;
 		/* It has no thread-local of its own. */
 		if (thread->is_worker)
@@ -213,10 +219,20 @@ VERIFIED_ONCE int context_take_config(struct thread_state *thread)
 	}
 	if (thread->config.reading == reading) {
 		context_take_mode(thread, was_lean);
-		return 0;
+		return CONFIG_OF_MODE;
 	}
 	thread->tls_resolution = TLS_UNRESOLVED;
-	return 1;
+	return news;
+}
+
+/* After a new configuration: how the counters of another place stand is not known. */
+VERIFIED_ONCE int context_forget_counters(struct thread_state *thread, int news)
+{
+	if (thread && news == CONFIG_OF_PLACE) {
+		gvl_wait_forget(&thread->gvl, &thread->pending);
+		gc_time_forget(&thread->gc);
+	}
+	return 0;
 }
 
 /*
@@ -447,16 +463,17 @@ static __always_inline __u64 context_confirm(struct thread_state *thread, struct
 					     __u64 now_ns, bool is_cheap)
 {
 	bool is_lean = thread_is_lean(thread);
-	int otel = OTEL_LOOK_SAME;
+	int otel = OTEL_LOOK_SAME, news = CONFIG_OF_MODE;
 	bool is_same, is_change;
 	__u64 pointer, moved;
 
-	if (context_has_new_config(thread) && context_take_config(thread)) {
+	if (context_has_new_config(thread))
+		news = context_take_config(thread);
+	if (news != CONFIG_OF_MODE) {
 		charge_doubt(thread, is_lean | thread_is_lean(thread));
 		if (thread->knowledge == CONTEXT_KNOWN)
 			charge_pending(thread, task, now_ns);
-		gvl_wait_forget(&thread->gvl, &thread->pending);
-		gc_time_forget(&thread->gc);
+		(void)context_forget_counters(thread, news);
 		thread->knowledge = CONTEXT_UNKNOWN;
 	}
 	/* If the mode changes here, what lies behind was watched no better than in the lesser one.

@@ -72,6 +72,16 @@ struct process_config {
 
 _Static_assert(sizeof(struct process_config) == 32 + 8 * KEYS_MAX + 80, "layout");
 
+/* Whether both read the gem's counters, and at the same place: then what is known of them stays
+ * known. */
+static inline int config_has_same_counters(const struct process_config *a,
+					   const struct process_config *b)
+{
+	return (a->flags & b->flags & PROCESS_HAS_THREADS) &&
+	       a->thread_offset == b->thread_offset && a->tls.model == b->tls.model &&
+	       a->tls.module == b->tls.module && a->tls.offset == b->tls.offset;
+}
+
 /*
  * Value of the map `otel_processes`, by life: where OpenTelemetry's thread context is, and which of
  * the wanted keys are found in it. A forked child starts with its parent's.

@@ -654,6 +654,8 @@ static void take_configuration(struct view *view)
 {
 	const struct process *process = process_of(view);
 	bool is_read_anew = view->reading != process->reading;
+	/* Once they can be read, they stay where they are. */
+	bool has_same_counters = view->is_ready && process->is_ready;
 	bool was_lean = view->is_lean;
 
 	if (is_read_anew)
@@ -665,7 +667,8 @@ static void take_configuration(struct view *view)
 	if (is_read_anew) {
 		if (view->knowledge == KNOWN)
 			give(view);
-		forget_counters(view, false);
+		if (!has_same_counters)
+			forget_counters(view, false);
 		view->knowledge = UNKNOWN;
 		view->is_found = false;
 	} else if (view->is_lean) {
