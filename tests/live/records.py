@@ -98,6 +98,12 @@ def known_sums_by_request(records, *fields):
     return sums
 
 
+def stolen_ns(records):
+    """What the hypervisor and interrupts took from what was observed, in all: theft is told up to a tick late, so maybe
+    in the record of another context than it was in."""
+    return sum(record["stolen_ns"] for record in of_kind(records, "cpu"))
+
+
 def books(records, pid=None):
     """The sums of the balance records (of one process)."""
     sums = collections.Counter()
