@@ -23,6 +23,6 @@ int recorded_keys_check_filter(const struct recording *recording, const struct f
  * it wants a key of none. */
 int recorded_keys_explain_nothing(const struct recording *recording, const struct filter *filter);
 
-/* Warns of records that had no value of some key while there was room to wait for it (intake.h);
+/* Warns of records that had no value of some key while there was room to wait for it (selection.h);
  * of 0 of nothing. */
 void recorded_keys_warn_given_up(uint64_t given_up);

@@ -91,7 +91,7 @@ int report_files_read(const struct report_options *options, struct totals *total
 	r = story ? totals_finish(totals) : finish(options, totals);
 	if (r < 0)
 		return reject("the recording", r);
-	recorded_keys_warn_given_up(totals->intake.given_up);
+	recorded_keys_warn_given_up(totals->selection.given_up);
 	if (totals->recording.record_count == 0)
 		return log_error(ENODATA, "no records to report");
 	if (story || totals->all.record_count > 0)

@@ -69,7 +69,7 @@ static int read_files(const struct report_options *options, size_t begin, size_t
 	if (r != 0)
 		return r;
 	r = stacks_finish(stacks);
-	recorded_keys_warn_given_up(stacks->intake.given_up);
+	recorded_keys_warn_given_up(stacks->selection.given_up);
 	return r < 0 ? log_error_errno(r, "cannot report") : 0;
 }
 

@@ -31,7 +31,7 @@ static int check(const struct report_options *options, const struct syscalls *sy
 		return recorded_keys_explain_nothing(&syscalls->recording, &syscalls->filter);
 	if (!syscalls->has_any)
 		log_warning("no system calls are in it by name: record with --syscalls for that");
-	recorded_keys_warn_given_up(syscalls->intake.given_up);
+	recorded_keys_warn_given_up(syscalls->selection.given_up);
 	if (syscalls->left_out > 0)
 		log_warning("%" PRIu64 " records found no room: take less with --where, --since "
 			    "and --until",

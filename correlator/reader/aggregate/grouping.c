@@ -344,7 +344,7 @@ static int set_name(struct group *group, enum group_name which, struct record_te
 }
 
 static int set_names(const struct grouping *grouping, struct group *group,
-		     const struct intake_record *taken)
+		     const struct selection_record *taken)
 {
 	struct record_text name = { 0 };
 	int r = 0;
@@ -490,7 +490,7 @@ static int find_single(struct grouping *grouping, const struct record_view *reco
 	return find_or_add(grouping, value, host_bytes, ret_group);
 }
 
-int grouping_add(struct grouping *grouping, const struct intake_record *taken,
+int grouping_add(struct grouping *grouping, const struct selection_record *taken,
 		 const struct costs *costs, struct group **place)
 {
 	struct group *group;

@@ -15,7 +15,7 @@
 #include "base/hash_table.h"
 #include "figures/figure.h"
 #include "reader/aggregate/combination.h"
-#include "reader/query/intake.h"
+#include "reader/query/selection.h"
 #include "record/record_view.h"
 #include "requests/attribution.h"
 #include "requests/histogram.h"
@@ -38,7 +38,8 @@ struct group {
 	uint32_t open_count; /* requests that are here now, of which more may come */
 	uint32_t host_bytes; /* of `value`, from the front: host name, and ':' (by pid and tid) */
 	char *names[_GROUP_NAME_MAX]; /* NULL = not known; any bytes */
-	uint64_t named_at[_GROUP_NAME_MAX]; /* the number of the record that said so (intake.h) */
+	uint64_t
+		named_at[_GROUP_NAME_MAX]; /* the number of the record that said so (selection.h) */
 	const struct group
 		*of; /* a request's, where above_percent is wanted; NULL: it had no value */
 	size_t part_count; /* more than 1: the value is a combination */
@@ -123,11 +124,11 @@ enum attribution grouping_attribution(const struct grouping *grouping, const str
 int grouping_rename(struct grouping *grouping, const char *by);
 
 /*
- * Adds one cpu record, with what its request lent it (intake.h); costs are its own
+ * Adds one cpu record, with what its request lent it (selection.h); costs are its own
  * (costs_of_record), *place is where its request is, which is here now (NULL: it has no value),
  * place is NULL if it is of no request. 0; -ENOMEM; -E2BIG: more than GROUPS_MAX. Does not log.
  */
-int grouping_add(struct grouping *grouping, const struct intake_record *taken,
+int grouping_add(struct grouping *grouping, const struct selection_record *taken,
 		 const struct costs *costs, struct group **place);
 
 /* Sums up a group that no request is in, and frees it. 0; -ENOMEM: it is still there. */

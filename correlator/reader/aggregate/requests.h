@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "figures/costs.h"
-#include "reader/query/intake.h"
+#include "reader/query/selection.h"
 #include "record/record_view.h"
 
 enum {
@@ -18,7 +18,7 @@ enum {
 struct group;
 
 struct request {
-	struct intake_request intake;
+	struct selection_request selection;
 	struct group *groups[REQUEST_GROUPS_MAX]; /* where it was last, of each grouping; or NULL */
 	bool is_inherited;
 	uint8_t endpoint_bytes; /* of endpoint, where a grouping is by request; 0: not known */
@@ -31,5 +31,5 @@ void request_set_endpoint(struct request *request, struct record_text endpoint);
 
 static inline struct record_text request_id(const struct request *request)
 {
-	return open_request_id(&request->intake.open);
+	return open_request_id(&request->selection.open);
 }

@@ -10,7 +10,7 @@
 #include "base/random.h"
 
 struct request {
-	struct intake_request intake;
+	struct selection_request selection;
 	struct syscalls_group *group; /* that its last cpu record is of; NULL: none is wanted */
 };
 
@@ -20,7 +20,7 @@ void syscalls_init(struct syscalls *syscalls, struct filter *filter, const char 
 	*filter = (struct filter){ 0 };
 	recording_init(&syscalls->recording);
 	known_records_init(&syscalls->known);
-	intake_init(&syscalls->intake, sizeof(struct request));
+	selection_init(&syscalls->selection, sizeof(struct request));
 }
 
 static void free_sums(struct syscalls_sum *sum)
@@ -47,7 +47,7 @@ void syscalls_deinit(struct syscalls *syscalls)
 		HASH_DELETE(hh, syscalls->kinds, kind);
 		free(kind);
 	}
-	intake_deinit(&syscalls->intake);
+	selection_deinit(&syscalls->selection);
 	known_records_deinit(&syscalls->known);
 	recording_deinit(&syscalls->recording);
 	filter_deinit(&syscalls->filter);
@@ -124,7 +124,7 @@ static enum syscalls_group_kind kind_of(enum attribution attribution, struct rec
 }
 
 /* The one of the record; new if there is none; NULL: there is no room. 0, -ENOMEM. */
-static int find_group(struct syscalls *syscalls, const struct intake_record *taken,
+static int find_group(struct syscalls *syscalls, const struct selection_record *taken,
 		      struct syscalls_group **ret_group)
 {
 	char key[1 + SYSCALLS_TEXT_BYTES_MAX];
@@ -199,7 +199,7 @@ static void add_cpu(struct syscalls *syscalls, struct syscalls_group *group,
 	saturated_add_to(&syscalls->account_calls, calls);
 }
 
-static int take(void *context, const struct intake_record *taken)
+static int take(void *context, const struct selection_record *taken)
 {
 	struct request *request = (struct request *)taken->request;
 	bool is_cpu = taken->view->kind == RECORD_KIND_CPU;
@@ -223,7 +223,7 @@ static int take(void *context, const struct intake_record *taken)
 	return 0;
 }
 
-static int end(void *context, struct intake_request *ended)
+static int end(void *context, struct selection_request *ended)
 {
 	struct request *request = (struct request *)ended;
 
@@ -256,26 +256,26 @@ static int prepare(void *context)
 					       recording_has_key(&syscalls->recording, "request_id")
 				       ? "request_id"
 				       : "endpoint";
-	r = intake_ask(&syscalls->intake, syscalls->by);
-	return r == 0 ? intake_ask_filter(&syscalls->intake, &syscalls->filter) : r;
+	r = selection_ask(&syscalls->selection, syscalls->by);
+	return r == 0 ? selection_ask_filter(&syscalls->selection, &syscalls->filter) : r;
 }
 
-static struct intake_owner owner_of(struct syscalls *syscalls)
+static struct selection_consumer consumer_of(struct syscalls *syscalls)
 {
-	return (struct intake_owner){ .recording = &syscalls->recording,
-				      .known = &syscalls->known,
-				      .filter = &syscalls->filter,
-				      .other = other,
-				      .prepare = prepare,
-				      .take = take,
-				      .end = end,
-				      .context = syscalls };
+	return (struct selection_consumer){ .recording = &syscalls->recording,
+					    .known = &syscalls->known,
+					    .filter = &syscalls->filter,
+					    .other = other,
+					    .prepare = prepare,
+					    .take = take,
+					    .end = end,
+					    .context = syscalls };
 }
 
 int syscalls_add(struct syscalls *syscalls, const struct record_view *record)
 {
-	const struct intake_owner owner = owner_of(syscalls);
-	int r = intake_add(&syscalls->intake, &owner, record);
+	const struct selection_consumer consumer = consumer_of(syscalls);
+	int r = selection_add(&syscalls->selection, &consumer, record);
 
 	return r < 0 ? r : 0;
 }
@@ -336,9 +336,9 @@ static int compare_groups(const struct syscalls_group *a, const struct syscalls_
 
 int syscalls_finish(struct syscalls *syscalls)
 {
-	const struct intake_owner owner = owner_of(syscalls);
+	const struct selection_consumer consumer = consumer_of(syscalls);
 	struct syscalls_group *group;
-	int r = intake_settle(&syscalls->intake, &owner, 0);
+	int r = selection_settle(&syscalls->selection, &consumer, 0);
 
 	if (!syscalls->by)
 		syscalls->by = "endpoint";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Which system calls requests made, and the time inside: the syscall records of a recording, by a
- * key of their requests, as intake.h takes them. Records are untrusted: what finds no room is
+ * key of their requests, as selection.h takes them. Records are untrusted: what finds no room is
  * counted. Single thread; nothing here logs.
  */
 #pragma once
@@ -12,9 +12,9 @@
 
 #include "base/hash_table.h"
 #include "reader/query/filter.h"
-#include "reader/query/intake.h"
 #include "reader/query/known_records.h"
 #include "reader/query/recording.h"
+#include "reader/query/selection.h"
 #include "requests/attribution.h"
 
 enum {
@@ -64,7 +64,7 @@ struct syscalls {
 	const char *by; /* borrowed: the key; NULL: endpoint, or request_id where there is none */
 	struct recording recording;
 	struct known_records known;
-	struct intake intake;
+	struct selection selection;
 	bool is_asked; /* it knows which keys are to be lent */
 	struct syscalls_kind *kinds; /* uthash */
 	struct syscalls_group *groups; /* uthash; after syscalls_finish: the most calls first */

@@ -28,7 +28,7 @@ int totals_init(struct totals *totals, const char *const *by_names, size_t by_co
 		by_names = default_keys;
 	recording_init(&totals->recording);
 	known_records_init(&totals->known);
-	intake_init(&totals->intake, sizeof(struct request));
+	selection_init(&totals->selection, sizeof(struct request));
 	r = grouping_init(&totals->unattributed_threads, "thread_name,attribution");
 	totals->unattributed_threads.group_max = TOTALS_THREADS_MAX;
 	for (size_t i = 0; i < by_count && r == 0; i++) {
@@ -47,7 +47,7 @@ void totals_deinit(struct totals *totals)
 	grouping_deinit(&totals->unattributed_threads);
 	recording_deinit(&totals->recording);
 	known_records_deinit(&totals->known);
-	intake_deinit(&totals->intake);
+	selection_deinit(&totals->selection);
 	filter_deinit(&totals->filter);
 	*totals = (struct totals){ 0 };
 }
@@ -141,7 +141,7 @@ static int settle_in(struct grouping *grouping, struct request *request, struct 
 	return grouping_settle(grouping, *place, &request->costs);
 }
 
-static int settle(void *context, struct intake_request *ended)
+static int settle(void *context, struct selection_request *ended)
 {
 	struct totals *totals = context;
 	struct request *request = (struct request *)ended;
@@ -158,7 +158,7 @@ static int settle(void *context, struct intake_request *ended)
 	return r;
 }
 
-static int group_in(struct totals *totals, const struct intake_record *taken,
+static int group_in(struct totals *totals, const struct selection_record *taken,
 		    const struct costs *costs, size_t index)
 {
 	struct request *request = (struct request *)taken->request;
@@ -174,7 +174,7 @@ static int group_in(struct totals *totals, const struct intake_record *taken,
 	return 0;
 }
 
-static int group(struct totals *totals, const struct intake_record *taken,
+static int group(struct totals *totals, const struct selection_record *taken,
 		 const struct costs *costs, bool is_attributed)
 {
 	int r = 0;
@@ -185,7 +185,7 @@ static int group(struct totals *totals, const struct intake_record *taken,
 	return r;
 }
 
-static int add_wanted(struct totals *totals, const struct intake_record *taken,
+static int add_wanted(struct totals *totals, const struct selection_record *taken,
 		      const struct costs *costs)
 {
 	struct request *request = (struct request *)taken->request;
@@ -208,7 +208,7 @@ static int add_wanted(struct totals *totals, const struct intake_record *taken,
 	return r;
 }
 
-static int take(void *context, const struct intake_record *taken)
+static int take(void *context, const struct selection_record *taken)
 {
 	struct totals *totals = context;
 	const struct totals_listener *listener = totals->listener;
@@ -245,15 +245,15 @@ static int add_other(void *context, const struct record_view *record)
 /* 0, -ENOMEM. */
 static int ask_for_keys(struct totals *totals)
 {
-	int r = intake_ask_filter(&totals->intake, &totals->filter);
+	int r = selection_ask_filter(&totals->selection, &totals->filter);
 
 	for (size_t i = 0; i < totals->grouping_count && r == 0; i++) {
 		/* Requests bear their endpoint. */
 		if (totals->groupings[i].is_by_request &&
 		    recording_may_have_key(&totals->recording, "endpoint"))
-			r = intake_ask(&totals->intake, "endpoint");
+			r = selection_ask(&totals->selection, "endpoint");
 		for (size_t key = 0; key < totals->groupings[i].key_count && r == 0; key++)
-			r = intake_ask(&totals->intake, totals->groupings[i].keys[key]);
+			r = selection_ask(&totals->selection, totals->groupings[i].keys[key]);
 	}
 	totals->is_asked = true;
 	totals->asked_key_count = totals->recording.key_count;
@@ -272,22 +272,22 @@ static int prepare(void *context)
 	return r;
 }
 
-static struct intake_owner owner_of(struct totals *totals)
+static struct selection_consumer consumer_of(struct totals *totals)
 {
-	return (struct intake_owner){ .recording = &totals->recording,
-				      .known = &totals->known,
-				      .filter = &totals->filter,
-				      .other = add_other,
-				      .prepare = prepare,
-				      .take = take,
-				      .end = settle,
-				      .context = totals };
+	return (struct selection_consumer){ .recording = &totals->recording,
+					    .known = &totals->known,
+					    .filter = &totals->filter,
+					    .other = add_other,
+					    .prepare = prepare,
+					    .take = take,
+					    .end = settle,
+					    .context = totals };
 }
 
 int totals_settle(struct totals *totals, size_t open_max)
 {
-	const struct intake_owner owner = owner_of(totals);
-	int r = intake_settle(&totals->intake, &owner, open_max);
+	const struct selection_consumer consumer = consumer_of(totals);
+	int r = selection_settle(&totals->selection, &consumer, open_max);
 
 	drop_other(totals, false);
 	return r;
@@ -295,8 +295,8 @@ int totals_settle(struct totals *totals, size_t open_max)
 
 int totals_add(struct totals *totals, const struct record_view *record)
 {
-	const struct intake_owner owner = owner_of(totals);
-	int r = intake_add(&totals->intake, &owner, record);
+	const struct selection_consumer consumer = consumer_of(totals);
+	int r = selection_add(&totals->selection, &consumer, record);
 
 	totals->double_records += r > 0;
 	drop_other(totals, false);

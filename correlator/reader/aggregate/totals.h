@@ -12,9 +12,9 @@
 #include "reader/aggregate/own_cost.h"
 #include "reader/aggregate/requests.h"
 #include "reader/query/filter.h"
-#include "reader/query/intake.h"
 #include "reader/query/known_records.h"
 #include "reader/query/recording.h"
+#include "reader/query/selection.h"
 #include "record/record_view.h"
 #include "requests/attribution.h"
 
@@ -38,9 +38,10 @@ struct totals_listener {
 	/* A record that is no activity, and counts. */
 	int (*other)(void *context, const struct record_view *record);
 	/* An activity record that counts, whether it is wanted or not. */
-	int (*take)(void *context, const struct intake_record *taken);
+	int (*take)(void *context, const struct selection_record *taken);
 	/* Before that, of a cpu record that is wanted. NULL: nobody wants to know. */
-	int (*charge)(void *context, const struct intake_record *taken, const struct costs *costs);
+	int (*charge)(void *context, const struct selection_record *taken,
+		      const struct costs *costs);
 	/* No more will come of it. The same. */
 	int (*settle)(void *context, const struct request *request);
 	void *context;
@@ -62,12 +63,12 @@ struct totals {
 	struct books books;
 	struct own_cost own_cost;
 	struct filter filter; /* owned: what it is of; set after totals_init */
-	struct intake intake;
+	struct selection selection;
 	struct recording recording;
 	struct known_records known;
 	const struct totals_listener *listener; /* borrowed, set after totals_init; NULL: nobody */
 	uint64_t double_records; /* were known already: in nothing above */
-	bool is_asked; /* the intake knows which keys are to be lent, */
+	bool is_asked; /* the selection knows which keys are to be lent, */
 	size_t asked_key_count; /* as of this number of keys of the recording */
 };
 

@@ -12,7 +12,7 @@
 #include "reader/export/pprof.h"
 #include "reader/export/speedscope.h"
 #include "reader/profile/stacks.h"
-#include "reader/query/intake.h"
+#include "reader/query/selection.h"
 #include "reader/report/json_record.h"
 
 /* For formats that have each record: OpenMetrics and stacks sum up as a report does. */
@@ -20,7 +20,7 @@ struct records {
 	struct filter filter;
 	struct recording recording;
 	struct known_records known;
-	struct intake intake;
+	struct selection selection;
 	uint64_t taken_count; /* activity records that the filter chose */
 };
 
@@ -41,7 +41,7 @@ bool exporter_is_of_stacks(enum export_format format)
 }
 
 /* csv and ndjson have the records as they are, without lent values. */
-static int take(void *context, const struct intake_record *taken)
+static int take(void *context, const struct selection_record *taken)
 {
 	struct exporter *exporter = context;
 
@@ -62,19 +62,19 @@ static int other(void *context, const struct record_view *record)
 	struct exporter *exporter = context;
 
 	if (exporter->format != EXPORT_FORMAT_NDJSON ||
-	    (!intake_holds_at_any_time(record) && exporter->records.filter.condition_count > 0))
+	    (!selection_holds_at_any_time(record) && exporter->records.filter.condition_count > 0))
 		return 0;
 	return json_record_print(record, exporter->out);
 }
 
-static struct intake_owner owner_of(struct exporter *exporter)
+static struct selection_consumer consumer_of(struct exporter *exporter)
 {
-	return (struct intake_owner){ .recording = &exporter->records.recording,
-				      .known = &exporter->records.known,
-				      .filter = &exporter->records.filter,
-				      .other = other,
-				      .take = take,
-				      .context = exporter };
+	return (struct selection_consumer){ .recording = &exporter->records.recording,
+					    .known = &exporter->records.known,
+					    .filter = &exporter->records.filter,
+					    .other = other,
+					    .take = take,
+					    .context = exporter };
 }
 
 /* Takes the filter. */
@@ -86,13 +86,13 @@ static int init_records(struct exporter *exporter, struct filter *filter)
 	*filter = (struct filter){ 0 };
 	recording_init(&records->recording);
 	known_records_init(&records->known);
-	intake_init(&records->intake, sizeof(struct intake_request));
-	return intake_ask_filter(&records->intake, &records->filter);
+	selection_init(&records->selection, sizeof(struct selection_request));
+	return selection_ask_filter(&records->selection, &records->filter);
 }
 
 static void deinit_records(struct records *records)
 {
-	intake_deinit(&records->intake);
+	selection_deinit(&records->selection);
 	known_records_deinit(&records->known);
 	recording_deinit(&records->recording);
 	filter_deinit(&records->filter);
@@ -140,14 +140,14 @@ void exporter_free(struct exporter *exporter)
 
 int exporter_add(struct exporter *exporter, const struct record_view *record)
 {
-	const struct intake_owner owner = owner_of(exporter);
+	const struct selection_consumer consumer = consumer_of(exporter);
 	int r;
 
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
 		return totals_add(&exporter->openmetrics.totals, record);
 	if (exporter_is_of_stacks(exporter->format))
 		return stacks_add(&exporter->stacks, record);
-	r = intake_add(&exporter->records.intake, &owner, record);
+	r = selection_add(&exporter->records.selection, &consumer, record);
 	return r < 0 ? r : 0;
 }
 
@@ -168,14 +168,14 @@ static int finish_stacks(struct exporter *exporter)
 
 int exporter_finish(struct exporter *exporter)
 {
-	const struct intake_owner owner = owner_of(exporter);
+	const struct selection_consumer consumer = consumer_of(exporter);
 	int r;
 
 	if (exporter_is_of_stacks(exporter->format))
 		return finish_stacks(exporter);
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
 		return openmetrics_print(&exporter->openmetrics, exporter->out);
-	r = intake_settle(&exporter->records.intake, &owner, 0);
+	r = selection_settle(&exporter->records.selection, &consumer, 0);
 	if (r == 0 && exporter->format == EXPORT_FORMAT_CSV)
 		r = csv_finish(&exporter->csv, &exporter->records.recording, exporter->out);
 	return r;
@@ -184,11 +184,12 @@ int exporter_finish(struct exporter *exporter)
 uint64_t exporter_given_up(const struct exporter *exporter)
 {
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
-		return exporter->openmetrics.totals.intake.given_up;
+		return exporter->openmetrics.totals.selection.given_up;
 	if (exporter_is_of_stacks(exporter->format))
-		return exporter->stacks.intake.given_up;
+		return exporter->stacks.selection.given_up;
 	/* They are written as they are: only the choice is by what was lent. */
-	return exporter->records.filter.condition_count > 0 ? exporter->records.intake.given_up : 0;
+	return exporter->records.filter.condition_count > 0 ? exporter->records.selection.given_up
+							    : 0;
 }
 
 bool exporter_lacks_slices(const struct exporter *exporter)

@@ -15,7 +15,7 @@
 #include "reader/query/record_context.h"
 
 struct request {
-	struct intake_request intake;
+	struct selection_request selection;
 	struct stacks_context *first; /* of its parts; NULL: none is wanted, or has room */
 };
 
@@ -25,8 +25,8 @@ void stacks_init(struct stacks *stacks, enum stacks_measure measure, struct filt
 	*filter = (struct filter){ 0 };
 	recording_init(&stacks->recording);
 	known_records_init(&stacks->known);
-	intake_init(&stacks->intake, sizeof(struct request));
-	stacks->intake.lends_all = true;
+	selection_init(&stacks->selection, sizeof(struct request));
+	stacks->selection.lends_all = true;
 	frames_init(&stacks->frames);
 }
 
@@ -52,7 +52,7 @@ void stacks_deinit(struct stacks *stacks)
 	}
 	free_context(stacks->rest);
 	frames_deinit(&stacks->frames);
-	intake_deinit(&stacks->intake);
+	selection_deinit(&stacks->selection);
 	known_records_deinit(&stacks->known);
 	recording_deinit(&stacks->recording);
 	filter_deinit(&stacks->filter);
@@ -70,7 +70,7 @@ static void join(struct request *request, struct stacks_context *context)
 	}
 }
 
-static int new_context(struct stacks *stacks, const struct intake_record *taken, const char *id,
+static int new_context(struct stacks *stacks, const struct selection_record *taken, const char *id,
 		       size_t size_bytes, struct stacks_context **ret_context)
 {
 	struct stacks_context *context = calloc(1, sizeof(*context) + size_bytes);
@@ -97,7 +97,7 @@ static int new_context(struct stacks *stacks, const struct intake_record *taken,
 }
 
 /* Which the record is of; rest: there is no room. 0, -ENOMEM. */
-static int find_context(struct stacks *stacks, const struct intake_record *taken,
+static int find_context(struct stacks *stacks, const struct selection_record *taken,
 			struct stacks_context **ret_context)
 {
 	char id[RECORD_CONTEXT_ID_BYTES];
@@ -272,7 +272,7 @@ static int add_sample(struct stacks *stacks, struct stacks_context *context,
 	return 0;
 }
 
-static int take(void *user, const struct intake_record *taken)
+static int take(void *user, const struct selection_record *taken)
 {
 	bool is_cpu = taken->view->kind == RECORD_KIND_CPU;
 	struct stacks_context *context;
@@ -303,19 +303,19 @@ static int other(void *user, const struct record_view *record)
 	return record->kind == RECORD_KIND_STACK ? frames_add(&stacks->frames, record) : 0;
 }
 
-/* Before those that the recording names, which may be more than the intake takes. */
+/* Before those that the recording names, which may be more than the selection takes. */
 static int ask(struct stacks *stacks)
 {
 	int r;
 
 	if (stacks->is_asked)
 		return 0;
-	r = intake_ask_filter(&stacks->intake, &stacks->filter);
+	r = selection_ask_filter(&stacks->selection, &stacks->filter);
 	stacks->is_asked = r == 0;
 	return r;
 }
 
-/* The intake asks for all keys that it knows of. */
+/* The selection asks for all keys that it knows of. */
 static int prepare(void *user)
 {
 	struct stacks *stacks = user;
@@ -323,27 +323,27 @@ static int prepare(void *user)
 	if (stacks->is_prepared || !recording_may_have_key(&stacks->recording, STACKS_POOL_KEY))
 		return 0;
 	stacks->is_prepared = true;
-	return intake_ask(&stacks->intake, STACKS_POOL_KEY);
+	return selection_ask(&stacks->selection, STACKS_POOL_KEY);
 }
 
-static struct intake_owner owner_of(struct stacks *stacks)
+static struct selection_consumer consumer_of(struct stacks *stacks)
 {
-	return (struct intake_owner){ .recording = &stacks->recording,
-				      .known = &stacks->known,
-				      .filter = &stacks->filter,
-				      .other = other,
-				      .prepare = prepare,
-				      .take = take,
-				      .context = stacks };
+	return (struct selection_consumer){ .recording = &stacks->recording,
+					    .known = &stacks->known,
+					    .filter = &stacks->filter,
+					    .other = other,
+					    .prepare = prepare,
+					    .take = take,
+					    .context = stacks };
 }
 
 int stacks_add(struct stacks *stacks, const struct record_view *record)
 {
-	const struct intake_owner owner = owner_of(stacks);
+	const struct selection_consumer consumer = consumer_of(stacks);
 	int r = ask(stacks);
 
 	if (r == 0)
-		r = intake_add(&stacks->intake, &owner, record);
+		r = selection_add(&stacks->selection, &consumer, record);
 	return r < 0 ? r : 0;
 }
 
@@ -381,9 +381,9 @@ static int finish_context(struct stacks *stacks, struct stacks_context *context)
 
 int stacks_finish(struct stacks *stacks)
 {
-	const struct intake_owner owner = owner_of(stacks);
+	const struct selection_consumer consumer = consumer_of(stacks);
 	struct stacks_context *context, *next;
-	int r = intake_settle(&stacks->intake, &owner, 0);
+	int r = selection_settle(&stacks->selection, &consumer, 0);
 
 	if (r == 0)
 		r = frames_finish(&stacks->frames);

@@ -7,7 +7,7 @@
  * treated alike, apart from requests. The CPU of an endpoint without a sample is "not sampled". All
  * adds up to the nanosecond. Or in which code was waited: then the time off the CPU is that of the
  * stacks themselves, and what was told of none is in one that is not known. Records come in as
- * intake.h has it. Records are untrusted: what finds no room is counted. Single thread;
+ * selection.h has it. Records are untrusted: what finds no room is counted. Single thread;
  * nothing here logs.
  */
 #pragma once
@@ -18,9 +18,9 @@
 
 #include "reader/profile/frames.h"
 #include "reader/query/filter.h"
-#include "reader/query/intake.h"
 #include "reader/query/known_records.h"
 #include "reader/query/recording.h"
+#include "reader/query/selection.h"
 #include "requests/attribution.h"
 
 #define STACKS_POOL_KEY "endpoint" /* short requests with one value of it are spread together */
@@ -109,7 +109,7 @@ struct stacks {
 	struct filter filter; /* owned */
 	struct recording recording;
 	struct known_records known;
-	struct intake intake;
+	struct selection selection;
 	bool is_asked; /* it knows which keys the filter needs, */
 	bool is_prepared; /* and which the pools */
 	struct frames frames;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Which records a report is of: those whose fields have wanted values, of a span of time. What its
- * request lends a record is in it by then (intake.h). Single thread.
+ * request lends a record is in it by then (selection.h). Single thread.
  */
 #pragma once
 

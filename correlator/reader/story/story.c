@@ -183,7 +183,7 @@ static int add_own_slice(struct story *story, const struct record_view *record,
 	return 0;
 }
 
-static int add_own(struct story *story, const struct intake_record *taken,
+static int add_own(struct story *story, const struct selection_record *taken,
 		   struct story_thread *thread)
 {
 	if (!taken->is_wanted) {
@@ -265,7 +265,7 @@ static int add_other(struct story *story, const struct record_view *record,
 	return beside_add(&story->beside, thread, id, endpoint, stretch);
 }
 
-static bool is_own(const struct story *story, const struct intake_record *taken,
+static bool is_own(const struct story *story, const struct selection_record *taken,
 		   struct record_text *ret_id)
 {
 	*ret_id = (struct record_text){ "", 0 };
@@ -274,7 +274,7 @@ static bool is_own(const struct story *story, const struct intake_record *taken,
 	return ret_id->size_bytes > 0 && record_text_is(*ret_id, story->request_id);
 }
 
-static int add_activity(struct story *story, const struct intake_record *taken)
+static int add_activity(struct story *story, const struct selection_record *taken)
 {
 	struct story_thread *thread;
 	struct record_text id;
@@ -296,7 +296,7 @@ static int add_stacks(struct story *story, const struct record_view *record)
 	return r;
 }
 
-static int take(void *context, const struct intake_record *taken)
+static int take(void *context, const struct selection_record *taken)
 {
 	struct story *story = context;
 	enum record_kind kind = taken->view->kind;

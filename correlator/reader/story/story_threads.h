@@ -41,7 +41,7 @@ struct story_thread {
 	struct story_host *host;
 	char name[STORY_NAME_BYTES]; /* escaped; the last one; "" = not known */
 	int64_t ns_tid; /* 0 = not known */
-	uint64_t named_at; /* the number of the record that said so (intake.h) */
+	uint64_t named_at; /* the number of the record that said so (selection.h) */
 	/* Of the request, on this thread: */
 	struct costs costs; /* record_count 0: it was not here */
 	uint64_t slice_count;
@@ -69,7 +69,7 @@ void story_threads_init(struct story_threads *threads);
 void story_threads_deinit(struct story_threads *threads);
 
 /* The thread that a cpu or slice record is of, with the name that the record of the highest number
- * (intake.h) has; NULL: there is no room, or the record does not say. It lives as long as the
+ * (selection.h) has; NULL: there is no room, or the record does not say. It lives as long as the
  * table. 0, -ENOMEM. */
 int story_threads_touch(struct story_threads *threads, const struct record_view *record,
 			uint64_t number, struct story_thread **ret_thread);

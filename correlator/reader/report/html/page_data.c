@@ -51,13 +51,13 @@ static int name_group(struct page_data *data, const struct record_view *record, 
 /* With a filter a value may be lent by a record that was not chosen. Else a record is as it was:
  * the page lends, in whatever time is selected. */
 static const struct record_view *view_of(const struct page_data *data,
-					 const struct intake_record *taken)
+					 const struct selection_record *taken)
 {
 	return data->totals->filter.condition_count > 0 ? taken->view : taken->raw;
 }
 
 /* The request that a record belongs to. 0, -ENOMEM. */
-static int find_owner(struct page_data *data, const struct intake_record *taken,
+static int find_owner(struct page_data *data, const struct selection_record *taken,
 		      struct page_request **ret_request)
 {
 	struct record_text id;
@@ -69,7 +69,7 @@ static int find_owner(struct page_data *data, const struct intake_record *taken,
 	return page_request_provide(data, id.bytes, id.size_bytes, ret_request);
 }
 
-static int charge(void *context, const struct intake_record *taken, const struct costs *costs)
+static int charge(void *context, const struct selection_record *taken, const struct costs *costs)
 {
 	struct page_data *data = context;
 	struct page_cell cell = { .wall_ns = taken->raw->wall_ns,
@@ -104,7 +104,7 @@ static struct page_slice page_slice_of(const struct slice_view *slice)
 	};
 }
 
-static int add_slice(struct page_data *data, const struct intake_record *taken)
+static int add_slice(struct page_data *data, const struct selection_record *taken)
 {
 	struct page_request *request;
 	struct slice_view view;
@@ -126,7 +126,7 @@ static int add_slice(struct page_data *data, const struct intake_record *taken)
 	return r < 0 ? r : page_reduce(data);
 }
 
-static int add_sample(struct page_data *data, const struct intake_record *taken)
+static int add_sample(struct page_data *data, const struct selection_record *taken)
 {
 	const struct record_view *record = view_of(data, taken);
 	struct page_sample sample = { .wall_ns = record->wall_ns,
@@ -153,7 +153,7 @@ static int add_sample(struct page_data *data, const struct intake_record *taken)
 	return r < 0 ? r : page_reduce(data);
 }
 
-static int take(void *context, const struct intake_record *taken)
+static int take(void *context, const struct selection_record *taken)
 {
 	struct page_data *data = context;
 

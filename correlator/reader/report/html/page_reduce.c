@@ -72,8 +72,8 @@ static int rank(const struct page_data *data, bool with_open, size_t kept_max,
 	return 0;
 }
 
-/* The group that its next cell without one belongs to, as of intake.h: the last one's, and before
- * that the first one's. */
+/* The group that its next cell without one belongs to, as of selection.h: the last one's, and
+ * before that the first one's. */
 static uint32_t first_group(const struct page_request *request)
 {
 	for (size_t i = 0; i < request->cell_count; i++)

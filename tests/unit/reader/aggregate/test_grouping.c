@@ -36,9 +36,10 @@ static int add(struct sample *sample, const char *comm)
 	sample_decode(sample, &view);
 	costs = costs_of_record(&view);
 	memory_fails_after(memory);
-	r = grouping_add(&grouping,
-			 &(struct intake_record){ .view = &view, .comm = text, .number = ++number },
-			 &costs, NULL);
+	r = grouping_add(
+		&grouping,
+		&(struct selection_record){ .view = &view, .comm = text, .number = ++number },
+		&costs, NULL);
 	memory_never_fails();
 	msgpack_sbuffer_destroy(&sample->buffer);
 	return r;
@@ -184,8 +185,9 @@ static void add_whole_request(const char *const *endpoints, size_t count)
 		if (endpoints[i])
 			sample_text(&sample, "endpoint", endpoints[i]);
 		sample_decode(&sample, &view);
-		assert_int_equal(grouping_add(&grouping, &(struct intake_record){ .view = &view },
-					      &costs, &place),
+		assert_int_equal(grouping_add(&grouping,
+					      &(struct selection_record){ .view = &view }, &costs,
+					      &place),
 				 0);
 		costs_add(&before, &costs);
 		msgpack_sbuffer_destroy(&sample.buffer);
@@ -302,7 +304,8 @@ static void the_longest_host_and_the_highest_ids_have_room(void **state)
 		};
 	begin("tid");
 	assert_int_equal(
-		grouping_add(&grouping, &(struct intake_record){ .view = &view }, &costs, NULL), 0);
+		grouping_add(&grouping, &(struct selection_record){ .view = &view }, &costs, NULL),
+		0);
 	assert_int_equal(only_group()->value_bytes, sizeof(host) + sizeof(ids) - 1);
 	assert_true(record_text_is(grouping_label(only_group(), false), ids + 1));
 }
@@ -391,7 +394,7 @@ static void without_memory_for_any_part_it_says_so(void **state)
 		costs = costs_of_record(view);
 		memory_fails_once_after(successes++);
 		r = grouping_add(&grouping,
-				 &(struct intake_record){ .view = view, .comm = { "ruby", 4 } },
+				 &(struct selection_record){ .view = view, .comm = { "ruby", 4 } },
 				 &costs, &place);
 		if (r == 0)
 			r = grouping_settle(&grouping, place, &costs);

@@ -77,10 +77,10 @@ static void nothing_waits_for_an_endpoint_that_nobody_records(void **state)
 	sample.field_count++;
 	assert_int_equal(sample_add(&sample, totals), 0);
 	sample_add_cpu(totals, 1, "a", NULL, 10, 0);
-	assert_int_equal(totals->intake.held_bytes, 0);
+	assert_int_equal(totals->selection.held_bytes, 0);
 	sample_add_cpu(totals, 1, "b", "orders", 10, 0);
 	sample_add_cpu(totals, 1, "a", NULL, 10, 0);
-	assert_true(totals->intake.held_bytes > 0);
+	assert_true(totals->selection.held_bytes > 0);
 	totals_finish(totals);
 	assert_int_equal(find_group(&totals->groupings[0], "a")->costs.sums[COST_CPU], 20);
 }
@@ -299,8 +299,9 @@ static void each_hash_table_is_keyed_with_a_seed_of_its_own(void **state)
 {
 	const struct totals *totals = *state;
 	const uint64_t seeds[] = {
-		totals->recording.seed,	   totals->known.seed,	      totals->intake.requests.seed,
-		totals->groupings[0].seed, totals->groupings[1].seed,
+		totals->recording.seed,		 totals->known.seed,
+		totals->selection.requests.seed, totals->groupings[0].seed,
+		totals->groupings[1].seed,
 	};
 
 	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
@@ -574,12 +575,13 @@ static int hear_other(void *context, const struct record_view *record)
 	return tell(context, 'o', "", record->kind == RECORD_KIND_BALANCE);
 }
 
-static int hear_take(void *context, const struct intake_record *taken)
+static int hear_take(void *context, const struct selection_record *taken)
 {
 	return tell(context, 't', "", taken->is_wanted);
 }
 
-static int hear_charge(void *context, const struct intake_record *taken, const struct costs *costs)
+static int hear_charge(void *context, const struct selection_record *taken,
+		       const struct costs *costs)
 {
 	return tell(context, 'c', taken->request ? "r" : "n",
 		    (int)totals_part_of(taken->attribution) * 100 + (int)costs->sums[COST_CPU]);

@@ -26,38 +26,38 @@
 #include "requests/open_requests.h"
 
 enum {
-	INTAKE_KEYS_MAX = RECORDING_KEYS_MAX, /* that are lent; of more keys nothing is */
-	INTAKE_HELD_BYTES_MAX = 64 * 1024 * 1024,
-	INTAKE_VALUE_BYTES_MAX = 64 * 1024 * 1024,
+	SELECTION_KEYS_MAX = RECORDING_KEYS_MAX, /* that are lent; of more keys nothing is */
+	SELECTION_HELD_BYTES_MAX = 64 * 1024 * 1024,
+	SELECTION_VALUE_BYTES_MAX = 64 * 1024 * 1024,
 };
 
-struct intake_value;
-struct intake_held;
+struct selection_value;
+struct selection_held;
 
-/* An open request. The owner's own struct of a request begins with it. */
-struct intake_request {
+/* An open request. The consumer's own struct of a request begins with it. */
+struct selection_request {
 	struct open_request open;
-	struct intake_value **values; /* owned: of each key the first and the last */
+	struct selection_value **values; /* owned: of each key the first and the last */
 	size_t key_count; /* that values has room for */
-	struct intake_held *held; /* owned; utlist, in their order */
-	struct intake_request *prev, *next; /* utlist: of those with something held */
+	struct selection_held *held; /* owned; utlist, in their order */
+	struct selection_request *prev, *next; /* utlist: of those with something held */
 };
 
 /* Borrowed until the call returns. */
-struct intake_record {
+struct selection_record {
 	const struct record_view *view; /* with what was lent */
 	const struct record_view *raw; /* as it was recorded */
 	enum attribution attribution; /* of an activity record; else ATTRIBUTION_NONE */
 	uint64_t number; /* in the order of reading, from 1: those of a request may come later */
 	struct record_text
 		comm; /* of its process, as known when it came; { NULL, 0 } = not known */
-	struct intake_request *request; /* NULL: it is of none */
+	struct selection_request *request; /* NULL: it is of none */
 	bool is_wanted; /* by the filter */
 };
 
 /* The view that records are taken in for. All is the caller's; each function: 0 or -errno, which
  * ends the call. */
-struct intake_owner {
+struct selection_consumer {
 	struct recording *recording;
 	struct known_records *known;
 	struct filter *filter;
@@ -67,22 +67,22 @@ struct intake_owner {
 	/* The recording's keys are known as far as this record tells: before an activity record is
 	 * taken in, and the place to ask for keys. NULL: nothing is to be done. */
 	int (*prepare)(void *context);
-	int (*take)(void *context, const struct intake_record *record);
+	int (*take)(void *context, const struct selection_record *record);
 	/* All records of it were taken. NULL: nobody wants to know. */
-	int (*end)(void *context, struct intake_request *request);
+	int (*end)(void *context, struct selection_request *request);
 	void *context;
 };
 
-struct intake {
+struct selection {
 	struct open_requests requests;
-	char *keys[INTAKE_KEYS_MAX]; /* owned: those that are lent */
+	char *keys[SELECTION_KEYS_MAX]; /* owned: those that are lent */
 	size_t key_count;
 	bool lends_all; /* every key, as records show it */
 	struct packing packing;
 	struct packed scratch;
 	struct record_view *views; /* owned: one made out again, and one with what was lent; NULL:
 				    * there was no need yet */
-	struct intake_request *holders; /* utlist, the one that holds for longest first */
+	struct selection_request *holders; /* utlist, the one that holds for longest first */
 	size_t held_bytes;
 	size_t held_bytes_max;
 	size_t value_bytes; /* of open requests, and lent to what is held */
@@ -91,24 +91,25 @@ struct intake {
 	uint64_t given_up; /* records without a value that their requests have, for want of room */
 };
 
-/* request_bytes: of the owner's struct of a request, which is all zeros at first. */
-void intake_init(struct intake *intake, size_t request_bytes);
+/* request_bytes: of the consumer's struct of a request, which is all zeros at first. */
+void selection_init(struct selection *selection, size_t request_bytes);
 /* Requests that are open are gone without an end. */
-void intake_deinit(struct intake *intake);
+void selection_deinit(struct selection *selection);
 
 /* From now on values of this key are lent, if it is one that records may have (no field of the
  * schema, no request_id, and not asked for before). Before records of requests came. 0, -ENOMEM. */
-int intake_ask(struct intake *intake, const char *key);
+int selection_ask(struct selection *selection, const char *key);
 /* The same of all keys that conditions name. */
-int intake_ask_filter(struct intake *intake, const struct filter *filter);
+int selection_ask_filter(struct selection *selection, const struct filter *filter);
 
 /* A record of what there is (meta, process), or of a frame that later ones name: it counts outside
  * the span of time, too. */
-bool intake_holds_at_any_time(const struct record_view *record);
+bool selection_holds_at_any_time(const struct record_view *record);
 
-/* Takes a record of any kind in: 0; 1: it is known already; -ENOMEM; what the owner returned. */
-int intake_add(struct intake *intake, const struct intake_owner *owner,
-	       const struct record_view *record);
+/* Takes a record of any kind in: 0; 1: it is known already; -ENOMEM; what the consumer returned. */
+int selection_add(struct selection *selection, const struct selection_consumer *consumer,
+		  const struct record_view *record);
 
 /* Ends requests, the one without news for longest first, until at most open_max are open. */
-int intake_settle(struct intake *intake, const struct intake_owner *owner, size_t open_max);
+int selection_settle(struct selection *selection, const struct selection_consumer *consumer,
+		     size_t open_max);

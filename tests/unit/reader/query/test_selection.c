@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "failing_memory.h"
-#include "reader/query/intake.h"
+#include "reader/query/selection.h"
 #include "record/sample.h"
 
 enum {
@@ -11,11 +11,11 @@ enum {
 };
 
 struct request {
-	struct intake_request intake;
+	struct selection_request selection;
 	int64_t cpu_ns;
 };
 
-static struct intake intake;
+static struct selection selection;
 static struct recording recording;
 static struct known_records known;
 static struct filter filter;
@@ -45,7 +45,7 @@ static void say_value(const struct record_view *view, const char *key, const cha
 	say("%s%.*s", before, (int)value.size_bytes, value.bytes);
 }
 
-static int take(void *context, const struct intake_record *taken)
+static int take(void *context, const struct selection_record *taken)
 {
 	struct request *request = (struct request *)taken->request;
 	int64_t cpu_ns = 0;
@@ -62,7 +62,7 @@ static int take(void *context, const struct intake_record *taken)
 	return said.r;
 }
 
-static int end(void *context, struct intake_request *ended)
+static int end(void *context, struct selection_request *ended)
 {
 	struct record_text id = open_request_id(&ended->open);
 
@@ -78,13 +78,13 @@ static int other(void *context, const struct record_view *record)
 	return said.r;
 }
 
-static const struct intake_owner owner = { .recording = &recording,
-					   .known = &known,
-					   .filter = &filter,
-					   .other = other,
-					   .take = take,
-					   .end = end,
-					   .context = &said };
+static const struct selection_consumer consumer = { .recording = &recording,
+						    .known = &known,
+						    .filter = &filter,
+						    .other = other,
+						    .take = take,
+						    .end = end,
+						    .context = &said };
 
 static int setup(void **state)
 {
@@ -93,14 +93,14 @@ static int setup(void **state)
 	filter = (struct filter){ 0 };
 	recording_init(&recording);
 	known_records_init(&known);
-	intake_init(&intake, sizeof(struct request));
+	selection_init(&selection, sizeof(struct request));
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	intake_deinit(&intake);
+	selection_deinit(&selection);
 	known_records_deinit(&known);
 	recording_deinit(&recording);
 	filter_deinit(&filter);
@@ -109,7 +109,7 @@ static int teardown(void **state)
 
 static void ask(const char *key)
 {
-	assert_int_equal(intake_ask(&intake, key), 0);
+	assert_int_equal(selection_ask(&selection, key), 0);
 }
 
 static void expect(const char *expected)
@@ -143,7 +143,7 @@ static int add_sample(struct sample *sample)
 	sample_decode(sample, &view);
 	if (memory != SIZE_MAX)
 		memory_fails_once_after(memory);
-	r = intake_add(&intake, &owner, &view);
+	r = selection_add(&selection, &consumer, &view);
 	memory_never_fails();
 	msgpack_sbuffer_destroy(&sample->buffer);
 	return r;
@@ -165,7 +165,7 @@ static void add(const char *request_id, const char *endpoint, const char *tenant
 
 static void settle(void)
 {
-	assert_int_equal(intake_settle(&intake, &owner, 0), 0);
+	assert_int_equal(selection_settle(&selection, &consumer, 0), 0);
 }
 
 static void a_request_lends_its_last_value_and_before_it_its_first(void **state)
@@ -186,8 +186,8 @@ static void a_request_lends_its_last_value_and_before_it_its_first(void **state)
 	expect("3=/ other:3. r:25. ");
 	/* As they were recorded. */
 	assert_int_equal(said.raw_endpoints, 3);
-	assert_int_equal(intake.given_up, 0);
-	assert_int_equal(intake.held_bytes, 0);
+	assert_int_equal(selection.given_up, 0);
+	assert_int_equal(selection.held_bytes, 0);
 }
 
 static void each_key_is_lent_by_itself(void **state)
@@ -228,7 +228,7 @@ static void only_keys_that_were_asked_for_are_lent(void **state)
 	ask("thread_name");
 	ask("comm");
 	ask("attribution");
-	assert_int_equal(intake.key_count, 0);
+	assert_int_equal(selection.key_count, 0);
 	ask("endpoint");
 	add("r", "a", "t", 1);
 	add("r", NULL, NULL, 2);
@@ -240,7 +240,7 @@ static void all_keys_are_lent_as_the_recording_names_them(void **state)
 	struct sample sample;
 
 	(void)state;
-	intake.lends_all = true;
+	selection.lends_all = true;
 	sample_begin(&sample, "meta", 7);
 	msgpack_pack_str_with_body(&sample.packer, "keys", 4);
 	msgpack_pack_array(&sample.packer, 2);
@@ -283,7 +283,7 @@ static void a_filter_is_of_what_was_lent(void **state)
 {
 	(void)state;
 	assert_int_equal(filter_add(&filter, "endpoint=a"), 0);
-	assert_int_equal(intake_ask_filter(&intake, &filter), 0);
+	assert_int_equal(selection_ask_filter(&selection, &filter), 0);
 	add("r", NULL, NULL, 1);
 	add("r", "b", NULL, 2);
 	add("r", "a", NULL, 4);
@@ -328,7 +328,7 @@ static int add_with_id(const char *id)
 	for (size_t i = 0; i < view.field_count; i++)
 		if (record_text_is(view.fields[i].name, "record_id"))
 			view.fields[i].text = (struct record_text){ id, strlen(id) };
-	r = intake_add(&intake, &owner, &view);
+	r = selection_add(&selection, &consumer, &view);
 	msgpack_sbuffer_destroy(&sample.buffer);
 	return r;
 }
@@ -342,7 +342,7 @@ static void a_record_that_is_known_is_not_taken_again(void **state)
 	expect("1=a/ 1=a/ ");
 }
 
-static int take_lists(void *context, const struct intake_record *taken)
+static int take_lists(void *context, const struct selection_record *taken)
 {
 	const struct record_field *flags = record_view_find(taken->view, "flags");
 	const struct record_field *more = record_view_find(taken->view, "more");
@@ -374,7 +374,7 @@ static void add_comm(const char *comm)
 
 static void a_record_that_waited_is_as_it_was(void **state)
 {
-	struct intake_owner listing = owner;
+	struct selection_consumer listing = consumer;
 	struct record_view view;
 	struct sample sample;
 	size_t count = 0;
@@ -395,7 +395,7 @@ static void a_record_that_waited_is_as_it_was(void **state)
 	add_comm("another");
 	begin(&sample, "cpu", "r", "a", NULL, 2);
 	sample_decode(&sample, &view);
-	assert_int_equal(intake_add(&intake, &listing, &view), 0);
+	assert_int_equal(selection_add(&selection, &listing, &view), 0);
 	assert_int_equal(count, 2);
 	msgpack_sbuffer_destroy(&sample.buffer);
 }
@@ -407,19 +407,19 @@ static void where_too_much_waits_the_longest_has_no_value(void **state)
 	(void)state;
 	ask("endpoint");
 	add("first", NULL, NULL, 1);
-	one_bytes = intake.held_bytes;
-	intake.held_bytes_max = 3 * one_bytes;
+	one_bytes = selection.held_bytes;
+	selection.held_bytes_max = 3 * one_bytes;
 	add("first", "", NULL, 2);
 	add("r", NULL, NULL, 4);
 	expect("");
 	add("r", NULL, NULL, 8);
 	expect("1=/ 2=/ ");
-	assert_int_equal(intake.given_up, 2);
+	assert_int_equal(selection.given_up, 2);
 	add("first", "a", NULL, 16);
 	add("first", NULL, NULL, 32);
 	add("r", "b", NULL, 64);
 	expect("16=a/ 32=a/ 4=b/ 8=b/ 64=b/ ");
-	assert_int_equal(intake.held_bytes, 0);
+	assert_int_equal(selection.held_bytes, 0);
 }
 
 static void where_values_take_too_much_the_quietest_request_has_ended(void **state)
@@ -427,20 +427,20 @@ static void where_values_take_too_much_the_quietest_request_has_ended(void **sta
 	(void)state;
 	ask("endpoint");
 	add("first", "a", NULL, 1);
-	intake.value_bytes_max = 2 * intake.value_bytes;
+	selection.value_bytes_max = 2 * selection.value_bytes;
 	add("second", "b", NULL, 2);
 	add("second", "b", NULL, 4);
 	expect("1=a/ 2=b/ 4=b/ ");
 	add("third", "c", NULL, 8);
 	expect("8=c/ first:1. ");
-	assert_int_equal(intake.value_bytes, intake.value_bytes_max);
+	assert_int_equal(selection.value_bytes, selection.value_bytes_max);
 	/* The last one may have more than there is room for. */
-	intake.value_bytes_max = 1;
+	selection.value_bytes_max = 1;
 	add("third", NULL, NULL, 16);
 	expect("16=c/ second:6. ");
 	settle();
 	expect("third:24. ");
-	assert_int_equal(intake.value_bytes, 0);
+	assert_int_equal(selection.value_bytes, 0);
 }
 
 static void no_more_keys_are_lent_than_a_recording_may_have(void **state)
@@ -448,14 +448,14 @@ static void no_more_keys_are_lent_than_a_recording_may_have(void **state)
 	char key[8];
 
 	(void)state;
-	for (int i = 0; i <= INTAKE_KEYS_MAX; i++) {
+	for (int i = 0; i <= SELECTION_KEYS_MAX; i++) {
 		(void)snprintf(key, sizeof(key), "key_%d", i);
 		ask(key);
-		assert_int_equal(intake.key_count, i < INTAKE_KEYS_MAX ? i + 1 : i);
+		assert_int_equal(selection.key_count, i < SELECTION_KEYS_MAX ? i + 1 : i);
 	}
 	ask("key_63");
-	assert_int_equal(intake.key_count, INTAKE_KEYS_MAX);
-	assert_string_equal(intake.keys[INTAKE_KEYS_MAX - 1], "key_63");
+	assert_int_equal(selection.key_count, SELECTION_KEYS_MAX);
+	assert_string_equal(selection.keys[SELECTION_KEYS_MAX - 1], "key_63");
 }
 
 static void of_very_many_requests_the_oldest_has_ended(void **state)
@@ -491,8 +491,8 @@ static void a_record_of_too_many_shapes_does_not_wait(void **state)
 		assert_int_equal(add_sample(&sample), 0);
 		assert_int_equal(said.used > 0, i == PACKING_SHAPES_MAX);
 	}
-	assert_int_equal(intake.given_up, PACKING_SHAPES_MAX + 1);
-	assert_int_equal(intake.held_bytes, 0);
+	assert_int_equal(selection.given_up, PACKING_SHAPES_MAX + 1);
+	assert_int_equal(selection.held_bytes, 0);
 }
 
 static void what_is_refused_is_an_error_and_does_not_count(void **state)
@@ -510,7 +510,7 @@ static void what_is_refused_is_an_error_and_does_not_count(void **state)
 	add("r", NULL, NULL, 4);
 	expect("2=a/ 4=a/ ");
 	said.r = -EIO;
-	assert_int_equal(intake_settle(&intake, &owner, 0), -EIO);
+	assert_int_equal(selection_settle(&selection, &consumer, 0), -EIO);
 }
 
 /* The second time on it goes on where it was. */
@@ -537,7 +537,7 @@ static void without_memory_it_says_so(void **state)
 	assert_true(failures > 8);
 	expect("1=a/ 2=a/ ");
 	memory_fails_after(0);
-	assert_int_equal(intake_ask(&intake, "tenant"), -ENOMEM);
+	assert_int_equal(selection_ask(&selection, "tenant"), -ENOMEM);
 	memory_never_fails();
 }
 
