@@ -123,7 +123,7 @@ static int check_fields(struct report_options *options, const struct totals *tot
 /* Says that there is no such request, and names those with an id like it. Logged, -ENOENT. */
 static int refuse_story(const struct story *story)
 {
-	const struct recording *recording = &story->totals->recording;
+	const struct recording *recording = &story->totals->selection.recording;
 	char hints[STORY_HINTS_MAX * RECORDING_TEXT_BYTES] = "";
 	struct text_writer writer;
 
@@ -197,7 +197,7 @@ static int report(struct report_options *options)
 	r = init_totals(options, &totals);
 	if (r < 0)
 		return log_error_errno(r, "cannot report");
-	totals.filter = options->filter;
+	totals.selection.filter = options->filter;
 	options->filter = (struct filter){ 0 };
 	if (wanted)
 		story_init(&story, &totals, options->request);
@@ -245,7 +245,7 @@ static int read_side(const struct report_options *options, size_t index, const c
 	int r = totals_init(totals, by ? &by : NULL, 1);
 
 	if (r == 0)
-		r = filter_copy(&options->filter, &totals->filter);
+		r = filter_copy(&options->filter, &totals->selection.filter);
 	if (r < 0)
 		return log_error_errno(r, "cannot report");
 	r = report_files_read(options, totals, NULL, files, index, index + 1);

@@ -24,8 +24,6 @@ enum {
 
 struct looking {
 	struct past_alerts *alerts;
-	struct filter *filter;
-	struct recording recording; /* all of it, whatever the filter lets pass */
 	bool has_fired;
 	bool is_damaged;
 	int write_error; /* the first one's errno */
@@ -61,10 +59,8 @@ static int refuse(const struct record_reader *reader, int error)
 static int look_at(void *context, struct record_reader *reader, const struct record_view *record)
 {
 	struct looking *looking = context;
-	int r = recording_add(&looking->recording, record);
+	int r = past_alerts_add(looking->alerts, record);
 
-	if (r == 0 && filter_is_in_time(looking->filter, record))
-		r = past_alerts_add(looking->alerts, record);
 	if (r < 0)
 		return refuse(reader, r);
 	return ferror(stdout) ? 1 : 0;
@@ -104,9 +100,9 @@ static int look(struct looking *looking, const struct alert_set *set, char *cons
 	}
 	if (r < 0)
 		return r;
-	if (!looking->recording.record_count)
+	if (!past_alerts_recording(looking->alerts)->record_count)
 		return log_error(ENODATA, "no records to look at");
-	if (check_keys(&looking->recording, set) < 0)
+	if (check_keys(past_alerts_recording(looking->alerts), set) < 0)
 		return -ENOENT;
 	r = past_alerts_finish(looking->alerts);
 	if (r < 0)
@@ -118,17 +114,15 @@ int report_alerts(const struct alert_set *set, struct filter *filter, char *cons
 		  size_t path_count)
 {
 	_cleanup_(past_alerts_freep) struct past_alerts *alerts = NULL;
-	struct looking looking = { .filter = filter };
+	struct looking looking = { 0 };
 	int r;
 
-	if (past_alerts_new(set, print_change, &looking, &alerts) < 0) {
+	if (past_alerts_new(set, filter, print_change, &looking, &alerts) < 0) {
 		(void)log_error_errno(ENOMEM, "cannot look at them");
 		return EXIT_CODE_FAILURE;
 	}
 	looking.alerts = alerts;
-	recording_init(&looking.recording);
 	r = look(&looking, set, paths, path_count);
-	recording_deinit(&looking.recording);
 	if (r < 0)
 		return EXIT_CODE_FAILURE;
 	if (looking.has_fired)

@@ -92,11 +92,12 @@ int report_files_read(const struct report_options *options, struct totals *total
 	if (r < 0)
 		return reject("the recording", r);
 	recorded_keys_warn_given_up(totals->selection.given_up);
-	if (totals->recording.record_count == 0)
+	if (totals->selection.recording.record_count == 0)
 		return log_error(ENODATA, "no records to report");
 	if (story || totals->all.record_count > 0)
 		return 0;
-	return recorded_keys_explain_nothing(&totals->recording, &totals->filter);
+	return recorded_keys_explain_nothing(&totals->selection.recording,
+					     &totals->selection.filter);
 }
 
 int report_files_check_keys(const struct totals *totals)
@@ -107,7 +108,7 @@ int report_files_check_keys(const struct totals *totals)
 	if (totals->all.record_count == 0)
 		return 0;
 	for (size_t i = 0; i < grouping->key_count && r == 0; i++)
-		r = recorded_keys_check(&totals->recording, grouping->keys[i], "--by");
+		r = recorded_keys_check(&totals->selection.recording, grouping->keys[i], "--by");
 	return r;
 }
 

@@ -34,7 +34,7 @@ static int read_side(const struct report_options *options, struct side *side)
 			: -ENOMEM;
 	side->totals.keeps_one = true;
 	if (r == 0)
-		r = filter_copy(&options->filter, &side->totals.filter);
+		r = filter_copy(&options->filter, &side->totals.selection.filter);
 	if (r == 0)
 		r = page_data_init(&side->data, &side->totals, NULL);
 	if (r < 0)

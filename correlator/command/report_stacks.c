@@ -26,10 +26,11 @@ static int add_record(void *context, struct record_reader *reader, const struct 
 
 static int check(const struct stacks *stacks)
 {
-	if (stacks->recording.record_count == 0)
+	if (stacks->selection.recording.record_count == 0)
 		return log_error(ENODATA, "no records to report");
 	if (!stacks->has_wanted)
-		return recorded_keys_explain_nothing(&stacks->recording, &stacks->filter);
+		return recorded_keys_explain_nothing(&stacks->selection.recording,
+						     &stacks->selection.filter);
 	recorded_samples_warn(stacks->measure, stacks->sums.samples == 0, stacks->samples_left_out,
 			      stacks->cpu_records_left_out);
 	return 0;

@@ -23,12 +23,13 @@ static int add_record(void *context, struct record_reader *reader, const struct 
 
 static int check(const struct report_options *options, const struct syscalls *syscalls)
 {
-	if (syscalls->recording.record_count == 0)
+	if (syscalls->selection.recording.record_count == 0)
 		return log_error(ENODATA, "no records to report");
 	if (!syscalls->has_wanted && options->request)
 		return log_error(ENOENT, "no request %s in the recording", options->request);
 	if (!syscalls->has_wanted)
-		return recorded_keys_explain_nothing(&syscalls->recording, &syscalls->filter);
+		return recorded_keys_explain_nothing(&syscalls->selection.recording,
+						     &syscalls->selection.filter);
 	if (!syscalls->has_any)
 		log_warning("no system calls are in it by name: record with --syscalls for that");
 	recorded_keys_warn_given_up(syscalls->selection.given_up);
@@ -36,7 +37,9 @@ static int check(const struct report_options *options, const struct syscalls *sy
 		log_warning("%" PRIu64 " records found no room: take less with --where, --since "
 			    "and --until",
 			    syscalls->left_out);
-	return options->by ? recorded_keys_check(&syscalls->recording, options->by, "--by") : 0;
+	return options->by
+		       ? recorded_keys_check(&syscalls->selection.recording, options->by, "--by")
+		       : 0;
 }
 
 static int print(const struct report_options *options, const struct syscalls *syscalls)

@@ -30,8 +30,8 @@ const struct group *diff_group(const struct diff_row *row)
 
 bool diff_has_several_hosts(const struct diff *diff)
 {
-	return diff->before->recording.has_several_hosts ||
-	       diff->after->recording.has_several_hosts;
+	return diff->before->selection.recording.has_several_hosts ||
+	       diff->after->selection.recording.has_several_hosts;
 }
 
 uint64_t diff_needed(enum diff_what what)

@@ -9,7 +9,7 @@
 #include "base/hash_table.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "reader/query/known_records.h"
+#include "reader/query/selection.h"
 
 /* Who recorded: the front of its records' IDs. */
 struct recorder {
@@ -27,12 +27,12 @@ struct past_alerts {
 	past_alert_fn on_change;
 	void *user;
 	struct recorder *recorders; /* uthash */
-	struct known_records known;
+	struct selection selection;
 	uint64_t seed;
 };
 
-int past_alerts_new(const struct alert_set *set, past_alert_fn on_change, void *user,
-		    struct past_alerts **ret_alerts)
+int past_alerts_new(const struct alert_set *set, struct filter *filter, past_alert_fn on_change,
+		    void *user, struct past_alerts **ret_alerts)
 {
 	struct past_alerts *alerts = calloc(1, sizeof(*alerts));
 
@@ -42,7 +42,9 @@ int past_alerts_new(const struct alert_set *set, past_alert_fn on_change, void *
 	alerts->on_change = on_change;
 	alerts->user = user;
 	alerts->seed = random_seed();
-	known_records_init(&alerts->known);
+	selection_init(&alerts->selection, sizeof(struct selection_request));
+	alerts->selection.filter = *filter;
+	*filter = (struct filter){ 0 };
 	*ret_alerts = alerts;
 	return 0;
 }
@@ -63,7 +65,7 @@ void past_alerts_free(struct past_alerts *alerts)
 		HASH_DELETE(hh, alerts->recorders, recorder);
 		free_recorder(recorder);
 	}
-	known_records_deinit(&alerts->known);
+	selection_deinit(&alerts->selection);
 	free(alerts);
 }
 
@@ -165,6 +167,11 @@ static int follow_window(struct recorder *recorder, const struct record_view *re
 	return r;
 }
 
+const struct recording *past_alerts_recording(const struct past_alerts *alerts)
+{
+	return &alerts->selection.recording;
+}
+
 int past_alerts_add(struct past_alerts *alerts, const struct record_view *record)
 {
 	bool has_window = record->kind == RECORD_KIND_CPU || record->kind == RECORD_KIND_BALANCE ||
@@ -172,13 +179,10 @@ int past_alerts_add(struct past_alerts *alerts, const struct record_view *record
 	struct recorder *recorder = NULL;
 	int r;
 
-	if (!has_window && record->kind != RECORD_KIND_GAP)
-		return 0;
-	if (known_records_has(&alerts->known, record))
-		return 0;
-	r = known_records_add(&alerts->known, record);
-	if (r == 0)
-		r = find_recorder(alerts, record, &recorder);
+	r = selection_admit(&alerts->selection, record);
+	if (r <= 0 || (!has_window && record->kind != RECORD_KIND_GAP))
+		return r < 0 ? r : 0;
+	r = find_recorder(alerts, record, &recorder);
 	if (r == 0 && has_window)
 		r = follow_window(recorder, record);
 	return r < 0 ? r : alert_set_add_view(recorder->set, record);

@@ -10,6 +10,8 @@
 
 #include "alert/alert_set.h"
 #include "base/cleanup.h"
+#include "reader/query/filter.h"
+#include "reader/query/recording.h"
 #include "record/record_view.h"
 
 enum {
@@ -22,11 +24,15 @@ struct past_alerts;
 /* host: who recorded it, printable. */
 typedef void (*past_alert_fn)(void *user, const char *host, const struct alert_change *change);
 
-/* set: the expressions, borrowed; it is not fed itself. 0 or -ENOMEM. */
-int past_alerts_new(const struct alert_set *set, past_alert_fn on_change, void *user,
-		    struct past_alerts **ret_alerts);
+/* set: the expressions, borrowed; it is not fed itself. Takes the filter, of whose span of time
+ * it is. 0 or -ENOMEM. */
+int past_alerts_new(const struct alert_set *set, struct filter *filter, past_alert_fn on_change,
+		    void *user, struct past_alerts **ret_alerts);
 void past_alerts_free(struct past_alerts *alerts);
 DEFINE_CLEANUP(struct past_alerts *, past_alerts_free);
+
+/* What the records say of themselves. Borrowed. */
+const struct recording *past_alerts_recording(const struct past_alerts *alerts);
 
 /* A record of any kind, in the order in which each recorder wrote them. 0; -E2BIG: too many
  * recorders; -ENOMEM. */

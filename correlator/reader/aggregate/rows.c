@@ -40,7 +40,7 @@ static bool in_parts(double value, int64_t *ret_number)
 
 static bool rate_of(const struct rows *rows, const struct row *row, double *ret_rate)
 {
-	uint64_t duration_ns = recording_duration_ns(&rows->totals->recording);
+	uint64_t duration_ns = recording_duration_ns(&rows->totals->selection.recording);
 	bool is_request = rows->grouping->is_by_request && row->group;
 
 	if (row->request_count == 0 || duration_ns == 0 || is_request)
@@ -103,7 +103,7 @@ static bool integer_of(const struct rows *rows, const struct row *row, enum figu
 		return has_span;
 	case FIGURE_CHILDREN:
 		*ret_number = costs->children_ns;
-		return costs->children_ns > 0 || rows->totals->recording.has_children;
+		return costs->children_ns > 0 || rows->totals->selection.recording.has_children;
 	default:
 		return false;
 	}
@@ -555,7 +555,7 @@ static bool have_name(const struct rows *rows, enum figure figure)
 {
 	/* A request without an endpoint says so. */
 	if (figure == FIGURE_ENDPOINT)
-		return recording_has_key(&rows->totals->recording, "endpoint");
+		return recording_has_key(&rows->totals->selection.recording, "endpoint");
 	return grouping_has_name(rows->grouping, (enum group_name)figure_infos[figure].what);
 }
 

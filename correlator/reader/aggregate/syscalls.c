@@ -16,11 +16,10 @@ struct request {
 
 void syscalls_init(struct syscalls *syscalls, struct filter *filter, const char *by)
 {
-	*syscalls = (struct syscalls){ .filter = *filter, .by = by, .seed = random_seed() };
-	*filter = (struct filter){ 0 };
-	recording_init(&syscalls->recording);
-	known_records_init(&syscalls->known);
+	*syscalls = (struct syscalls){ .by = by, .seed = random_seed() };
 	selection_init(&syscalls->selection, sizeof(struct request));
+	syscalls->selection.filter = *filter;
+	*filter = (struct filter){ 0 };
 }
 
 static void free_sums(struct syscalls_sum *sum)
@@ -48,9 +47,6 @@ void syscalls_deinit(struct syscalls *syscalls)
 		free(kind);
 	}
 	selection_deinit(&syscalls->selection);
-	known_records_deinit(&syscalls->known);
-	recording_deinit(&syscalls->recording);
-	filter_deinit(&syscalls->filter);
 }
 
 /* Of the name, with its table's in front; NULL: there is no room. 0, -ENOMEM. */
@@ -246,38 +242,31 @@ static int other(void *context, const struct record_view *record)
 static int prepare(void *context)
 {
 	struct syscalls *syscalls = context;
-	int r;
 
 	if (syscalls->is_asked)
 		return 0;
 	syscalls->is_asked = true;
 	if (!syscalls->by)
-		syscalls->by = !recording_has_key(&syscalls->recording, "endpoint") &&
-					       recording_has_key(&syscalls->recording, "request_id")
+		syscalls->by = !recording_has_key(&syscalls->selection.recording, "endpoint") &&
+					       recording_has_key(&syscalls->selection.recording,
+								 "request_id")
 				       ? "request_id"
 				       : "endpoint";
-	r = selection_ask(&syscalls->selection, syscalls->by);
-	return r == 0 ? selection_ask_filter(&syscalls->selection, &syscalls->filter) : r;
+	return selection_ask(&syscalls->selection, syscalls->by);
 }
 
 static struct selection_consumer consumer_of(struct syscalls *syscalls)
 {
-	return (struct selection_consumer){ .recording = &syscalls->recording,
-					    .known = &syscalls->known,
-					    .filter = &syscalls->filter,
-					    .other = other,
-					    .prepare = prepare,
-					    .take = take,
-					    .end = end,
-					    .context = syscalls };
+	return (struct selection_consumer){
+		.other = other, .prepare = prepare, .take = take, .end = end, .context = syscalls
+	};
 }
 
 int syscalls_add(struct syscalls *syscalls, const struct record_view *record)
 {
 	const struct selection_consumer consumer = consumer_of(syscalls);
-	int r = selection_add(&syscalls->selection, &consumer, record);
 
-	return r < 0 ? r : 0;
+	return selection_add(&syscalls->selection, &consumer, record);
 }
 
 static int compare_texts(struct record_text a, struct record_text b)

@@ -60,10 +60,7 @@ struct syscalls_group {
 };
 
 struct syscalls {
-	struct filter filter; /* owned */
 	const char *by; /* borrowed: the key; NULL: endpoint, or request_id where there is none */
-	struct recording recording;
-	struct known_records known;
 	struct selection selection;
 	bool is_asked; /* it knows which keys are to be lent */
 	struct syscalls_kind *kinds; /* uthash */

@@ -26,8 +26,6 @@ int totals_init(struct totals *totals, const char *const *by_names, size_t by_co
 	*totals = (struct totals){ .follows_keys = !by_names, .is_by_default = !by_names };
 	if (!by_names)
 		by_names = default_keys;
-	recording_init(&totals->recording);
-	known_records_init(&totals->known);
 	selection_init(&totals->selection, sizeof(struct request));
 	r = grouping_init(&totals->unattributed_threads, "thread_name,attribution");
 	totals->unattributed_threads.group_max = TOTALS_THREADS_MAX;
@@ -45,10 +43,7 @@ void totals_deinit(struct totals *totals)
 	for (size_t i = 0; i < totals->grouping_count; i++)
 		grouping_deinit(&totals->groupings[i]);
 	grouping_deinit(&totals->unattributed_threads);
-	recording_deinit(&totals->recording);
-	known_records_deinit(&totals->known);
 	selection_deinit(&totals->selection);
-	filter_deinit(&totals->filter);
 	*totals = (struct totals){ 0 };
 }
 
@@ -98,10 +93,10 @@ static int choose_keys(struct totals *totals)
 	size_t count;
 	int r = 0;
 
-	if (!totals->follows_keys || totals->recording.key_count == 0)
+	if (!totals->follows_keys || totals->selection.recording.key_count == 0)
 		return 0;
 	totals->follows_keys = false;
-	count = default_keys_of(&totals->recording, keys);
+	count = default_keys_of(&totals->selection.recording, keys);
 	while (totals->grouping_count > count)
 		grouping_deinit(&totals->groupings[--totals->grouping_count]);
 	for (size_t i = 0; i < totals->grouping_count && r == 0; i++)
@@ -245,18 +240,18 @@ static int add_other(void *context, const struct record_view *record)
 /* 0, -ENOMEM. */
 static int ask_for_keys(struct totals *totals)
 {
-	int r = selection_ask_filter(&totals->selection, &totals->filter);
+	int r = 0;
 
 	for (size_t i = 0; i < totals->grouping_count && r == 0; i++) {
 		/* Requests bear their endpoint. */
 		if (totals->groupings[i].is_by_request &&
-		    recording_may_have_key(&totals->recording, "endpoint"))
+		    recording_may_have_key(&totals->selection.recording, "endpoint"))
 			r = selection_ask(&totals->selection, "endpoint");
 		for (size_t key = 0; key < totals->groupings[i].key_count && r == 0; key++)
 			r = selection_ask(&totals->selection, totals->groupings[i].keys[key]);
 	}
 	totals->is_asked = true;
-	totals->asked_key_count = totals->recording.key_count;
+	totals->asked_key_count = totals->selection.recording.key_count;
 	return r;
 }
 
@@ -267,17 +262,14 @@ static int prepare(void *context)
 	int r = choose_keys(totals);
 
 	if (r == 0 && (!totals->is_asked || followed_keys != totals->follows_keys ||
-		       totals->asked_key_count != totals->recording.key_count))
+		       totals->asked_key_count != totals->selection.recording.key_count))
 		r = ask_for_keys(totals);
 	return r;
 }
 
 static struct selection_consumer consumer_of(struct totals *totals)
 {
-	return (struct selection_consumer){ .recording = &totals->recording,
-					    .known = &totals->known,
-					    .filter = &totals->filter,
-					    .other = add_other,
+	return (struct selection_consumer){ .other = add_other,
 					    .prepare = prepare,
 					    .take = take,
 					    .end = settle,
@@ -298,9 +290,8 @@ int totals_add(struct totals *totals, const struct record_view *record)
 	const struct selection_consumer consumer = consumer_of(totals);
 	int r = selection_add(&totals->selection, &consumer, record);
 
-	totals->double_records += r > 0;
 	drop_other(totals, false);
-	return r < 0 ? r : 0;
+	return r;
 }
 
 /* No record of unattributed time means 0 of it, but only in columns that others measured. */
@@ -324,7 +315,7 @@ int totals_finish(struct totals *totals)
 
 bool totals_cpu_percent(const struct totals *totals, const struct costs *costs, double *ret_percent)
 {
-	uint64_t duration_ns = recording_duration_ns(&totals->recording);
+	uint64_t duration_ns = recording_duration_ns(&totals->selection.recording);
 
 	if (!costs_has(costs, COST_CPU) || duration_ns == 0)
 		return false;
@@ -337,10 +328,11 @@ bool totals_machine_percent(const struct totals *totals, const struct costs *cos
 {
 	double percent;
 
-	if (totals->recording.cpu_count == 0 || totals->recording.has_several_hosts ||
+	if (totals->selection.recording.cpu_count == 0 ||
+	    totals->selection.recording.has_several_hosts ||
 	    !totals_cpu_percent(totals, costs, &percent))
 		return false;
-	*ret_percent = percent / (double)totals->recording.cpu_count;
+	*ret_percent = percent / (double)totals->selection.recording.cpu_count;
 	return true;
 }
 
@@ -355,7 +347,7 @@ bool totals_match_books(const struct totals *totals)
 {
 	const struct books *books = &totals->books;
 
-	return books->balance_count == 0 || totals->filter.condition_count > 0 ||
+	return books->balance_count == 0 || totals->selection.filter.condition_count > 0 ||
 	       (is_cpu_of(&totals->all, books_charged_ns(books)) &&
 		is_cpu_of(&totals->unattributed, books->unattributed_ns) &&
 		is_cpu_of(&totals->overflow, books->overflow_ns));

@@ -62,12 +62,8 @@ struct totals {
 	struct costs observed; /* and of those that it leaves out, too */
 	struct books books;
 	struct own_cost own_cost;
-	struct filter filter; /* owned: what it is of; set after totals_init */
-	struct selection selection;
-	struct recording recording;
-	struct known_records known;
+	struct selection selection; /* what it is of; the filter is set after totals_init */
 	const struct totals_listener *listener; /* borrowed, set after totals_init; NULL: nobody */
-	uint64_t double_records; /* were known already: in nothing above */
 	bool is_asked; /* the selection knows which keys are to be lent, */
 	size_t asked_key_count; /* as of this number of keys of the recording */
 };

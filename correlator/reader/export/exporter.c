@@ -15,19 +15,11 @@
 #include "reader/query/selection.h"
 #include "reader/report/json_record.h"
 
-/* For formats that have each record: OpenMetrics and stacks sum up as a report does. */
-struct records {
-	struct filter filter;
-	struct recording recording;
-	struct known_records known;
-	struct selection selection;
-	uint64_t taken_count; /* activity records that the filter chose */
-};
-
 struct exporter {
 	enum export_format format;
 	FILE *out;
-	struct records records;
+	struct selection selection; /* of formats that have each record, */
+	uint64_t taken_count; /* and the activity records that it chose */
 	struct csv csv;
 	struct openmetrics openmetrics;
 	struct perfetto perfetto;
@@ -47,11 +39,11 @@ static int take(void *context, const struct selection_record *taken)
 
 	if (!taken->is_wanted)
 		return 0;
-	exporter->records.taken_count++;
+	exporter->taken_count++;
 	if (exporter->format == EXPORT_FORMAT_PERFETTO)
 		return perfetto_add(&exporter->perfetto, taken->comm, taken->view, exporter->out);
 	if (exporter->format == EXPORT_FORMAT_CSV)
-		return csv_add(&exporter->csv, &exporter->records.recording, taken->raw,
+		return csv_add(&exporter->csv, &exporter->selection.recording, taken->raw,
 			       exporter->out);
 	return json_record_print(taken->raw, exporter->out);
 }
@@ -62,40 +54,15 @@ static int other(void *context, const struct record_view *record)
 	struct exporter *exporter = context;
 
 	if (exporter->format != EXPORT_FORMAT_NDJSON ||
-	    (!selection_holds_at_any_time(record) && exporter->records.filter.condition_count > 0))
+	    (!selection_holds_at_any_time(record) &&
+	     exporter->selection.filter.condition_count > 0))
 		return 0;
 	return json_record_print(record, exporter->out);
 }
 
 static struct selection_consumer consumer_of(struct exporter *exporter)
 {
-	return (struct selection_consumer){ .recording = &exporter->records.recording,
-					    .known = &exporter->records.known,
-					    .filter = &exporter->records.filter,
-					    .other = other,
-					    .take = take,
-					    .context = exporter };
-}
-
-/* Takes the filter. */
-static int init_records(struct exporter *exporter, struct filter *filter)
-{
-	struct records *records = &exporter->records;
-
-	records->filter = *filter;
-	*filter = (struct filter){ 0 };
-	recording_init(&records->recording);
-	known_records_init(&records->known);
-	selection_init(&records->selection, sizeof(struct selection_request));
-	return selection_ask_filter(&records->selection, &records->filter);
-}
-
-static void deinit_records(struct records *records)
-{
-	selection_deinit(&records->selection);
-	known_records_deinit(&records->known);
-	recording_deinit(&records->recording);
-	filter_deinit(&records->filter);
+	return (struct selection_consumer){ .other = other, .take = take, .context = exporter };
 }
 
 int exporter_new(enum export_format format, const char *by, enum stacks_measure measure,
@@ -114,7 +81,10 @@ int exporter_new(enum export_format format, const char *by, enum stacks_measure 
 		stacks_init(&exporter->stacks, measure, filter);
 		r = 0;
 	} else {
-		r = init_records(exporter, filter);
+		selection_init(&exporter->selection, sizeof(struct selection_request));
+		exporter->selection.filter = *filter;
+		*filter = (struct filter){ 0 };
+		r = 0;
 	}
 	if (r < 0)
 		return r;
@@ -132,7 +102,7 @@ void exporter_free(struct exporter *exporter)
 	else if (exporter_is_of_stacks(exporter->format))
 		stacks_deinit(&exporter->stacks);
 	else
-		deinit_records(&exporter->records);
+		selection_deinit(&exporter->selection);
 	csv_deinit(&exporter->csv);
 	perfetto_deinit(&exporter->perfetto);
 	free(exporter);
@@ -141,14 +111,12 @@ void exporter_free(struct exporter *exporter)
 int exporter_add(struct exporter *exporter, const struct record_view *record)
 {
 	const struct selection_consumer consumer = consumer_of(exporter);
-	int r;
 
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
 		return totals_add(&exporter->openmetrics.totals, record);
 	if (exporter_is_of_stacks(exporter->format))
 		return stacks_add(&exporter->stacks, record);
-	r = selection_add(&exporter->records.selection, &consumer, record);
-	return r < 0 ? r : 0;
+	return selection_add(&exporter->selection, &consumer, record);
 }
 
 static int finish_stacks(struct exporter *exporter)
@@ -175,9 +143,9 @@ int exporter_finish(struct exporter *exporter)
 		return finish_stacks(exporter);
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
 		return openmetrics_print(&exporter->openmetrics, exporter->out);
-	r = selection_settle(&exporter->records.selection, &consumer, 0);
+	r = selection_settle(&exporter->selection, &consumer, 0);
 	if (r == 0 && exporter->format == EXPORT_FORMAT_CSV)
-		r = csv_finish(&exporter->csv, &exporter->records.recording, exporter->out);
+		r = csv_finish(&exporter->csv, &exporter->selection.recording, exporter->out);
 	return r;
 }
 
@@ -188,8 +156,7 @@ uint64_t exporter_given_up(const struct exporter *exporter)
 	if (exporter_is_of_stacks(exporter->format))
 		return exporter->stacks.selection.given_up;
 	/* They are written as they are: only the choice is by what was lent. */
-	return exporter->records.filter.condition_count > 0 ? exporter->records.selection.given_up
-							    : 0;
+	return exporter->selection.filter.condition_count > 0 ? exporter->selection.given_up : 0;
 }
 
 bool exporter_lacks_slices(const struct exporter *exporter)
@@ -214,23 +181,23 @@ void exporter_stacks_left_out(const struct exporter *exporter, uint64_t *ret_sam
 const struct recording *exporter_recording(const struct exporter *exporter)
 {
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
-		return &exporter->openmetrics.totals.recording;
+		return &exporter->openmetrics.totals.selection.recording;
 	if (exporter_is_of_stacks(exporter->format))
-		return &exporter->stacks.recording;
-	return &exporter->records.recording;
+		return &exporter->stacks.selection.recording;
+	return &exporter->selection.recording;
 }
 
 const struct filter *exporter_filter(const struct exporter *exporter)
 {
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
-		return &exporter->openmetrics.totals.filter;
+		return &exporter->openmetrics.totals.selection.filter;
 	if (exporter_is_of_stacks(exporter->format))
-		return &exporter->stacks.filter;
-	return &exporter->records.filter;
+		return &exporter->stacks.selection.filter;
+	return &exporter->selection.filter;
 }
 
 bool exporter_has_chosen(const struct exporter *exporter)
 {
 	return exporter->openmetrics.totals.all.record_count > 0 || exporter->stacks.has_wanted ||
-	       exporter->records.taken_count > 0;
+	       exporter->taken_count > 0;
 }

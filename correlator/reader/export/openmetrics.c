@@ -22,7 +22,7 @@ int openmetrics_init(struct openmetrics *openmetrics, const char *by, struct fil
 
 	if (r < 0)
 		return r;
-	openmetrics->totals.filter = *filter;
+	openmetrics->totals.selection.filter = *filter;
 	*filter = (struct filter){ 0 };
 	return 0;
 }
@@ -67,7 +67,8 @@ static void put_labels(FILE *out, const struct rows *rows, const struct row *row
 static void put_time(FILE *out, const struct rows *rows)
 {
 	(void)fputc(' ', out);
-	openmetrics_put_seconds(out, (int64_t)(rows->totals->recording.end_ns & INT64_MAX));
+	openmetrics_put_seconds(out,
+				(int64_t)(rows->totals->selection.recording.end_ns & INT64_MAX));
 	(void)fputc('\n', out);
 }
 

@@ -418,8 +418,8 @@ static int put_head(struct writer *writer, const struct stacks *stacks, enum pro
 	period.type_strindex = TEXT_SPENT;
 	period.unit_strindex = TEXT_NANOSECONDS;
 	piece.sample_type = &type;
-	piece.time_unix_nano = stacks->recording.start_ns;
-	piece.duration_nano = recording_duration_ns(&stacks->recording);
+	piece.time_unix_nano = stacks->selection.recording.start_ns;
+	piece.duration_nano = recording_duration_ns(&stacks->selection.recording);
 	piece.period_type = &period;
 	piece.period = period_ns;
 	return put(&writer->profiles[kind], &piece.base);
@@ -538,7 +538,7 @@ static int print(struct writer *writer, const struct stacks *stacks, FILE *out)
 	if (r == 0)
 		r = put_all(writer, stacks);
 	if (r == 0)
-		put_message(writer, &stacks->recording, out);
+		put_message(writer, &stacks->selection.recording, out);
 	part_close(&writer->dictionary);
 	for (enum profile_kind kind = 0; kind < _PROFILE_MAX; kind++)
 		part_close(&writer->profiles[kind]);

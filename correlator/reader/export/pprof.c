@@ -226,8 +226,9 @@ static int put_head(struct writer *writer, const struct stacks *stacks)
 	part.mapping = &mappings;
 	part.n_string_table = _TEXT_MAX;
 	part.string_table = (char **)own_texts[stacks->measure];
-	part.time_nanos = (int64_t)(stacks->recording.start_ns & INT64_MAX);
-	part.duration_nanos = (int64_t)(recording_duration_ns(&stacks->recording) & INT64_MAX);
+	part.time_nanos = (int64_t)(stacks->selection.recording.start_ns & INT64_MAX);
+	part.duration_nanos =
+		(int64_t)(recording_duration_ns(&stacks->selection.recording) & INT64_MAX);
 	part.period_type = &spent;
 	part.period = stacks->sums.period_ns;
 	part.n_comment = 1;

@@ -21,11 +21,10 @@ struct request {
 
 void stacks_init(struct stacks *stacks, enum stacks_measure measure, struct filter *filter)
 {
-	*stacks = (struct stacks){ .measure = measure, .filter = *filter, .seed = random_seed() };
-	*filter = (struct filter){ 0 };
-	recording_init(&stacks->recording);
-	known_records_init(&stacks->known);
+	*stacks = (struct stacks){ .measure = measure, .seed = random_seed() };
 	selection_init(&stacks->selection, sizeof(struct request));
+	stacks->selection.filter = *filter;
+	*filter = (struct filter){ 0 };
 	stacks->selection.lends_all = true;
 	frames_init(&stacks->frames);
 }
@@ -53,9 +52,6 @@ void stacks_deinit(struct stacks *stacks)
 	free_context(stacks->rest);
 	frames_deinit(&stacks->frames);
 	selection_deinit(&stacks->selection);
-	known_records_deinit(&stacks->known);
-	recording_deinit(&stacks->recording);
-	filter_deinit(&stacks->filter);
 }
 
 /* One more part of a request. */
@@ -303,24 +299,13 @@ static int other(void *user, const struct record_view *record)
 	return record->kind == RECORD_KIND_STACK ? frames_add(&stacks->frames, record) : 0;
 }
 
-/* Before those that the recording names, which may be more than the selection takes. */
-static int ask(struct stacks *stacks)
-{
-	int r;
-
-	if (stacks->is_asked)
-		return 0;
-	r = selection_ask_filter(&stacks->selection, &stacks->filter);
-	stacks->is_asked = r == 0;
-	return r;
-}
-
-/* The selection asks for all keys that it knows of. */
+/* All keys that are known of are lent anyway. */
 static int prepare(void *user)
 {
 	struct stacks *stacks = user;
 
-	if (stacks->is_prepared || !recording_may_have_key(&stacks->recording, STACKS_POOL_KEY))
+	if (stacks->is_prepared ||
+	    !recording_may_have_key(&stacks->selection.recording, STACKS_POOL_KEY))
 		return 0;
 	stacks->is_prepared = true;
 	return selection_ask(&stacks->selection, STACKS_POOL_KEY);
@@ -328,23 +313,16 @@ static int prepare(void *user)
 
 static struct selection_consumer consumer_of(struct stacks *stacks)
 {
-	return (struct selection_consumer){ .recording = &stacks->recording,
-					    .known = &stacks->known,
-					    .filter = &stacks->filter,
-					    .other = other,
-					    .prepare = prepare,
-					    .take = take,
-					    .context = stacks };
+	return (struct selection_consumer){
+		.other = other, .prepare = prepare, .take = take, .context = stacks
+	};
 }
 
 int stacks_add(struct stacks *stacks, const struct record_view *record)
 {
 	const struct selection_consumer consumer = consumer_of(stacks);
-	int r = ask(stacks);
 
-	if (r == 0)
-		r = selection_add(&stacks->selection, &consumer, record);
-	return r < 0 ? r : 0;
+	return selection_add(&stacks->selection, &consumer, record);
 }
 
 /* Of waits those that were told of no stack are in one that is not known: 0, -ENOMEM. */

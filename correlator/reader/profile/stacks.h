@@ -106,12 +106,8 @@ struct stacks_sums {
 
 struct stacks {
 	enum stacks_measure measure;
-	struct filter filter; /* owned */
-	struct recording recording;
-	struct known_records known;
 	struct selection selection;
-	bool is_asked; /* it knows which keys the filter needs, */
-	bool is_prepared; /* and which the pools */
+	bool is_prepared; /* it lends what the pools need */
 	struct frames frames;
 	struct stacks_context *contexts; /* uthash, in order of appearance */
 	struct stacks_context *rest; /* of those that found no room: only its sum is known */

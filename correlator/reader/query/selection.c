@@ -109,6 +109,8 @@ void selection_init(struct selection *selection, size_t request_bytes)
 	*selection = (struct selection){ .packing.keeps_all = true,
 					 .held_bytes_max = SELECTION_HELD_BYTES_MAX,
 					 .value_bytes_max = SELECTION_VALUE_BYTES_MAX };
+	recording_init(&selection->recording);
+	known_records_init(&selection->known);
 	open_requests_init(&selection->requests, request_bytes);
 }
 
@@ -155,6 +157,9 @@ void selection_deinit(struct selection *selection)
 	packing_deinit(&selection->packing);
 	free(selection->scratch.bytes);
 	free(selection->views);
+	known_records_deinit(&selection->known);
+	recording_deinit(&selection->recording);
+	filter_deinit(&selection->filter);
 	*selection = (struct selection){ 0 };
 }
 
@@ -187,12 +192,14 @@ int selection_ask(struct selection *selection, const char *key)
 	return ask(selection, (struct record_text){ key, strlen(key) });
 }
 
-int selection_ask_filter(struct selection *selection, const struct filter *filter)
+/* Before those that the recording names, which may be more than there is room for. */
+static int ask_filter(struct selection *selection)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < filter->condition_count && r == 0; i++)
-		r = selection_ask(selection, filter->conditions[i].key);
+	for (size_t i = 0; i < selection->filter.condition_count && r == 0; i++)
+		r = selection_ask(selection, selection->filter.conditions[i].key);
+	selection->has_asked = r == 0;
 	return r;
 }
 
@@ -278,7 +285,7 @@ static int deliver(struct selection *selection, const struct selection_consumer 
 		has_room &= lend(&selection->views[VIEW_LENT], selection->keys[key], lent[key]);
 	}
 	selection->given_up += !has_room;
-	taken->is_wanted = filter_wants(consumer->filter, taken->view, taken->comm);
+	taken->is_wanted = filter_wants(&selection->filter, taken->view, taken->comm);
 	return consumer->take(consumer->context, taken);
 }
 
@@ -500,7 +507,7 @@ static int add_activity(struct selection *selection, const struct selection_cons
 
 	if (r < 0)
 		return r;
-	taken.comm = recording_comm(consumer->recording, record);
+	taken.comm = recording_comm(&selection->recording, record);
 	r = taken.request ? add_to_request(selection, consumer, &taken)
 			  : deliver(selection, consumer, &taken, NULL, 0);
 	if (r == 0)
@@ -520,22 +527,48 @@ bool selection_holds_at_any_time(const struct record_view *record)
 	       record->kind == RECORD_KIND_STACK;
 }
 
+/* Whether a record counts, as far as it is known before anybody took it. */
+static bool is_new(struct selection *selection, const struct record_view *record)
+{
+	/* Asked first: the first record of all is where relative times begin. */
+	bool is_in_time = filter_is_in_time(&selection->filter, record);
+
+	if (known_records_has(&selection->known, record)) {
+		selection->double_records++;
+		return false;
+	}
+	return is_in_time || selection_holds_at_any_time(record);
+}
+
+/* 0, -ENOMEM. */
+static int note(struct selection *selection, const struct record_view *record)
+{
+	int r = known_records_add(&selection->known, record);
+
+	return r == 0 ? recording_add(&selection->recording, record) : r;
+}
+
+int selection_admit(struct selection *selection, const struct record_view *record)
+{
+	int r;
+
+	if (!is_new(selection, record))
+		return 0;
+	r = note(selection, record);
+	return r < 0 ? r : 1;
+}
+
 int selection_add(struct selection *selection, const struct selection_consumer *consumer,
 		  const struct record_view *record)
 {
-	bool is_in_time = filter_is_in_time(consumer->filter, record);
-	int r = 0;
+	int r = selection->has_asked ? 0 : ask_filter(selection);
 
-	if (known_records_has(consumer->known, record))
-		return 1;
-	if (!is_in_time && !selection_holds_at_any_time(record))
-		return 0;
+	if (r < 0 || !is_new(selection, record))
+		return r;
 	if (!is_activity(record) && consumer->other)
 		r = consumer->other(consumer->context, record);
 	if (r == 0)
-		r = known_records_add(consumer->known, record);
-	if (r == 0)
-		r = recording_add(consumer->recording, record);
+		r = note(selection, record);
 	if (r == 0 && selection->lends_all)
 		r = ask_for_all(selection, record);
 	if (r < 0 || !is_activity(record))

@@ -55,12 +55,8 @@ struct selection_record {
 	bool is_wanted; /* by the filter */
 };
 
-/* The view that records are taken in for. All is the caller's; each function: 0 or -errno, which
- * ends the call. */
+/* The view that records are taken in for. Each function: 0 or -errno, which ends the call. */
 struct selection_consumer {
-	struct recording *recording;
-	struct known_records *known;
-	struct filter *filter;
 	/* A record that is no activity; refused, it counts as if it had never come. NULL: none are
 	 * wanted. */
 	int (*other)(void *context, const struct record_view *record);
@@ -74,6 +70,11 @@ struct selection_consumer {
 };
 
 struct selection {
+	struct filter filter; /* owned: what is chosen; set after selection_init */
+	struct recording recording; /* what the records say of themselves that were let through */
+	struct known_records known;
+	uint64_t double_records; /* were known already: nobody got them */
+	bool has_asked; /* the keys of the filter are lent */
 	struct open_requests requests;
 	char *keys[SELECTION_KEYS_MAX]; /* owned: those that are lent */
 	size_t key_count;
@@ -99,14 +100,16 @@ void selection_deinit(struct selection *selection);
 /* From now on values of this key are lent, if it is one that records may have (no field of the
  * schema, no request_id, and not asked for before). Before records of requests came. 0, -ENOMEM. */
 int selection_ask(struct selection *selection, const char *key);
-/* The same of all keys that conditions name. */
-int selection_ask_filter(struct selection *selection, const struct filter *filter);
 
 /* A record of what there is (meta, process), or of a frame that later ones name: it counts outside
  * the span of time, too. */
 bool selection_holds_at_any_time(const struct record_view *record);
 
-/* Takes a record of any kind in: 0; 1: it is known already; -ENOMEM; what the consumer returned. */
+/* For a consumer that needs no values and no choice, only what counts: each record once, of the
+ * span of time. 1: it counts; 0: it does not; -ENOMEM. */
+int selection_admit(struct selection *selection, const struct record_view *record);
+
+/* Takes a record of any kind in. 0; -ENOMEM; what the consumer returned. */
 int selection_add(struct selection *selection, const struct selection_consumer *consumer,
 		  const struct record_view *record);
 

@@ -57,8 +57,8 @@ static bool is_inexact(const struct totals *totals)
 {
 	bool is_inexact = false;
 
-	for (size_t i = 0; i < totals->recording.mode_count; i++)
-		is_inexact |= strcmp(totals->recording.modes[i].mode, "exact") != 0;
+	for (size_t i = 0; i < totals->selection.recording.mode_count; i++)
+		is_inexact |= strcmp(totals->selection.recording.modes[i].mode, "exact") != 0;
 	return costs_has(&totals->observed, COST_AMBIGUOUS) &&
 	       (is_inexact || totals->observed.sums[COST_AMBIGUOUS] > 0);
 }
@@ -66,8 +66,8 @@ static bool is_inexact(const struct totals *totals)
 static void print_ambiguous(const struct totals *totals, FILE *out)
 {
 	if (is_inexact(totals))
-		label_line(totals->recording.lacks_bound ? "ambiguous, no bound"
-							 : "ambiguous, at most",
+		label_line(totals->selection.recording.lacks_bound ? "ambiguous, no bound"
+								   : "ambiguous, at most",
 			   totals->observed.sums[COST_AMBIGUOUS], totals->books.exec_ns, out);
 }
 
@@ -219,13 +219,13 @@ static void print_doubles(const struct totals *totals, size_t width, FILE *out)
 {
 	char number[DISPLAY_NUMBER_BYTES];
 
-	display_number((int64_t)totals->double_records, number);
-	if (totals->double_records > 0)
+	display_number((int64_t)totals->selection.double_records, number);
+	if (totals->selection.double_records > 0)
 		display_sentence(out, width, DISPLAY_INDENT,
 				 "  %s record%s read again, which %s counted once", number,
-				 totals->double_records == 1 ? " was" : "s were",
-				 totals->double_records == 1 ? "is" : "are");
-	if (totals->known.is_full)
+				 totals->selection.double_records == 1 ? " was" : "s were",
+				 totals->selection.double_records == 1 ? "is" : "are");
+	if (totals->selection.known.is_full)
 		display_sentence(out, width, DISPLAY_INDENT,
 				 "  too many records to remember: of some it is not known whether "
 				 "they were read before");
@@ -235,8 +235,9 @@ static void print_all(const struct totals *totals, const struct format_options *
 {
 	const struct books *books = &totals->books;
 
-	label_title(totals->filter.condition_count > 0 ? "the books, of all that was observed"
-						       : "the books",
+	label_title(totals->selection.filter.condition_count > 0
+			    ? "the books, of all that was observed"
+			    : "the books",
 		    options, out);
 	if (books->balance_count == 0) {
 		(void)fputs("  - (no balance records)\n", out);
@@ -294,7 +295,7 @@ static void describe_bound(const struct totals *totals, char *ret_text, size_t t
 		return;
 	describe_part(totals->observed.sums[COST_AMBIGUOUS], totals->books.exec_ns, part);
 	(void)snprintf(ret_text, text_bytes, "; %s ambiguous%s", part,
-		       totals->recording.lacks_bound ? ", no bound" : " at most");
+		       totals->selection.recording.lacks_bound ? ", no bound" : " at most");
 }
 
 static void print_short(const struct totals *totals, const struct format_options *options,
@@ -315,12 +316,12 @@ static void print_short(const struct totals *totals, const struct format_options
 	display_number(books_residual_ns(books), residual);
 	display_duration(books->exec_ns, exec);
 	display_number(books_lost(books), lost);
-	display_sentence(out, options->width, HEADING_COLUMNS, "%-*s%s %s ns of %s%s; %s lost%s%s",
-			 HEADING_COLUMNS, "books",
-			 books_balance(books) ? "balanced to" : "NOT BALANCED: off by", residual,
-			 exec,
-			 totals->filter.condition_count > 0 ? ", of all that was observed" : "",
-			 lost, bound, cost);
+	display_sentence(
+		out, options->width, HEADING_COLUMNS, "%-*s%s %s ns of %s%s; %s lost%s%s",
+		HEADING_COLUMNS, "books",
+		books_balance(books) ? "balanced to" : "NOT BALANCED: off by", residual, exec,
+		totals->selection.filter.condition_count > 0 ? ", of all that was observed" : "",
+		lost, bound, cost);
 }
 
 void format_books(const struct totals *totals, const struct format_options *options, FILE *out)

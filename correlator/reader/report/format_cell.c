@@ -16,8 +16,8 @@ static void write_part(const struct rows *rows, const struct row *row, size_t pa
 		       char ret_text[static TABLE_CELL_BYTES])
 {
 	char escaped[COMBINATION_PART_ESCAPED_BYTES];
-	struct record_text value =
-		grouping_part(row->group, part, rows->totals->recording.has_several_hosts);
+	struct record_text value = grouping_part(
+		row->group, part, rows->totals->selection.recording.has_several_hosts);
 
 	if (value.size_bytes > 0)
 		(void)display_escape(value.bytes, value.size_bytes, escaped, sizeof(escaped));

@@ -33,9 +33,10 @@ static void print_row(const struct rows *rows, const struct row *row, FILE *out)
 	for (size_t i = 0; i < rows->grouping->key_count; i++) {
 		(void)fputc(',', out);
 		if (row->group)
-			csv_part_label(grouping_part(row->group, i,
-						     rows->totals->recording.has_several_hosts),
-				       out);
+			csv_part_label(
+				grouping_part(row->group, i,
+					      rows->totals->selection.recording.has_several_hosts),
+				out);
 	}
 	for (enum figure figure = 0; figure < _FIGURE_MAX; figure++)
 		if (format_has_field(rows->grouping, figure))

@@ -169,7 +169,7 @@ static void print_side(const char *label, const struct totals *totals,
 	char name[512], duration[DISPLAY_NUMBER_BYTES], requests[DISPLAY_NUMBER_BYTES];
 
 	(void)display_escape(file->name, strlen(file->name), name, sizeof(name));
-	display_duration((int64_t)recording_duration_ns(&totals->recording), duration);
+	display_duration((int64_t)recording_duration_ns(&totals->selection.recording), duration);
 	display_number((int64_t)totals->groupings[0].request_count, requests);
 	display_sentence(out, options->width, DISPLAY_INDENT, "%-7s %s: %s requests in %s%s%s",
 			 label, name, requests, duration,

@@ -65,7 +65,8 @@ static int print_recording(const char *before, const struct totals *totals,
 	json_part_set(object, "truncated", json_boolean(file->is_truncated), &r);
 	json_part_set(object, "damaged_bytes", json_integer((json_int_t)file->damaged_bytes), &r);
 	json_part_set(object, "duration_ns",
-		      json_integer((json_int_t)recording_duration_ns(&totals->recording)), &r);
+		      json_integer((json_int_t)recording_duration_ns(&totals->selection.recording)),
+		      &r);
 	return json_part_print(before, object, r, out);
 }
 

@@ -32,7 +32,7 @@ static void describe_row(const struct rows *rows, const struct row *row, json_t 
 {
 	if (row->group)
 		json_group_keys(object, rows->grouping, row->group,
-				rows->totals->recording.has_several_hosts, r);
+				rows->totals->selection.recording.has_several_hosts, r);
 	if (row->kind == ROW_KIND_HIDDEN)
 		json_part_set(object, "groups", json_integer((json_int_t)rows->hidden_count), r);
 	for (enum figure figure = 0; figure < _FIGURE_MAX; figure++)
@@ -313,7 +313,7 @@ static json_t *conditions_array(const struct filter *filter, int *r)
 
 static int print_meta(const struct totals *totals, const struct format_options *options, FILE *out)
 {
-	const struct recording *recording = &totals->recording;
+	const struct recording *recording = &totals->selection.recording;
 	json_t *object = json_object();
 	json_t *keys = json_array();
 	int r = 0;
@@ -332,8 +332,8 @@ static int print_meta(const struct totals *totals, const struct format_options *
 	for (size_t i = 0; i < recording->key_count; i++)
 		json_part_append(keys, json_part_text(recording->keys[i]), &r);
 	json_part_set(object, "keys", keys, &r);
-	if (totals->filter.condition_count > 0)
-		json_part_set(object, "where", conditions_array(&totals->filter, &r), &r);
+	if (totals->selection.filter.condition_count > 0)
+		json_part_set(object, "where", conditions_array(&totals->selection.filter, &r), &r);
 	if (recording->end_ns > 0) {
 		uint64_t duration_ns = recording_duration_ns(recording);
 
@@ -342,7 +342,7 @@ static int print_meta(const struct totals *totals, const struct format_options *
 		json_part_set(object, "end_ns", json_integer((json_int_t)recording->end_ns), &r);
 		json_part_set(object, "duration_ns", json_integer((json_int_t)duration_ns), &r);
 	}
-	set_known(object, "double_records", (int64_t)totals->double_records, &r);
+	set_known(object, "double_records", (int64_t)totals->selection.double_records, &r);
 	json_part_set(object, "processes", processes_array(recording, &r), &r);
 	json_part_set(object, "files", files_array(options, &r), &r);
 	return json_part_print(",\n\"meta\":", object, r, out);

@@ -221,7 +221,7 @@ static void write_key(const struct view *view, const struct series_cell *line, s
 	const struct totals *totals = view->series.totals;
 	char escaped[COMBINATION_PART_ESCAPED_BYTES];
 	struct record_text value =
-		grouping_part(line->group, key, totals->recording.has_several_hosts);
+		grouping_part(line->group, key, totals->selection.recording.has_several_hosts);
 
 	if (value.size_bytes > 0)
 		(void)display_escape(value.bytes, value.size_bytes, escaped, sizeof(escaped));

@@ -67,9 +67,11 @@ static int print_csv_row(const struct series *series, const struct series_row *r
 	for (size_t i = 0; i < series->grouping->key_count; i++) {
 		(void)fputc(',', out);
 		if (row->cell)
-			csv_part_label(grouping_part(row->cell->group, i,
-						     series->totals->recording.has_several_hosts),
-				       out);
+			csv_part_label(
+				grouping_part(
+					row->cell->group, i,
+					series->totals->selection.recording.has_several_hosts),
+				out);
 	}
 	(void)fputc(',', out);
 	if (row->request_count > 0)
@@ -113,7 +115,7 @@ static json_t *describe(const struct series *series, const struct series_row *ro
 	}
 	if (row->cell)
 		json_group_keys(object, series->grouping, row->cell->group,
-				series->totals->recording.has_several_hosts, r);
+				series->totals->selection.recording.has_several_hosts, r);
 	if (row->request_count > 0)
 		json_part_set(object, "requests", json_integer((json_int_t)row->request_count), r);
 	json_group_costs(object, row->costs, r);

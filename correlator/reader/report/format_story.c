@@ -99,7 +99,7 @@ static int find_threads(struct page *page)
 static void name_lane(const struct page *page, const struct story_lane_owner *owner,
 		      char ret_text[static TABLE_CELL_BYTES])
 {
-	bool with_host = page->story->totals->recording.has_several_hosts;
+	bool with_host = page->story->totals->selection.recording.has_several_hosts;
 	const struct story_thread *thread = owner->thread;
 	const char *name = thread->name;
 	char fiber[32];
@@ -266,8 +266,9 @@ static void print_cpu(const struct page *page)
 	print_item(page, "cpu", "%s%s%s", cpu, split, rank);
 	if (costs_share_percent(costs, &page->story->totals->all, &percent))
 		print_item(page, "", "%.2f %% of the CPU of all %s", percent,
-			   page->story->totals->filter.condition_count > 0 ? "that was chosen"
-									   : "observed processes");
+			   page->story->totals->selection.filter.condition_count > 0
+				   ? "that was chosen"
+				   : "observed processes");
 }
 
 /* "network 40.21 ms, futex 3.120 ms": each reason that there was. */

@@ -290,7 +290,7 @@ static void print_keys(const struct recording *recording, const struct format_op
 
 void format_heading(const struct totals *totals, const struct format_options *options, FILE *out)
 {
-	const struct recording *recording = &totals->recording;
+	const struct recording *recording = &totals->selection.recording;
 	struct item_list list;
 
 	print_files(options, out);
@@ -301,13 +301,13 @@ void format_heading(const struct totals *totals, const struct format_options *op
 		print_system(recording, options, out);
 		print_keys(recording, options, out);
 	}
-	if (totals->filter.condition_count == 0)
+	if (totals->selection.filter.condition_count == 0)
 		return;
 	list = list_begin("only", options, out);
-	for (size_t i = 0; i < totals->filter.condition_count; i++) {
+	for (size_t i = 0; i < totals->selection.filter.condition_count; i++) {
 		char text[256];
 
-		filter_describe(&totals->filter.conditions[i], text);
+		filter_describe(&totals->selection.filter.conditions[i], text);
 		add_labelled(&list, "", text);
 	}
 	list_end(&list);
@@ -334,7 +334,7 @@ static void write_cell(const void *context, size_t row_index, size_t column,
 /* Local times need the zone, and a date where the recording is of more than one day. */
 static void describe_times(struct view *view)
 {
-	const struct recording *recording = &view->rows.totals->recording;
+	const struct recording *recording = &view->rows.totals->selection.recording;
 	char zone[DISPLAY_ZONE_BYTES];
 
 	view->has_date =

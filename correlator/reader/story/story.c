@@ -53,7 +53,7 @@ void story_comm(const struct story *story, const struct story_thread *thread,
 	const void *cursor = NULL;
 
 	ret_comm[0] = '\0';
-	while (recording_next_process(&story->totals->recording, &cursor, &info))
+	while (recording_next_process(&story->totals->selection.recording, &cursor, &info))
 		if (info.pid == thread->key.pid && strcmp(info.host_name, thread->host->name) == 0)
 			(void)display_escape(info.comm, strlen(info.comm), ret_comm,
 					     STORY_VALUE_BYTES);

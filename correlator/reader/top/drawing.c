@@ -302,7 +302,7 @@ static const char *explain_nothing(const struct drawing *drawing)
 		return listing->totals.all.record_count > 0
 			       ? "what ran in these windows has no such key"
 			       : "nothing ran in these windows";
-	if (!recording_has_key(&listing->history->recording, "request_id"))
+	if (!recording_has_key(&listing->history->selection.recording, "request_id"))
 		return "no request_id is recorded: see -k";
 	return listing->list == LIST_IN_FLIGHT ? "no request was being worked for"
 					       : "nothing is left of it in these windows";
@@ -343,7 +343,7 @@ static void describe_cost(const struct listing *listing, char ret_text[static TE
 static void draw_books(const struct drawing *drawing, size_t row, struct screen *screen)
 {
 	const struct totals *totals = &drawing->listing->frame;
-	const struct recording_mode *mode = &totals->recording.last_mode;
+	const struct recording_mode *mode = &totals->selection.recording.last_mode;
 	uint64_t left_out = drawing->listing->history->left_out + drawing->listing->story_left_out;
 	char residual[DISPLAY_NUMBER_BYTES], losses[DISPLAY_NUMBER_BYTES], cost[TEXT_BYTES];
 	const char *gap = screen->width < WIDE_WIDTH ? " " : "  ";

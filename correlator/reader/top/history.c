@@ -13,8 +13,7 @@
 int history_init(struct history *history)
 {
 	*history = (struct history){ .bytes_max = HISTORY_BYTES_MAX, .seed = random_seed() };
-	recording_init(&history->recording);
-	known_records_init(&history->known);
+	selection_init(&history->selection, sizeof(struct selection_request));
 	history->windows = calloc(HISTORY_WINDOWS_MAX, sizeof(*history->windows));
 	return history->windows ? 0 : -ENOMEM;
 }
@@ -48,8 +47,7 @@ void history_deinit(struct history *history)
 	free(history->windows);
 	free(history->frames.bytes);
 	packing_deinit(&history->packing);
-	recording_deinit(&history->recording);
-	known_records_deinit(&history->known);
+	selection_deinit(&history->selection);
 	*history = (struct history){ 0 };
 }
 
@@ -175,18 +173,14 @@ int history_add(struct history *history, const struct record_view *record)
 	struct books unused = { 0 };
 	int r;
 
-	if (known_records_has(&history->known, record))
-		return 0;
 	if (record->kind == RECORD_KIND_BALANCE && books_add_balance(&unused, record) < 0) {
 		history->damaged++;
 		return 0;
 	}
-	r = known_records_add(&history->known, record);
-	if (r == 0)
-		r = recording_add(&history->recording, record);
-	if (r < 0 || record->kind == RECORD_KIND_META || record->kind == RECORD_KIND_PROCESS ||
+	r = selection_admit(&history->selection, record);
+	if (r <= 0 || record->kind == RECORD_KIND_META || record->kind == RECORD_KIND_PROCESS ||
 	    record->kind == RECORD_KIND_OTHER)
-		return r;
+		return r < 0 ? r : 0;
 	return record->kind == RECORD_KIND_STACK ? put_frame(history, record)
 						 : put(history, record);
 }
@@ -222,7 +216,7 @@ int history_add_up(const struct history *history, const struct history_span *spa
 	_cleanup_free_ struct record_view *view = malloc(sizeof(*view));
 	int r = view ? 0 : -ENOMEM;
 
-	recording_borrow(&totals->recording, &history->recording);
+	recording_borrow(&totals->selection.recording, &history->selection.recording);
 	for (uint64_t number = span->first; number <= span->last && r == 0; number++)
 		r = add_window_up(history, span, history_window(history, number), view, totals);
 	return r == 0 ? totals_finish(totals) : r;
@@ -251,7 +245,7 @@ int history_add_stacks(const struct history *history, const struct history_span 
 	_cleanup_free_ struct record_view *view = malloc(sizeof(*view));
 	int r = view ? 0 : -ENOMEM;
 
-	recording_borrow(&stacks->recording, &history->recording);
+	recording_borrow(&stacks->selection.recording, &history->selection.recording);
 	if (r == 0)
 		r = add_all_stacks(history, &history->frames, view, stacks);
 	for (uint64_t number = span->first; number <= span->last && r == 0; number++)

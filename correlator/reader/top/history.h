@@ -37,8 +37,7 @@ struct history_window {
 };
 
 struct history {
-	struct recording recording;
-	struct known_records known;
+	struct selection selection; /* once each: there is no filter */
 	struct packing packing;
 	struct history_window *windows; /* a ring of HISTORY_WINDOWS_MAX */
 	uint64_t first; /* number of the oldest window; numbers grow by 1 */

@@ -90,7 +90,7 @@ static void choose_fields(struct listing *listing)
 static void choose_by(struct listing *listing, const struct navigation *navigation)
 {
 	static const char *const of_what_ran[] = { "pid", "comm", "thread_name", "host_name" };
-	const struct recording *recording = &listing->history->recording;
+	const struct recording *recording = &listing->history->selection.recording;
 	const char *by = navigation->by;
 
 	for (size_t i = 0; i < recording->key_count; i++)
@@ -141,9 +141,9 @@ static int add_conditions(struct totals *totals, const struct navigation *naviga
 	int r = 0;
 
 	if (place->list == LIST_REQUESTS)
-		r = filter_add(&totals->filter, place->of);
+		r = filter_add(&totals->selection.filter, place->of);
 	if (r == 0 && navigation_filter_is_condition(navigation->filter))
-		r = filter_add(&totals->filter, navigation->filter);
+		r = filter_add(&totals->selection.filter, navigation->filter);
 	/* What is no condition lets everything pass. */
 	return r == -EINVAL ? 0 : r;
 }
@@ -197,7 +197,7 @@ static bool does_match(const char *pattern, const char *text, size_t size_bytes)
 static bool is_named(const struct listing *listing, const struct group *group, const char *pattern)
 {
 	struct record_text label =
-		grouping_label(group, listing->totals.recording.has_several_hosts);
+		grouping_label(group, listing->totals.selection.recording.has_several_hosts);
 
 	if (does_match(pattern, label.bytes, label.size_bytes))
 		return true;

@@ -75,11 +75,11 @@ static int note(char format, const struct totals *totals, const struct format_op
 	for (size_t i = 0; i < totals->grouping_count; i++)
 		(void)snprintf(asked.by[i], sizeof(asked.by[i]), "%s", totals->groupings[i].by);
 	asked.cpu_ns = totals->all.sums[COST_CPU];
-	asked.double_records = totals->double_records;
+	asked.double_records = totals->selection.double_records;
 	asked.is_over_time = totals->groupings[0].is_over_time;
 	asked.step_ns = totals->groupings[0].step_ns;
 	asked.above_percent = totals->groupings[0].above_percent;
-	asked.conditions = totals->filter.condition_count;
+	asked.conditions = totals->selection.filter.condition_count;
 	for (size_t i = 0; i < options->column_count && i < 4; i++)
 		asked.columns[i] = options->columns[i];
 	(void)fputs(printed, out);
@@ -161,7 +161,7 @@ static int note_diff(char format, const struct diff *diff, const struct format_o
 {
 	asked.diff_rows = diff->row_count;
 	asked.after_cpu_ns = diff->after->all.sums[COST_CPU];
-	asked.after_conditions = diff->after->filter.condition_count;
+	asked.after_conditions = diff->after->selection.filter.condition_count;
 	return note(format, diff->before, options, out);
 }
 

@@ -29,7 +29,7 @@ static int name_thread(struct page_data *data, const struct record_view *record,
 	int length;
 
 	(void)record_view_text(record, RECORD_FIELD(cpu, thread_name), &name);
-	if (data->totals->recording.has_several_hosts)
+	if (data->totals->selection.recording.has_several_hosts)
 		(void)record_view_text(record, RECORD_FIELD(common, host_name), &host);
 	(void)record_view_count(record, RECORD_FIELD(common, pid), &pid);
 	(void)record_view_count(record, RECORD_FIELD(cpu, tid), &tid);
@@ -53,7 +53,7 @@ static int name_group(struct page_data *data, const struct record_view *record, 
 static const struct record_view *view_of(const struct page_data *data,
 					 const struct selection_record *taken)
 {
-	return data->totals->filter.condition_count > 0 ? taken->view : taken->raw;
+	return data->totals->selection.filter.condition_count > 0 ? taken->view : taken->raw;
 }
 
 /* The request that a record belongs to. 0, -ENOMEM. */

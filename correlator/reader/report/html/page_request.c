@@ -52,7 +52,7 @@ void page_request_remove(struct page_data *data, struct page_request *request)
 		page_request_close(data, request);
 	/* Without cells it is not wanted, or its samples came late: of all that is wanted they are
 	 * lost. */
-	if (request->cell_count == 0 && data->totals->filter.condition_count == 0)
+	if (request->cell_count == 0 && data->totals->selection.filter.condition_count == 0)
 		for (size_t i = 0; i < request->sample_count; i++)
 			data->dropped_samples += request->samples[i].samples;
 	DL_DELETE(data->requests, request);

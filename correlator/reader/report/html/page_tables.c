@@ -45,7 +45,8 @@ static void print_label(const struct rows *rows, const struct row *row, FILE *ou
 
 	switch (row->kind) {
 	case ROW_KIND_GROUP:
-		value = grouping_label(row->group, rows->totals->recording.has_several_hosts);
+		value = grouping_label(row->group,
+				       rows->totals->selection.recording.has_several_hosts);
 		page_text_put(out, value.bytes, value.size_bytes);
 		return;
 	case ROW_KIND_HIDDEN:
@@ -242,17 +243,17 @@ static void print_mode(const struct recording *recording, FILE *out)
 
 void page_tables_facts(const struct totals *totals, const struct format_options *options, FILE *out)
 {
-	const struct recording *recording = &totals->recording;
+	const struct recording *recording = &totals->selection.recording;
 
 	print_files(options, out);
 	print_time(recording, out);
 	print_mode(recording, out);
 	print_definition("kernel", recording->kernel_release, out);
 	print_definition("correlator", recording->tool_version, out);
-	for (size_t i = 0; i < totals->filter.condition_count; i++) {
+	for (size_t i = 0; i < totals->selection.filter.condition_count; i++) {
 		char text[256];
 
-		filter_describe(&totals->filter.conditions[i], text);
+		filter_describe(&totals->selection.filter.conditions[i], text);
 		print_definition("only", text, out);
 	}
 }

@@ -205,7 +205,7 @@ static void what_a_filter_held_back_has_its_keys(void **state)
 {
 	(void)state;
 	begin("endpoint,queue");
-	assert_int_equal(filter_add(&totals.filter, "endpoint=GET"), 0);
+	assert_int_equal(filter_add(&totals.selection.filter, "endpoint=GET"), 0);
 	add("1", NULL, "web", NULL, 1);
 	add("1", "GET", "web", NULL, 2);
 	add("2", "PUT", "web", NULL, 4);

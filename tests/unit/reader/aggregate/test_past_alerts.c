@@ -67,7 +67,7 @@ static void begin(const char *text)
 	assert_int_equal(alert_set_add(set, &expression), 0);
 	assert_int_equal(alert_expression_parse(text, &expression, &error), 0);
 	assert_int_equal(alert_set_add(set, &expression), 0);
-	assert_int_equal(past_alerts_new(set, tell, told, &alerts), 0);
+	assert_int_equal(past_alerts_new(set, &(struct filter){ 0 }, tell, told, &alerts), 0);
 }
 
 static int try_add(enum record_kind kind, void *record)
@@ -243,7 +243,7 @@ static void without_memory_it_says_so(void **state)
 	} while (r < 0);
 	assert_true(successes > 4);
 	memory_fails_after(0);
-	r = past_alerts_new(set, tell, told, &alerts);
+	r = past_alerts_new(set, &(struct filter){ 0 }, tell, told, &alerts);
 	memory_never_fails();
 	assert_int_equal(r, -ENOMEM);
 	past_alerts_free(NULL);

@@ -186,7 +186,7 @@ static void what_a_filter_held_back_is_in_its_own_step(void **state)
 {
 	(void)state;
 	begin("endpoint", 0);
-	assert_int_equal(filter_add(&totals.filter, "endpoint=a"), 0);
+	assert_int_equal(filter_add(&totals.selection.filter, "endpoint=a"), 0);
 	add(1, S, "1", "", 1);
 	add(2, S, "1", "a", 2);
 	make(0);

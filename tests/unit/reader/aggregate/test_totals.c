@@ -220,10 +220,10 @@ static void use_takes_a_duration_and_cpu_and_of_the_machine_one_host(void **stat
 	struct costs costs = { .sums[COST_CPU] = 50 };
 	double percent = -1;
 
-	totals->recording.cpu_count = 4;
+	totals->selection.recording.cpu_count = 4;
 	assert_false(totals_cpu_percent(totals, &costs, &percent));
-	totals->recording.start_ns = 1000;
-	totals->recording.end_ns = 1200;
+	totals->selection.recording.start_ns = 1000;
+	totals->selection.recording.end_ns = 1200;
 	costs.missing = 1 << COST_CPU;
 	assert_false(totals_cpu_percent(totals, &costs, &percent));
 	assert_false(totals_machine_percent(totals, &costs, &percent));
@@ -233,12 +233,12 @@ static void use_takes_a_duration_and_cpu_and_of_the_machine_one_host(void **stat
 	assert_true(percent == 25);
 	assert_true(totals_machine_percent(totals, &costs, &percent));
 	assert_true(percent == 6.25);
-	totals->recording.has_several_hosts = true;
+	totals->selection.recording.has_several_hosts = true;
 	assert_false(totals_machine_percent(totals, &costs, &percent));
-	totals->recording.has_several_hosts = false;
-	totals->recording.cpu_count = 0;
+	totals->selection.recording.has_several_hosts = false;
+	totals->selection.recording.cpu_count = 0;
 	assert_false(totals_machine_percent(totals, &costs, &percent));
-	totals->recording.cpu_count = 1;
+	totals->selection.recording.cpu_count = 1;
 	assert_true(totals_machine_percent(totals, &costs, &percent));
 	assert_true(percent == 25);
 }
@@ -299,8 +299,8 @@ static void each_hash_table_is_keyed_with_a_seed_of_its_own(void **state)
 {
 	const struct totals *totals = *state;
 	const uint64_t seeds[] = {
-		totals->recording.seed,		 totals->known.seed,
-		totals->selection.requests.seed, totals->groupings[0].seed,
+		totals->selection.recording.seed, totals->selection.known.seed,
+		totals->selection.requests.seed,  totals->groupings[0].seed,
 		totals->groupings[1].seed,
 	};
 
@@ -325,15 +325,15 @@ static void a_record_is_counted_once_and_one_that_was_refused_may_come_again(voi
 	};
 
 	assert_int_equal(totals_add(totals, &view), -EBADMSG);
-	assert_int_equal(totals->double_records, 0);
+	assert_int_equal(totals->selection.double_records, 0);
 	view.kind = RECORD_KIND_GAP;
 	assert_int_equal(totals_add(totals, &view), 0);
 	assert_int_equal(totals->books.gap_count, 1);
 	assert_int_equal(totals->own_cost.record_count, 0);
-	assert_int_equal(totals->recording.record_count, 1);
+	assert_int_equal(totals->selection.recording.record_count, 1);
 	assert_int_equal(totals_add(totals, &view), 0);
 	assert_int_equal(totals->books.gap_count, 1);
-	assert_int_equal(totals->double_records, 1);
+	assert_int_equal(totals->selection.double_records, 1);
 }
 
 static void without_memory_there_are_no_totals_and_no_record_is_added(void **state)
@@ -601,7 +601,7 @@ static void a_listener_hears_what_counts(void **state)
 	struct sample sample;
 
 	totals->listener = &listener;
-	assert_int_equal(filter_add(&totals->filter, "endpoint=yes"), 0);
+	assert_int_equal(filter_add(&totals->selection.filter, "endpoint=yes"), 0);
 	sample_add_cpu(totals, 1, "a", NULL, 1, 0);
 	sample_add_cpu(totals, 1, "a", "yes", 2, 0);
 	sample_add_cpu(totals, 1, "b", "no", 4, 0);
@@ -610,7 +610,7 @@ static void a_listener_hears_what_counts(void **state)
 	sample_add_balance(totals, 31, 31, 0, 0);
 	assert_int_equal(totals_finish(totals), 0);
 	assert_string_equal(told.text, "cr1 t1 cr2 t1 t0 cn16 t1 o1 s2 s0 t0 s0 ");
-	filter_deinit(&totals->filter);
+	filter_deinit(&totals->selection.filter);
 	told.text[0] = '\0';
 	sample_add_cpu(totals, 1, "", "", 3, 0);
 	sample_begin_cpu(&sample, 42, 0, "", 5, 0);
@@ -656,7 +656,7 @@ static void threads_of_several_hosts_stay_apart(void **state)
 	*(char *)memmem(sample.buffer.data, sample.buffer.size, "web-1", 5) = 'W';
 	assert_int_equal(sample_add(&sample, totals), 0);
 	assert_int_equal(totals->groupings[0].group_count, 2);
-	assert_true(totals->recording.has_several_hosts);
+	assert_true(totals->selection.recording.has_several_hosts);
 	assert_int_equal(find_group(&totals->groupings[0], "42/7")->costs.sums[COST_CPU], 10);
 	assert_int_equal(find_group(&totals->groupings[1], "puma")->costs.sums[COST_CPU], 10);
 	assert_int_equal(totals->groupings[1].without_value.sums[COST_CPU], 5);

@@ -101,7 +101,7 @@ static void sums_begin_with_the_filter(void **state)
 	assert_int_equal(filter_add(&filter, "pid=7"), 0);
 	assert_int_equal(openmetrics_init(&openmetrics, "pid", &filter), 0);
 	assert_int_equal(filter.condition_count, 0);
-	assert_int_equal(openmetrics.totals.filter.condition_count, 1);
+	assert_int_equal(openmetrics.totals.selection.filter.condition_count, 1);
 	openmetrics_deinit(&openmetrics);
 }
 

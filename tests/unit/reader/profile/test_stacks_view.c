@@ -172,7 +172,7 @@ static void a_request_is_chosen_as_a_whole(void **state)
 {
 	struct stacks *stacks = *state;
 
-	assert_int_equal(filter_add(&stacks->filter, "endpoint=GET /a"), 0);
+	assert_int_equal(filter_add(&stacks->selection.filter, "endpoint=GET /a"), 0);
 	add_sample(stacks, "r", "1", 4);
 	add_cpu(stacks, "r", "", 1);
 	add_cpu(stacks, "r", "GET /a", 2);
@@ -625,7 +625,7 @@ static void the_slowest_are_of_those_that_were_chosen(void **state)
 	const struct stacks_slowest slowest = { .percent = 0, .by_cpu = true };
 	struct stacks *stacks = *state;
 
-	assert_int_equal(filter_add(&stacks->filter, "endpoint=GET /a"), 0);
+	assert_int_equal(filter_add(&stacks->selection.filter, "endpoint=GET /a"), 0);
 	add_cpu(stacks, "q", "GET /b", 100);
 	add_cpu(stacks, "r", "GET /a", 2);
 	add_cpu(stacks, "s", "GET /a", 1);
@@ -640,7 +640,7 @@ static void only_what_is_wanted_counts(void **state)
 {
 	struct stacks *stacks = *state;
 
-	assert_int_equal(filter_add(&stacks->filter, "endpoint=GET /a"), 0);
+	assert_int_equal(filter_add(&stacks->selection.filter, "endpoint=GET /a"), 0);
 	add_cpu_of(stacks, "endpoint", "GET /b", 1);
 	assert_false(stacks->has_wanted);
 	add_cpu_of(stacks, "endpoint", "GET /a", 2);
@@ -663,7 +663,7 @@ static void a_thread_without_a_name_is_not_one_with_that_name(void **state)
 	struct stacks *stacks = *state;
 	struct sample sample;
 
-	assert_int_equal(filter_add(&stacks->filter, "thread_name=worker 1"), 0);
+	assert_int_equal(filter_add(&stacks->selection.filter, "thread_name=worker 1"), 0);
 	for (int i = 0; i < 4; i++) {
 		sample_begin(&sample, "cpu", 7);
 		sample_number(&sample, "tid", 8);
@@ -680,7 +680,7 @@ static void only_what_is_in_the_span_of_time_counts(void **state)
 	struct stacks *stacks = *state;
 	struct sample sample;
 
-	stacks->filter.since =
+	stacks->selection.filter.since =
 		(struct filter_time){ .is_set = true, .ns = UINT64_C(1700000001) * 1000000000 };
 	add_frame(stacks, "1", NULL, "early");
 	sample_begin(&sample, "meta", 7);
@@ -692,17 +692,17 @@ static void only_what_is_in_the_span_of_time_counts(void **state)
 	add_cpu(stacks, "r", "GET /", 1);
 	add_sample(stacks, "r", "1", 1);
 	assert_null(stacks->contexts);
-	assert_int_equal(stacks->recording.key_count, 0);
+	assert_int_equal(stacks->selection.recording.key_count, 0);
 	/* What is said of the machine and its processes holds all the same. */
-	assert_int_equal(stacks->recording.interval_ns, 5);
-	assert_int_equal(stacks->recording.process_count, 1);
-	stacks->filter.since.ns--;
+	assert_int_equal(stacks->selection.recording.interval_ns, 5);
+	assert_int_equal(stacks->selection.recording.process_count, 1);
+	stacks->selection.filter.since.ns--;
 	add_cpu(stacks, "r", "GET /", 2);
 	add_sample(stacks, "r", "1", 1);
 	assert_int_equal(stacks_finish(stacks), 0);
 	assert_int_equal(stacks->sums.spent_ns, 2);
 	assert_int_equal(place_of(stacks, "early")->spent_ns, 2);
-	assert_int_equal(stacks->recording.key_count, 2);
+	assert_int_equal(stacks->selection.recording.key_count, 2);
 }
 
 static void encode(const char *kind, struct sample *ret_sample)

@@ -25,7 +25,7 @@ static int teardown(void **state)
 
 static void want(const char *condition)
 {
-	assert_int_equal(filter_add(&totals.filter, condition), 0);
+	assert_int_equal(filter_add(&totals.selection.filter, condition), 0);
 }
 
 static int64_t cpu_of(const char *value)
@@ -144,14 +144,14 @@ static int64_t cpu_between(const char *since, const char *until)
 {
 	begin("request_id");
 	if (since)
-		assert_int_equal(filter_parse_time(since, &totals.filter.since), 0);
+		assert_int_equal(filter_parse_time(since, &totals.selection.filter.since), 0);
 	if (until)
-		assert_int_equal(filter_parse_time(until, &totals.filter.until), 0);
+		assert_int_equal(filter_parse_time(until, &totals.selection.filter.until), 0);
 	add_at(0, "meta");
 	for (uint64_t second = 1; second <= 4; second++)
 		add_at(second, "cpu");
 	assert_int_equal(totals_finish(&totals), 0);
-	assert_int_equal(totals.recording.meta_count, 1);
+	assert_int_equal(totals.selection.recording.meta_count, 1);
 	return totals.all.sums[COST_CPU];
 }
 
@@ -236,17 +236,17 @@ static void what_is_no_condition_or_time_is_refused(void **state)
 	(void)state;
 	begin("endpoint");
 	for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++)
-		assert_int_equal(filter_add(&totals.filter, conditions[i]), -EINVAL);
+		assert_int_equal(filter_add(&totals.selection.filter, conditions[i]), -EINVAL);
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
 		if (filter_parse_time(times[i], &time) != -EINVAL)
 			fail_msg("'%s' is taken for a time", times[i]);
 	for (int i = 0; i < FILTER_CONDITIONS_MAX; i++)
 		want("a=b=c");
-	assert_int_equal(filter_add(&totals.filter, "a=b"), -E2BIG);
-	assert_string_equal(totals.filter.conditions[0].wanted, "b=c");
+	assert_int_equal(filter_add(&totals.selection.filter, "a=b"), -E2BIG);
+	assert_string_equal(totals.selection.filter.conditions[0].wanted, "b=c");
 	totals_deinit(&totals);
 	memory_fails_after(0);
-	assert_int_equal(filter_add(&totals.filter, "a=b"), -ENOMEM);
+	assert_int_equal(filter_add(&totals.selection.filter, "a=b"), -ENOMEM);
 	memory_never_fails();
 }
 

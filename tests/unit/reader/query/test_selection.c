@@ -16,9 +16,6 @@ struct request {
 };
 
 static struct selection selection;
-static struct recording recording;
-static struct known_records known;
-static struct filter filter;
 static struct {
 	char text[SAID_BYTES]; /* "CPU=ENDPOINT/TENANT[!] " of each; of an end "ID:CPU. " */
 	size_t used;
@@ -78,21 +75,14 @@ static int other(void *context, const struct record_view *record)
 	return said.r;
 }
 
-static const struct selection_consumer consumer = { .recording = &recording,
-						    .known = &known,
-						    .filter = &filter,
-						    .other = other,
-						    .take = take,
-						    .end = end,
-						    .context = &said };
+static const struct selection_consumer consumer = {
+	.other = other, .take = take, .end = end, .context = &said
+};
 
 static int setup(void **state)
 {
 	(void)state;
 	memset(&said, 0, sizeof(said));
-	filter = (struct filter){ 0 };
-	recording_init(&recording);
-	known_records_init(&known);
 	selection_init(&selection, sizeof(struct request));
 	return 0;
 }
@@ -101,9 +91,6 @@ static int teardown(void **state)
 {
 	(void)state;
 	selection_deinit(&selection);
-	known_records_deinit(&known);
-	recording_deinit(&recording);
-	filter_deinit(&filter);
 	return 0;
 }
 
@@ -282,8 +269,7 @@ static void of_no_request_nothing_is_lent(void **state)
 static void a_filter_is_of_what_was_lent(void **state)
 {
 	(void)state;
-	assert_int_equal(filter_add(&filter, "endpoint=a"), 0);
-	assert_int_equal(selection_ask_filter(&selection, &filter), 0);
+	assert_int_equal(filter_add(&selection.filter, "endpoint=a"), 0);
 	add("r", NULL, NULL, 1);
 	add("r", "b", NULL, 2);
 	add("r", "a", NULL, 4);
@@ -307,37 +293,73 @@ static void slices_samples_and_calls_lend_and_borrow(void **state)
 static void only_windows_are_of_a_span_of_time(void **state)
 {
 	(void)state;
-	filter.until = (struct filter_time){ .is_set = true, .ns = 5 };
+	selection.filter.until = (struct filter_time){ .is_set = true, .ns = 5 };
 	add("r", "a", NULL, 1);
 	assert_int_equal(try_add("balance", NULL, NULL, NULL, 2), 0);
 	expect("");
 	assert_int_equal(try_add("meta", NULL, NULL, NULL, 3), 0);
 	assert_int_equal(try_add("process", NULL, NULL, NULL, 4), 0);
 	assert_int_equal(try_add("stack", NULL, NULL, NULL, 5), 0);
-	assert_int_equal(recording.record_count, 3);
+	assert_int_equal(selection.recording.record_count, 3);
 }
 
-static int add_with_id(const char *id)
+static int give_with_id(const char *kind, const char *id, bool is_admitted)
 {
 	static struct record_view view;
 	struct sample sample;
 	int r;
 
-	begin(&sample, "cpu", "r", "a", NULL, 1);
+	begin(&sample, kind, "r", "a", NULL, 1);
 	sample_decode(&sample, &view);
 	for (size_t i = 0; i < view.field_count; i++)
 		if (record_text_is(view.fields[i].name, "record_id"))
 			view.fields[i].text = (struct record_text){ id, strlen(id) };
-	r = selection_add(&selection, &consumer, &view);
+	if (memory != SIZE_MAX)
+		memory_fails_once_after(memory);
+	r = is_admitted ? selection_admit(&selection, &view)
+			: selection_add(&selection, &consumer, &view);
+	memory_never_fails();
 	msgpack_sbuffer_destroy(&sample.buffer);
 	return r;
+}
+
+static int add_with_id(const char *id)
+{
+	return give_with_id("cpu", id, false);
+}
+
+static int admit(const char *kind, const char *id)
+{
+	return give_with_id(kind, id, true);
+}
+
+static void selection_admits_each_record_of_the_time_once(void **state)
+{
+	(void)state;
+	assert_int_equal(admit("cpu", "b:1:7"), 1);
+	assert_int_equal(admit("cpu", "b:1:7"), 0);
+	assert_int_equal(selection.double_records, 1);
+	selection.filter.until = (struct filter_time){ .is_set = true, .ns = 5 };
+	assert_int_equal(admit("cpu", "b:1:8"), 0);
+	assert_int_equal(admit("meta", "b:1:9"), 1);
+	assert_int_equal(selection.recording.record_count, 2);
+	/* It was not taken: so it is not known. */
+	selection.filter.until = (struct filter_time){ 0 };
+	assert_int_equal(admit("cpu", "b:1:8"), 1);
+	assert_int_equal(selection.double_records, 1);
+	expect("");
+	memory = 0;
+	assert_int_equal(admit("cpu", "c:1:1"), -ENOMEM);
+	memory = SIZE_MAX;
 }
 
 static void a_record_that_is_known_is_not_taken_again(void **state)
 {
 	(void)state;
 	assert_int_equal(add_with_id("b:1:7"), 0);
-	assert_int_equal(add_with_id("b:1:7"), 1);
+	assert_int_equal(selection.double_records, 0);
+	assert_int_equal(add_with_id("b:1:7"), 0);
+	assert_int_equal(selection.double_records, 1);
 	assert_int_equal(add_with_id("b:1:8"), 0);
 	expect("1=a/ 1=a/ ");
 }
@@ -503,7 +525,7 @@ static void what_is_refused_is_an_error_and_does_not_count(void **state)
 	add("r", NULL, NULL, 2);
 	said.r = -EIO;
 	assert_int_equal(try_add("balance", NULL, NULL, NULL, 0), -EIO);
-	assert_int_equal(recording.record_count, 2);
+	assert_int_equal(selection.recording.record_count, 2);
 	assert_int_equal(try_add("cpu", "r", "a", NULL, 3), -EIO);
 	said.r = 0;
 	said.text[said.used = 0] = '\0';
@@ -555,6 +577,7 @@ int main(void)
 		TEST(slices_samples_and_calls_lend_and_borrow),
 		TEST(only_windows_are_of_a_span_of_time),
 		TEST(a_record_that_is_known_is_not_taken_again),
+		TEST(selection_admits_each_record_of_the_time_once),
 		TEST(a_record_that_waited_is_as_it_was),
 		TEST(where_too_much_waits_the_longest_has_no_value),
 		TEST(where_values_take_too_much_the_quietest_request_has_ended),

@@ -42,8 +42,8 @@ static int setup(void **state)
 	totals.unattributed =
 		(struct costs){ .record_count = 1, .sums = { [COST_CPU] = 80000000 } };
 	totals.overflow = (struct costs){ .record_count = 1, .sums = { [COST_CPU] = 20000000 } };
-	totals.recording.mode_count = 1;
-	(void)strcpy(totals.recording.modes[0].mode, "exact");
+	totals.selection.recording.mode_count = 1;
+	(void)strcpy(totals.selection.recording.modes[0].mode, "exact");
 	totals.own_cost = (struct own_cost){
 		.record_count = 1,
 		.cpu_ns = 10000000,
@@ -104,7 +104,7 @@ static void in_short_they_are_a_line_and_what_is_wrong(void **state)
 	says("books balanced to 0 ns of 1.000 s; 11 lost; watching cost 0.50 %");
 	totals.observed.sums[COST_CPU] = 0;
 	totals.books.attributed_ns -= 2000000;
-	(void)strcpy(totals.recording.modes[0].mode, "lean");
+	(void)strcpy(totals.selection.recording.modes[0].mode, "lean");
 	print();
 	says("books NOT BALANCED: off by 2,000,000 ns of 1.000 s; 11 lost; 0.00 % ambiguous at most; "
 	     "watching cost 5.000 ms");
@@ -197,12 +197,12 @@ static void what_is_ambiguous_is_told_where_it_bounds_the_error(void **state)
 	print();
 	says("ambiguous, at most 50.00 ms 5.00 %");
 	totals.observed.sums[COST_AMBIGUOUS] = 0;
-	(void)strcpy(totals.recording.modes[0].mode, "lean");
+	(void)strcpy(totals.selection.recording.modes[0].mode, "lean");
 	print();
 	says("ambiguous, at most 0 ns 0.00 %");
 	/* It is enough that it once was. */
-	(void)strcpy(totals.recording.modes[1].mode, "exact");
-	totals.recording.mode_count = 2;
+	(void)strcpy(totals.selection.recording.modes[1].mode, "exact");
+	totals.selection.recording.mode_count = 2;
 	print();
 	says("ambiguous, at most 0 ns 0.00 %");
 	totals.observed.missing = 1U << COST_AMBIGUOUS;
@@ -214,7 +214,7 @@ static void what_is_ambiguous_is_told_where_it_bounds_the_error(void **state)
 static void it_is_no_bound_where_a_process_counted_no_changes(void **state)
 {
 	(void)state;
-	totals.recording.lacks_bound = true;
+	totals.selection.recording.lacks_bound = true;
 	totals.observed.sums[COST_AMBIGUOUS] = 50000000;
 	print();
 	says("ambiguous, no bound 50.00 ms 5.00 %");
@@ -343,15 +343,15 @@ static void damage_of_all_files_is_added_up(void **state)
 static void what_was_read_twice_is_told(void **state)
 {
 	(void)state;
-	totals.double_records = 1;
+	totals.selection.double_records = 1;
 	print();
 	says("1 record was read again, which is counted once");
-	totals.double_records = 2;
+	totals.selection.double_records = 2;
 	print();
 	says("2 records were read again, which are counted once");
 	says_nothing_of("too many");
-	totals.double_records = 0;
-	totals.known.is_full = true;
+	totals.selection.double_records = 0;
+	totals.selection.known.is_full = true;
 	print();
 	says_nothing_of("counted once");
 	assert_non_null(strstr(printed, "too many records to remember"));

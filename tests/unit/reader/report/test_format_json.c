@@ -214,7 +214,7 @@ static void our_own_cost_is_what_is_measured_of_it(void **state)
 
 static void one_mode_is_named_and_several_with_their_times(void **state)
 {
-	struct recording *recording = &totals.recording;
+	struct recording *recording = &totals.selection.recording;
 	const json_t *meta, *modes;
 
 	(void)state;
@@ -267,12 +267,12 @@ static void a_recording_has_keys_files_and_a_time(void **state)
 	expect_none(meta, "double_records");
 	assert_int_equal(json_array_size(json_object_get(meta, "keys")), 0);
 	assert_int_equal(json_array_size(json_object_get(meta, "processes")), 0);
-	(void)strcpy(totals.recording.keys[0], "request_id");
-	(void)strcpy(totals.recording.keys[1], "tenant");
-	totals.recording.key_count = 2;
-	totals.recording.start_ns = 1;
-	totals.recording.end_ns = 4;
-	totals.double_records = 1;
+	(void)strcpy(totals.selection.recording.keys[0], "request_id");
+	(void)strcpy(totals.selection.recording.keys[1], "tenant");
+	totals.selection.recording.key_count = 2;
+	totals.selection.recording.start_ns = 1;
+	totals.selection.recording.end_ns = 4;
+	totals.selection.double_records = 1;
 	files[1].is_truncated = true;
 	files[1].damaged_places = 1;
 	files[1].damaged_bytes = 90;
@@ -370,9 +370,9 @@ static void fill(void)
 	own->fills[0] = (struct own_cost_fill){ 1, 2 };
 	(void)strcpy(own->programs[0].name, "on_switch");
 	totals.inherited.record_count = 1;
-	totals.recording.meta_count = 1;
-	totals.recording.mode_count = 2;
-	(void)strcpy(totals.recording.modes[1].reason, "too dear");
+	totals.selection.recording.meta_count = 1;
+	totals.selection.recording.mode_count = 2;
+	(void)strcpy(totals.selection.recording.modes[1].reason, "too dear");
 	totals_finish(&totals);
 }
 

@@ -114,12 +114,12 @@ static void a_list_goes_on_in_the_next_line_where_the_screen_ends(void **state)
 static void the_time_is_from_the_first_window_on(void **state)
 {
 	(void)state;
-	totals.recording.start_ns = start_ns;
-	totals.recording.end_ns = start_ns + 2500000000;
+	totals.selection.recording.start_ns = start_ns;
+	totals.selection.recording.end_ns = start_ns + 2500000000;
 	print();
 	says("time 2.500 s, from 2023-11-14 22:13:20 UTC");
-	totals.recording.start_ns = 0;
-	totals.recording.end_ns = 1;
+	totals.selection.recording.start_ns = 0;
+	totals.selection.recording.end_ns = 1;
 	print();
 	says("time 1 ns, from 1970-01-01 00:00:00 UTC");
 }
@@ -146,7 +146,7 @@ static void of_a_process_what_is_known_is_told(void **state)
 	add_process(3, "exact", NULL, true);
 	print();
 	says("processes 1 app, 2 app (p, lean), 3 app (ended)");
-	totals.recording.has_several_hosts = true;
+	totals.selection.recording.has_several_hosts = true;
 	print();
 	says("processes web-1:1 app, web-1:2 app (p, lean), web-1:3 app (ended)");
 }
@@ -219,7 +219,7 @@ static void of_many_processes_the_first_are_told(void **state)
 
 static void each_mode_is_told_with_its_time(void **state)
 {
-	struct recording *recording = &totals.recording;
+	struct recording *recording = &totals.selection.recording;
 
 	(void)state;
 	recording->meta_count = 1;
@@ -246,7 +246,7 @@ static void each_mode_is_told_with_its_time(void **state)
 
 static void the_system_and_the_keys_are_told(void **state)
 {
-	struct recording *recording = &totals.recording;
+	struct recording *recording = &totals.selection.recording;
 
 	(void)state;
 	recording->cpu_count = 1;
@@ -471,8 +471,8 @@ static void a_rate_has_a_decimal_below_a_hundred(void **state)
 	sample_add_cpu(&totals, 1, "r", "GET /", 10, 0);
 	assert_int_equal(totals_finish(&totals), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		totals.recording.start_ns = start_ns;
-		totals.recording.end_ns = start_ns + cases[i].duration_ns;
+		totals.selection.recording.start_ns = start_ns;
+		totals.selection.recording.end_ns = start_ns + cases[i].duration_ns;
 		assert_string_equal(cell(FIGURE_RATE), cases[i].text);
 	}
 }

@@ -213,7 +213,7 @@ static void a_process_has_a_start_an_end_and_maybe_a_successor_of_its_pid(void *
 	add_process_event("found", "puma", 1000, 0);
 	add_process_event("exit", NULL, 0, 2000);
 	expect_printed(100, "processes  42 ruby (puma, ended)\n");
-	assert_true(recording_next_process(&totals.recording, &cursor, &info));
+	assert_true(recording_next_process(&totals.selection.recording, &cursor, &info));
 	assert_int_equal(info.start_ns, 1000);
 	assert_int_equal(info.end_ns, 2000);
 	add_process_event("fork", NULL, 3000, 0);

@@ -148,7 +148,7 @@ static void what_the_totals_do_not_take_is_not_told(void **state)
 	struct fixture *fixture = *state;
 
 	sample_add_window(&fixture->story, &own, 0, 10, 5);
-	fixture->totals.filter.since =
+	fixture->totals.selection.filter.since =
 		(struct filter_time){ .is_set = true, .ns = (uint64_t)SAMPLE_NS + 5000000000 };
 	sample_add_window(&fixture->story, &own, 0, 10, 5);
 	assert_int_equal(finish(fixture)->costs.sums[COST_CPU], 5);
@@ -404,7 +404,7 @@ static void a_filter_chooses_the_request_as_a_whole(void **state)
 	struct fixture *fixture = *state;
 	struct sample_place early = own;
 
-	assert_int_equal(filter_add(&fixture->totals.filter, "endpoint=GET /a"), 0);
+	assert_int_equal(filter_add(&fixture->totals.selection.filter, "endpoint=GET /a"), 0);
 	early.endpoint = NULL;
 	sample_add_window(&fixture->story, &early, 0, 1, 3);
 	assert_false(story_is_there(&fixture->story));
@@ -420,7 +420,7 @@ static void a_filter_leaves_out_other_hosts(void **state)
 	struct fixture *fixture = *state;
 	struct sample_place elsewhere = own;
 
-	assert_int_equal(filter_add(&fixture->totals.filter, "host_name=web-1"), 0);
+	assert_int_equal(filter_add(&fixture->totals.selection.filter, "host_name=web-1"), 0);
 	elsewhere.host = "web-2";
 	sample_add_window(&fixture->story, &elsewhere, 0, 1, 3);
 	assert_false(story_is_there(&fixture->story));
@@ -436,7 +436,7 @@ static void what_does_not_say_is_not_taken_once_another_said_no(void **state)
 	struct fixture *fixture = *state;
 	struct sample_place early = own;
 
-	assert_int_equal(filter_add(&fixture->totals.filter, "endpoint=GET /x"), 0);
+	assert_int_equal(filter_add(&fixture->totals.selection.filter, "endpoint=GET /x"), 0);
 	sample_add_window(&fixture->story, &own, 0, 1, 3);
 	early.endpoint = NULL;
 	sample_add_window(&fixture->story, &early, 1, 2, 4);

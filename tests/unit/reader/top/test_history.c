@@ -204,15 +204,15 @@ static void what_has_no_window_is_known_of_all_of_them(void **state)
 	assert_int_equal(
 		history_add_up(&history, &(struct history_span){ .first = 1, .last = 1 }, &totals),
 		0);
-	assert_string_equal(totals.recording.last_mode.mode, "lean");
+	assert_string_equal(totals.selection.recording.last_mode.mode, "lean");
 	assert_int_equal(totals.groupings[0].group_count, 1);
 	assert_memory_equal(totals.groupings[0].groups->value, "puma", 4);
-	assert_int_equal(recording_duration_ns(&totals.recording), STREAM_WINDOW_NS);
+	assert_int_equal(recording_duration_ns(&totals.selection.recording), STREAM_WINDOW_NS);
 	totals_deinit(&totals);
 	/* They were borrowed. */
 	sample_begin(&sample, "cpu", 42);
 	sample_decode(&sample, &view);
-	comm = recording_comm(&history.recording, &view);
+	comm = recording_comm(&history.selection.recording, &view);
 	assert_true(record_text_is(comm, "puma"));
 	msgpack_sbuffer_destroy(&sample.buffer);
 }

@@ -157,7 +157,7 @@ static void its_tables_have_the_figures(void **state)
 static void of_a_recording_without_windows_there_is_no_time(void **state)
 {
 	(void)state;
-	totals.recording.start_ns = totals.recording.end_ns = 0;
+	totals.selection.recording.start_ns = totals.selection.recording.end_ns = 0;
 	assert_int_equal(try_print(1), 0);
 	assert_int_equal(count_of("<dt>from</dt>"), 0);
 	assert_int_equal(count_of("<dt>for</dt>"), 0);
@@ -171,9 +171,9 @@ static void what_is_damaged_or_hidden_is_said(void **state)
 	totals.books.gap_count = 1;
 	totals.books.dropped_records = 77;
 	recordings[0].options.top_count = 1;
-	assert_int_equal(filter_add(&totals.filter, "pid=42"), 0);
-	totals.recording.modes[0] = (struct recording_mode){ .mode = "lean" };
-	totals.recording.mode_count = 2;
+	assert_int_equal(filter_add(&totals.selection.filter, "pid=42"), 0);
+	totals.selection.recording.modes[0] = (struct recording_mode){ .mode = "lean" };
+	totals.selection.recording.mode_count = 2;
 	totals.own_cost = (struct own_cost){
 		.record_count = 1, .cpu_ns = 2000, .has_programs = true, .run_ns = 1000
 	};

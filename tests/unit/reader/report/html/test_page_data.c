@@ -148,7 +148,7 @@ static void what_is_of_no_request_is_nobodys(void **state)
 static void what_is_not_wanted_is_left_out(void **state)
 {
 	(void)state;
-	assert_int_equal(filter_add(&totals.filter, "endpoint=GET /"), 0);
+	assert_int_equal(filter_add(&totals.selection.filter, "endpoint=GET /"), 0);
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "a", NULL, 1, 0, 0 });
 	story_cpu(&totals, (struct story_cpu){ 1100, 1, "a", "GET /", 2, 0, 0 });
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "b", NULL, 4, 0, 0 });
@@ -479,7 +479,7 @@ static void those_of_a_request_that_nothing_else_is_known_of_are_lost(void **sta
 	for (int is_filtered = 0; is_filtered < 2; is_filtered++) {
 		data.limits.cells = 1000;
 		if (is_filtered)
-			assert_int_equal(filter_add(&totals.filter, text), 0);
+			assert_int_equal(filter_add(&totals.selection.filter, text), 0);
 		story_sample(&totals, (struct story_sample){ 1000, "a", "GET /", "s", 3, NULL });
 		data.limits.cells = 2;
 		data.limits.times = 2;
@@ -497,7 +497,7 @@ static void samples_of_nobody_are_filtered_and_have_a_part(void **state)
 	char text[] = "endpoint=GET /";
 
 	(void)state;
-	assert_int_equal(filter_add(&totals.filter, text), 0);
+	assert_int_equal(filter_add(&totals.selection.filter, text), 0);
 	story_sample(&totals, (struct story_sample){ 1000, "", NULL, "s", 1, NULL });
 	story_sample(&totals, (struct story_sample){ 1000, "", "POST /", "s", 1, NULL });
 	assert_int_equal(data.sample_count, 0);
