@@ -7,6 +7,7 @@
 #include "command/arguments.h"
 #include "command/command.h"
 #include "command/streams.h"
+#include "reader/query/input.h"
 #include "reader/report/json_record.h"
 #include "record/record_fields.h"
 #include "record/record_reader.h"
@@ -89,10 +90,10 @@ static int dump(struct dump_options *options)
 	int r = 0;
 
 	for (size_t i = 0; i < options->path_count && r == 0; i++) {
-		struct format_file file = { 0 };
+		struct input_file file = { 0 };
 
-		r = streams_read(options->paths[i], STREAMS_AS_WRITTEN, true, dump_record, options,
-				 &file);
+		r = input_read(options->paths[i], INPUT_AS_WRITTEN, true, dump_record, options,
+			       &file);
 		is_damaged |= r == -EBADMSG || file.damaged_places > 0;
 		r = r == -EBADMSG ? 0 : r;
 	}

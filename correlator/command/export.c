@@ -16,6 +16,7 @@
 #include "command/recorded_samples.h"
 #include "command/streams.h"
 #include "reader/export/exporter.h"
+#include "reader/query/input.h"
 #include "record/record_reader.h"
 
 struct export_options {
@@ -207,10 +208,10 @@ static int check_keys(const struct exporter *exporter, const char *by)
 }
 
 /* A format that has the records as they are has their clock_set_ns, too. */
-static enum streams_clock clock_of(enum export_format format)
+static enum input_clock clock_of(enum export_format format)
 {
-	return format == EXPORT_FORMAT_NDJSON || format == EXPORT_FORMAT_CSV ? STREAMS_AS_WRITTEN
-									     : STREAMS_STEADY;
+	return format == EXPORT_FORMAT_NDJSON || format == EXPORT_FORMAT_CSV ? INPUT_AS_WRITTEN
+									     : INPUT_STEADY;
 }
 
 static int run(struct export_options *options)
@@ -226,10 +227,10 @@ static int run(struct export_options *options)
 		return log_error_errno(r, "cannot export");
 	export.exporter = exporter;
 	for (size_t i = 0; i < options->path_count && r == 0; i++) {
-		struct format_file file = { 0 };
+		struct input_file file = { 0 };
 
-		r = streams_read(options->paths[i], clock_of(options->format), true, export_record,
-				 &export, &file);
+		r = input_read(options->paths[i], clock_of(options->format), true, export_record,
+			       &export, &file);
 		is_damaged |= r == -EBADMSG || file.damaged_places > 0;
 		r = r == -EBADMSG ? 0 : r;
 	}

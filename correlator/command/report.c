@@ -27,7 +27,7 @@ typedef int (*format_fn)(const struct totals *totals, const struct format_option
 			 FILE *out);
 
 static struct format_options choose_format(const struct report_options *options,
-					   const struct format_file *files)
+					   const struct input_file *files)
 {
 	return (struct format_options){
 		.sort = options->sort,
@@ -49,7 +49,7 @@ static struct format_options choose_format(const struct report_options *options,
 
 /* story NULL: of all requests. */
 static int print_report(const struct report_options *options, const struct totals *totals,
-			const struct story *story, const struct format_file *files)
+			const struct story *story, const struct input_file *files)
 {
 	/* As a whole, and over time. */
 	static const format_fn formats[2][_FORMAT_MAX] = {
@@ -100,7 +100,7 @@ static int check_field(const struct totals *totals, const struct format_options 
 
 /* For tables alone: the other formats have all fields. */
 static int check_fields(struct report_options *options, const struct totals *totals,
-			const struct format_file *files)
+			const struct input_file *files)
 {
 	const struct format_options format_options = choose_format(options, files);
 	const char *sort = figure_infos[options->sort].name;
@@ -185,8 +185,8 @@ static int init_totals(const struct report_options *options, struct totals *tota
 
 static int report(struct report_options *options)
 {
-	_cleanup_free_ struct format_file *files =
-		calloc(options->path_count, sizeof(struct format_file));
+	_cleanup_free_ struct input_file *files =
+		calloc(options->path_count, sizeof(struct input_file));
 	_cleanup_(totals_deinit) struct totals totals = { 0 };
 	_cleanup_(story_deinit) struct story story = { 0 };
 	struct story *wanted = options->request ? &story : NULL;
@@ -219,7 +219,7 @@ static int report(struct report_options *options)
 }
 
 static int print_diff(const struct report_options *options, const struct totals *before,
-		      const struct totals *after, const struct format_file *files)
+		      const struct totals *after, const struct input_file *files)
 {
 	static int (*const formats[_FORMAT_MAX])(
 		const struct diff *diff, const struct format_options *options, FILE *out) = {
@@ -240,7 +240,7 @@ static int print_diff(const struct report_options *options, const struct totals 
 
 /* One recording's, by these keys (NULL: its own). */
 static int read_side(const struct report_options *options, size_t index, const char *by,
-		     struct totals *totals, struct format_file *files)
+		     struct totals *totals, struct input_file *files)
 {
 	int r = totals_init(totals, by ? &by : NULL, 1);
 
@@ -256,7 +256,7 @@ static int report_diff(const struct report_options *options)
 {
 	_cleanup_(totals_deinit) struct totals before = { 0 };
 	_cleanup_(totals_deinit) struct totals after = { 0 };
-	struct format_file files[2] = { 0 };
+	struct input_file files[2] = { 0 };
 	int r = read_side(options, 0, options->by, &before, files);
 
 	if (r == 0)

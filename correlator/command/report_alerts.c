@@ -13,6 +13,7 @@
 #include "command/recorded_keys.h"
 #include "command/streams.h"
 #include "reader/aggregate/past_alerts.h"
+#include "reader/query/input.h"
 #include "reader/query/recording.h"
 #include "record/record_reader.h"
 
@@ -93,9 +94,9 @@ static int look(struct looking *looking, const struct alert_set *set, char *cons
 	int r = 0;
 
 	for (size_t i = 0; i < path_count && r == 0; i++) {
-		struct format_file file = { 0 };
+		struct input_file file = { 0 };
 
-		r = streams_read(paths[i], STREAMS_STEADY, true, look_at, looking, &file);
+		r = input_read(paths[i], INPUT_STEADY, true, look_at, looking, &file);
 		looking->is_damaged |= file.damaged_places > 0;
 	}
 	if (r < 0)

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "command/recorded_keys.h"
 #include "command/streams.h"
+#include "reader/query/input.h"
 #include "record/record_reader.h"
 
 enum {
@@ -76,14 +77,14 @@ static int add_record(void *context, struct record_reader *reader, const struct 
 }
 
 int report_files_read(const struct report_options *options, struct totals *totals,
-		      struct story *story, struct format_file *files, size_t begin, size_t end)
+		      struct story *story, struct input_file *files, size_t begin, size_t end)
 {
 	struct reading reading = { options, totals, story };
 	int r;
 
 	for (size_t i = begin; i < end; i++) {
-		r = streams_read(options->paths[i], STREAMS_STEADY, false, add_record, &reading,
-				 &files[i]);
+		r = input_read(options->paths[i], INPUT_STEADY, false, add_record, &reading,
+			       &files[i]);
 		if (r < 0)
 			return r;
 	}
@@ -112,7 +113,7 @@ int report_files_check_keys(const struct totals *totals)
 	return r;
 }
 
-bool report_files_are_damaged(const struct format_file *files, size_t file_count)
+bool report_files_are_damaged(const struct input_file *files, size_t file_count)
 {
 	for (size_t i = 0; i < file_count; i++)
 		if (files[i].damaged_places)

@@ -7,6 +7,7 @@
 
 #include "command/report_arguments.h"
 #include "reader/aggregate/totals.h"
+#include "reader/query/input.h"
 #include "reader/report/format.h"
 #include "reader/story/story.h"
 
@@ -16,10 +17,10 @@
  * said. 0; -errno, logged; -ENODATA: there was no record; -ENOENT: they choose by a key of none.
  */
 int report_files_read(const struct report_options *options, struct totals *totals,
-		      struct story *story, struct format_file *files, size_t begin, size_t end);
+		      struct story *story, struct input_file *files, size_t begin, size_t end);
 
 /* Grouping by what no record carries would put everything into one row: more likely a slip. 0;
  * -ENOENT, logged. */
 int report_files_check_keys(const struct totals *totals);
 
-bool report_files_are_damaged(const struct format_file *files, size_t file_count);
+bool report_files_are_damaged(const struct input_file *files, size_t file_count);

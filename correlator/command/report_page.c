@@ -14,7 +14,7 @@
 struct side {
 	struct totals totals;
 	struct page_data data;
-	struct format_file *files;
+	struct input_file *files;
 };
 
 static void side_deinit(struct side *side)

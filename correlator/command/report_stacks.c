@@ -9,6 +9,7 @@
 #include "command/recorded_samples.h"
 #include "command/screen.h"
 #include "command/streams.h"
+#include "reader/query/input.h"
 #include "reader/report/format_stacks.h"
 #include "reader/report/format_stacks_diff.h"
 #include "record/record_reader.h"
@@ -61,10 +62,9 @@ static int read_files(const struct report_options *options, size_t begin, size_t
 	int r = 0;
 
 	for (size_t i = begin; i < end && r == 0; i++) {
-		struct format_file file = { 0 };
+		struct input_file file = { 0 };
 
-		r = streams_read(options->paths[i], STREAMS_STEADY, false, add_record, stacks,
-				 &file);
+		r = input_read(options->paths[i], INPUT_STEADY, false, add_record, stacks, &file);
 		*is_damaged |= file.damaged_places > 0;
 	}
 	if (r != 0)

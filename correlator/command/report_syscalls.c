@@ -11,6 +11,7 @@
 #include "command/recorded_keys.h"
 #include "command/screen.h"
 #include "command/streams.h"
+#include "reader/query/input.h"
 #include "reader/report/format_syscalls.h"
 #include "record/record_reader.h"
 
@@ -89,10 +90,10 @@ int report_syscalls(struct report_options *options)
 		return r;
 	syscalls_init(&syscalls, &options->filter, options->by);
 	for (size_t i = 0; i < options->path_count && r == 0; i++) {
-		struct format_file file = { 0 };
+		struct input_file file = { 0 };
 
-		r = streams_read(options->paths[i], STREAMS_STEADY, false, add_record, &syscalls,
-				 &file);
+		r = input_read(options->paths[i], INPUT_STEADY, false, add_record, &syscalls,
+			       &file);
 		is_damaged |= file.damaged_places > 0;
 	}
 	if (r == 0 && syscalls_finish(&syscalls) < 0)

@@ -7,16 +7,12 @@
 #include <stdio.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/log.h"
-#include "base/signals.h"
 #include "command/command.h"
-#include "command/progress.h"
 
 char **streams_default_paths(struct argp_state *state)
 {
@@ -44,75 +40,6 @@ error_t streams_parse_paths(int key, struct argp_state *state, char ***paths, si
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
-}
-
-void streams_spare_writer(const char *path)
-{
-	struct stat status;
-	int r = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &status) : stat(path, &status);
-
-	if (r == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)))
-		signals_spare_interrupt(
-			"correlator: reading on until the writer ends; Ctrl-C again "
-			"to end at once\n");
-}
-
-static int take_records(struct record_reader *reader, struct record_view *view,
-			enum streams_clock clock, streams_take take, void *context,
-			struct progress *progress)
-{
-	int r;
-
-	while ((r = record_reader_next(reader, view)) > 0) {
-		if (clock == STREAMS_STEADY)
-			record_view_steady(view);
-		r = take(context, reader, view);
-		if (r != 0)
-			break;
-		progress_tell(progress, record_reader_offset(reader),
-			      record_reader_entry_count(reader));
-	}
-	return r;
-}
-
-static int read_records(const char *path, enum streams_clock clock, bool take_prints,
-			streams_take take, void *context, struct format_file *ret_file)
-{
-	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
-	_cleanup_free_ struct record_view *view = malloc(sizeof(*view));
-	struct progress progress = { 0 };
-	int r;
-
-	if (!view)
-		return log_error_errno(ENOMEM, "cannot read %s", path);
-	r = record_reader_open(path, &reader);
-	if (r < 0)
-		return r;
-	if (!take_prints || !isatty(STDOUT_FILENO))
-		progress_begin(&progress, path, record_reader_name(reader));
-	r = take_records(reader, view, clock, take, context, &progress);
-	progress_end(&progress);
-	if (r < 0)
-		return r;
-	*ret_file = (struct format_file){ .name = path,
-					  .entry_count = record_reader_entry_count(reader),
-					  .is_truncated = record_reader_is_truncated(reader),
-					  .checks = record_reader_checks(reader) };
-	record_reader_get_damage(reader, &ret_file->damaged_places, &ret_file->damaged_bytes);
-	if (ret_file->entry_count == 0)
-		log_warning("%s: empty, no records in it", record_reader_name(reader));
-	return 0;
-}
-
-int streams_read(const char *path, enum streams_clock clock, bool take_prints, streams_take take,
-		 void *context, struct format_file *ret_file)
-{
-	int r;
-
-	streams_spare_writer(path);
-	r = read_records(path, clock, take_prints, take, context, ret_file);
-	signals_obey_interrupt();
-	return r;
 }
 
 int streams_finish_flushed_output(const char *what, int error)

@@ -3,10 +3,7 @@
 #pragma once
 
 #include <argp.h>
-#include <stdbool.h>
-
-#include "reader/report/format.h"
-#include "record/record_reader.h"
+#include <stddef.h>
 
 /* A subcommand's parse_option ends with it: FILE..., or what is read where none is named. 0 with
  * *paths, borrowed from argv, and *path_count set; ARGP_ERR_UNKNOWN, which is to be returned. */
@@ -15,30 +12,6 @@ error_t streams_parse_paths(int key, struct argp_state *state, char ***paths, si
 /* What is read where no file was named: COMMAND_RECORDING, static. If there is none, it ends the
  * process with EXIT_CODE_USAGE, and says so. */
 char **streams_default_paths(struct argp_state *state);
-
-/*
- * Before a recording is read: if it comes from a pipe or socket ("-": standard input), whoever
- * writes there may be interrupted by the same Ctrl-C, and then writes its last records. The first
- * one is left to it, until signals_obey_interrupt.
- */
-void streams_spare_writer(const char *path);
-
-/* What is done with a record: 0; > 0: nothing of the rest is wanted; -errno, logged. */
-typedef int (*streams_take)(void *context, struct record_reader *reader,
-			    const struct record_view *record);
-
-enum streams_clock {
-	STREAMS_AS_WRITTEN,
-	STREAMS_STEADY, /* record_view_steady() */
-};
-
-/*
- * Reads a recording to its end, sparing who writes it, and says on a terminal how far it is, unless
- * take prints there, too. 0 and what was read of it, also when take gave > 0, *ret_file borrowing
- * path; -errno, logged.
- */
-int streams_read(const char *path, enum streams_clock clock, bool take_prints, streams_take take,
-		 void *context, struct format_file *ret_file);
 
 /* Flushes standard output: 0, also when its reader has seen enough and left (`| head`); else
  * -errno, logged. what: was written there. */

@@ -17,6 +17,7 @@
 #include "command/arguments.h"
 #include "command/command.h"
 #include "command/streams.h"
+#include "reader/query/input.h"
 #include "reader/query/known_records.h"
 #include "recorder/queue/spool.h"
 
@@ -74,7 +75,7 @@ static int take_record(void *context, struct record_reader *reader,
 	return 0;
 }
 
-static const char *judge(const struct format_file *file)
+static const char *judge(const struct input_file *file)
 {
 	if (file->damaged_places)
 		return "DAMAGED";
@@ -83,7 +84,7 @@ static const char *judge(const struct format_file *file)
 	return file->checks ? "whole" : "readable, without checks";
 }
 
-static void print_file(const struct format_file *file)
+static void print_file(const struct input_file *file)
 {
 	char damage[DAMAGE_TEXT_BYTES] = "";
 
@@ -98,9 +99,9 @@ static void print_file(const struct format_file *file)
 /* 0, also of one that is damaged; -ENOMEM. */
 static int verify_file(struct verification *verification, const char *path, bool is_brief)
 {
-	struct format_file file = { 0 };
+	struct input_file file = { 0 };
 	bool is_whole;
-	int r = streams_read(path, STREAMS_AS_WRITTEN, false, take_record, verification, &file);
+	int r = input_read(path, INPUT_AS_WRITTEN, false, take_record, verification, &file);
 
 	verification->files++;
 	is_whole = r == 0 && !file.damaged_places && !file.is_truncated;

@@ -15,7 +15,7 @@
 
 static void print_report(const struct totals *totals, const char *path)
 {
-	struct format_file file = { .name = path };
+	struct input_file file = { .name = path };
 	struct format_options options = {
 		.sort = FIGURE_CPU, .top_count = 5, .width = 80, .files = &file, .file_count = 1
 	};

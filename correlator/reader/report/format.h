@@ -12,15 +12,7 @@
 
 #include "reader/aggregate/rows.h"
 #include "reader/aggregate/totals.h"
-
-struct format_file {
-	const char *name;
-	uint64_t entry_count;
-	bool is_truncated;
-	uint64_t damaged_places; /* that were passed over */
-	uint64_t damaged_bytes; /* in all of them */
-	uint64_t checks; /* that held (record/check.h) */
-};
+#include "reader/query/input.h"
 
 struct format_options {
 	enum figure sort;
@@ -35,7 +27,7 @@ struct format_options {
 	bool has_step; /* over time: steps as long as they were asked for, not what fits */
 	bool is_endless; /* there is no screen: lines of tables are as long as they are */
 	bool is_bold;
-	const struct format_file *files;
+	const struct input_file *files;
 	size_t file_count;
 };
 

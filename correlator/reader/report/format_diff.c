@@ -163,7 +163,7 @@ static void write_cell(const void *context, size_t index, size_t column,
 }
 
 static void print_side(const char *label, const struct totals *totals,
-		       const struct format_file *file, const struct format_options *options,
+		       const struct input_file *file, const struct format_options *options,
 		       FILE *out)
 {
 	char name[512], duration[DISPLAY_NUMBER_BYTES], requests[DISPLAY_NUMBER_BYTES];

@@ -55,7 +55,7 @@ static int print_row(const struct diff *diff, const struct diff_row *row, const 
 }
 
 static int print_recording(const char *before, const struct totals *totals,
-			   const struct format_file *file, FILE *out)
+			   const struct input_file *file, FILE *out)
 {
 	json_t *object = json_object();
 	int r = 0;

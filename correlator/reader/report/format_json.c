@@ -258,7 +258,7 @@ static json_t *files_array(const struct format_options *options, int *r)
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < options->file_count; i++) {
-		const struct format_file *file = &options->files[i];
+		const struct input_file *file = &options->files[i];
 		json_t *object = json_object();
 
 		json_part_set(object, "name", json_part_text(file->name), r);

@@ -60,7 +60,7 @@ static void list_end(const struct item_list *list)
 	(void)fputs(list->is_empty ? "-\n" : "\n", list->out);
 }
 
-static void describe_damage(const struct format_file *file, char *ret_text, size_t text_bytes)
+static void describe_damage(const struct input_file *file, char *ret_text, size_t text_bytes)
 {
 	char bytes[DISPLAY_NUMBER_BYTES];
 
@@ -76,7 +76,7 @@ static void print_files(const struct format_options *options, FILE *out)
 	struct item_list list = list_begin("recording", options, out);
 
 	for (size_t i = 0; i < options->file_count; i++) {
-		const struct format_file *file = &options->files[i];
+		const struct input_file *file = &options->files[i];
 		char name[ITEM_BYTES / 2], number[DISPLAY_NUMBER_BYTES], item[ITEM_BYTES];
 		char damage[2 * DISPLAY_NUMBER_BYTES] = "";
 

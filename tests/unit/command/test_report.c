@@ -34,7 +34,7 @@ static struct {
 	char format; /* 't', 'j', 'c', 'n', over time 'T', 'J', 'C', 'N', of a
 		      diff 'd', 'D', 'v', 'V'; 0 = nothing */
 	struct format_options options;
-	struct format_file files[FILES_MAX];
+	struct input_file files[FILES_MAX];
 	char names[FILES_MAX][128];
 	size_t grouping_count, folded_count;
 	char by[TOTALS_GROUPINGS_MAX][32];

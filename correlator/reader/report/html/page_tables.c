@@ -194,7 +194,7 @@ static void print_files(const struct format_options *options, FILE *out)
 	char number[DISPLAY_NUMBER_BYTES];
 
 	for (size_t i = 0; i < options->file_count; i++) {
-		const struct format_file *file = &options->files[i];
+		const struct input_file *file = &options->files[i];
 
 		(void)fputs("\n<div><dt>recording</dt><dd>", out);
 		put(out, file->name);

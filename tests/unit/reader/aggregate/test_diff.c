@@ -248,7 +248,7 @@ static void a_fifth_more_cpu_is_found(void **state)
 static char *print(int (*format)(const struct diff *, const struct format_options *, FILE *),
 		   size_t top_count, size_t width)
 {
-	static const struct format_file files[] = {
+	static const struct input_file files[] = {
 		{ .name = "monday.rec", .entry_count = 12 },
 		{ .name = "tuesday\033.rec",
 		  .entry_count = 34,
@@ -461,8 +461,8 @@ static void of_few_requests_it_says_so(void **state)
 static void files_are_told_with_what_is_wrong_with_them(void **state)
 {
 	static const char *const keys[] = { "\"damaged_bytes\":7", "\"truncated\":true" };
-	struct format_file files[2] = { { .name = "a", .damaged_places = 1, .damaged_bytes = 7 },
-					{ .name = "b", .is_truncated = true } };
+	struct input_file files[2] = { { .name = "a", .damaged_places = 1, .damaged_bytes = 7 },
+				       { .name = "b", .is_truncated = true } };
 	struct format_options options = { .width = 60, .files = files, .file_count = 2 };
 	char *text = NULL;
 	size_t size_bytes;
@@ -640,7 +640,7 @@ static void fails_without_memory(int (*format)(const struct diff *, const struct
 					       FILE *))
 {
 	static char place[65536];
-	static const struct format_file files[2] = { { .name = "one" }, { .name = "two" } };
+	static const struct input_file files[2] = { { .name = "one" }, { .name = "two" } };
 	const struct format_options options = { .width = 100, .files = files, .file_count = 2 };
 	size_t given = 0;
 

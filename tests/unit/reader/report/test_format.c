@@ -49,8 +49,7 @@ static void read_golden(struct totals *totals)
 static char *print_in(bool is_short, format_fn format, const struct totals *totals,
 		      size_t top_count, size_t width)
 {
-	static const struct format_file file = { .name = "shop.rec",
-						 .entry_count = GOLDEN_RECORDS };
+	static const struct input_file file = { .name = "shop.rec", .entry_count = GOLDEN_RECORDS };
 	const struct format_options options = {
 		.sort = FIGURE_CPU,
 		.top_count = top_count,

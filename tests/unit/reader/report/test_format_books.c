@@ -15,7 +15,7 @@
 #include "reader/report/printed.h"
 
 static struct totals totals;
-static struct format_file files[2];
+static struct input_file files[2];
 static struct format_options options;
 
 static const uint32_t nothing_measured = UINT32_MAX;
@@ -332,10 +332,10 @@ static void losses_are_told_with_the_cpu_that_they_moved_at_most(void **state)
 static void damage_of_all_files_is_added_up(void **state)
 {
 	(void)state;
-	files[1] = (struct format_file){ .damaged_places = 1, .damaged_bytes = 1 };
+	files[1] = (struct input_file){ .damaged_places = 1, .damaged_bytes = 1 };
 	print();
 	assert_non_null(strstr(printed, "damaged, 1 byte in 1 place;"));
-	files[0] = (struct format_file){ .damaged_places = 2, .damaged_bytes = 1500 };
+	files[0] = (struct input_file){ .damaged_places = 2, .damaged_bytes = 1500 };
 	print();
 	assert_non_null(strstr(printed, "damaged, 1,501 bytes in 3 places;"));
 }

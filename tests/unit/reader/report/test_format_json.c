@@ -16,7 +16,7 @@
 #include "reader/report/format.h"
 
 static struct totals totals;
-static struct format_file files[2];
+static struct input_file files[2];
 static struct format_options options;
 static char *text;
 static json_t *printed;
@@ -28,8 +28,8 @@ static int setup(void **state)
 	options = (struct format_options){
 		.sort = FIGURE_CPU, .width = 100, .files = files, .file_count = 2
 	};
-	files[0] = (struct format_file){ .name = "one.rec", .entry_count = 7 };
-	files[1] = (struct format_file){ .name = "two.rec", .entry_count = 1 };
+	files[0] = (struct input_file){ .name = "one.rec", .entry_count = 7 };
+	files[1] = (struct input_file){ .name = "two.rec", .entry_count = 1 };
 	return totals_init(&totals, NULL, 2);
 }
 

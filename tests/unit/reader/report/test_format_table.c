@@ -19,14 +19,14 @@
 static const uint64_t start_ns = UINT64_C(1700000000000000000);
 
 static struct totals totals;
-static struct format_file files[2];
+static struct input_file files[2];
 static struct format_options options;
 
 static int setup(void **state)
 {
 	(void)state;
 	memset(files, 0, sizeof(files));
-	files[0] = (struct format_file){ .name = "one.rec", .entry_count = 1 };
+	files[0] = (struct input_file){ .name = "one.rec", .entry_count = 1 };
 	options = (struct format_options){
 		.sort = FIGURE_CPU,
 		.has_books = true,
@@ -73,7 +73,7 @@ static void files_are_told_with_what_is_wrong_with_them(void **state)
 {
 	(void)state;
 	options.file_count = 2;
-	files[1] = (struct format_file){ .name = "two.rec", .entry_count = 1200 };
+	files[1] = (struct input_file){ .name = "two.rec", .entry_count = 1200 };
 	print();
 	says("recording one.rec (1 record), two.rec (1,200 records)");
 	files[0].is_truncated = true;
@@ -92,7 +92,7 @@ static void a_list_goes_on_in_the_next_line_where_the_screen_ends(void **state)
 {
 	(void)state;
 	options.file_count = 2;
-	files[1] = (struct format_file){ .name = "two.rec", .entry_count = 1 };
+	files[1] = (struct input_file){ .name = "two.rec", .entry_count = 1 };
 	options.width = 11 + 18 + 21;
 	print();
 	says("recording one.rec (1 record), two.rec (1 record)");

@@ -18,7 +18,7 @@
 
 static struct totals totals;
 static struct page_data data;
-static struct format_file file;
+static struct input_file file;
 static struct page_recording recordings[2];
 static char *text;
 static char folder[] = "/tmp/test_page.XXXXXX", path[64];
@@ -35,7 +35,7 @@ static int setup(void **state)
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "", "", 3, 900, 990 });
 	story_balance(&totals, 1000, 4008, 4000);
 	r = r || totals_finish(&totals) || page_data_finish(&data);
-	file = (struct format_file){ .name = "<app>.rec", .entry_count = 1234 };
+	file = (struct input_file){ .name = "<app>.rec", .entry_count = 1234 };
 	recordings[0] = (struct page_recording){
 		&totals, &data, { .sort = FIGURE_CPU, .files = &file, .file_count = 1 }
 	};

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "command/progress.h"
+#include "reader/query/progress.h"
 
 enum {
 	CALLS = 1024, /* between two looks at the clock */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "command/streams.h"
+#include "reader/query/input.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -35,7 +35,7 @@ static int take(void *context, struct record_reader *reader, const struct record
 static void who_writes_into_a_pipe_is_spared_until_it_is_read(void **state)
 {
 	int fds[2], saved = dup(STDIN_FILENO);
-	struct format_file file = { 0 };
+	struct input_file file = { 0 };
 	unsigned int spared = 0;
 	size_t size_bytes;
 	char *recording = golden_read("stacks.rec", &size_bytes);
@@ -48,7 +48,7 @@ static void who_writes_into_a_pipe_is_spared_until_it_is_read(void **state)
 	assert_int_equal(dup2(fds[0], STDIN_FILENO), STDIN_FILENO);
 	assert_int_equal(close(fds[0]), 0);
 	assert_true(ends_us());
-	assert_int_equal(streams_read("-", STREAMS_STEADY, true, take, &spared, &file), 0);
+	assert_int_equal(input_read("-", INPUT_STEADY, true, take, &spared, &file), 0);
 	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
 	assert_int_equal(close(saved), 0);
 	assert_true(file.entry_count > 0);
@@ -58,13 +58,13 @@ static void who_writes_into_a_pipe_is_spared_until_it_is_read(void **state)
 
 static void a_file_has_no_writer_to_spare(void **state)
 {
-	struct format_file file = { 0 };
+	struct input_file file = { 0 };
 	unsigned int spared = 0;
 	char path[512];
 
 	(void)state;
 	golden_path("stacks.rec", path, sizeof(path));
-	assert_int_equal(streams_read(path, STREAMS_STEADY, true, take, &spared, &file), 0);
+	assert_int_equal(input_read(path, INPUT_STEADY, true, take, &spared, &file), 0);
 	assert_true(file.entry_count > 0);
 	assert_int_equal(spared, 0);
 }

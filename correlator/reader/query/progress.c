@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "command/progress.h"
+#include "reader/query/progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
