@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/compare.h"
 #include "base/display.h"
@@ -12,7 +13,6 @@
 #include "requests/attribution.h"
 
 enum {
-	ROOM_FIRST = 64,
 	LIKENESS_MIN = 4, /* so many characters in common in front make a hint, */
 	LIKENESS_PART = 1000, /* and more than any of them that one is part of the other */
 };
@@ -57,22 +57,6 @@ void story_comm(const struct story *story, const struct story_thread *thread,
 		if (info.pid == thread->key.pid && strcmp(info.host_name, thread->host->name) == 0)
 			(void)display_escape(info.comm, strlen(info.comm), ret_comm,
 					     STORY_VALUE_BYTES);
-}
-
-/* 0 and room for one more of size bytes each; -ENOMEM. */
-static int make_room(void **items, size_t count, size_t *room, size_t size_bytes)
-{
-	size_t wanted = *room > 0 ? 2 * *room : ROOM_FIRST;
-	void *grown;
-
-	if (count < *room)
-		return 0;
-	grown = realloc(*items, wanted * size_bytes);
-	if (!grown)
-		return -ENOMEM;
-	*items = grown;
-	*room = wanted;
-	return 0;
 }
 
 static void extend(struct story *story, const struct story_thread *thread, int64_t start_ns,
@@ -123,8 +107,7 @@ static int keep_window(struct story *story, const struct story_window *window)
 		story->windows_left_out++;
 		return 0;
 	}
-	r = make_room((void **)&story->windows, story->window_count, &story->window_room,
-		      sizeof(*window));
+	r = array_reserve(&story->windows, &story->window_room, story->window_count + 1);
 	if (r == 0)
 		story->windows[story->window_count++] = *window;
 	return r;
@@ -172,8 +155,7 @@ static int add_own_slice(struct story *story, const struct record_view *record,
 		return 0;
 	}
 	note_fiber(thread, slice.view.fiber);
-	r = make_room((void **)&story->slices, story->slice_count, &story->slice_room,
-		      sizeof(slice));
+	r = array_reserve(&story->slices, &story->slice_room, story->slice_count + 1);
 	if (r < 0)
 		return r;
 	story->slices[story->slice_count++] = slice;

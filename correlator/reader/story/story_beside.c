@@ -5,15 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/compare.h"
 #include "base/display.h"
 #include "base/hash.h"
 #include "base/random.h"
-
-enum {
-	STRETCHES_FIRST = 1024
-};
 
 void beside_init(struct beside *beside)
 {
@@ -112,16 +109,8 @@ static int make_room(struct beside *beside, struct beside_stretch **ret_place)
 		beside->oldest = (beside->oldest + 1) % BESIDE_STRETCHES_MAX;
 		return 0;
 	}
-	if (beside->stretch_count == beside->stretch_room) {
-		size_t room = beside->stretch_room > 0 ? 2 * beside->stretch_room : STRETCHES_FIRST;
-		struct beside_stretch *grown =
-			realloc(beside->stretches, room * sizeof(*beside->stretches));
-
-		if (!grown)
-			return -ENOMEM;
-		beside->stretches = grown;
-		beside->stretch_room = room;
-	}
+	if (array_reserve(&beside->stretches, &beside->stretch_room, beside->stretch_count + 1) < 0)
+		return -ENOMEM;
 	*ret_place = &beside->stretches[beside->stretch_count++];
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/compare.h"
 #include "figures/costs.h"
 
@@ -23,21 +24,6 @@ static enum sched_state state_of(const struct costs *costs)
 		if (spent_ns[state] > spent_ns[most])
 			most = (enum sched_state)state;
 	return most;
-}
-
-static int make_room(struct in_flight *in_flight)
-{
-	size_t capacity = in_flight->capacity ? 2 * in_flight->capacity : 16;
-	struct in_flight_request *requests;
-
-	if (in_flight->count < in_flight->capacity)
-		return 0;
-	requests = realloc(in_flight->requests, capacity * sizeof(*requests));
-	if (!requests)
-		return -ENOMEM;
-	in_flight->requests = requests;
-	in_flight->capacity = capacity;
-	return 0;
 }
 
 struct search {
@@ -69,7 +55,7 @@ static int visit(void *user, const struct history_window *window, const struct r
 		name.size_bytes = GROUP_NAME_BYTES;
 	if (name.size_bytes > 0)
 		memcpy(request.thread_name, name.bytes, name.size_bytes);
-	r = make_room(in_flight);
+	r = array_reserve(&in_flight->requests, &in_flight->capacity, in_flight->count + 1);
 	if (r == 0)
 		in_flight->requests[in_flight->count++] = request;
 	return r;

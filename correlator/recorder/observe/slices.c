@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/compare.h"
 #include "base/hash_table.h"
 
@@ -99,31 +100,12 @@ static void lose(struct slices *slices, const struct slice *slice)
 	lost->count += slice_losses(slice);
 }
 
-static bool make_room(struct slices *slices)
-{
-	const size_t first = 64;
-	size_t wanted = slices->capacity ? 2 * slices->capacity : first;
-	struct held_slice *larger;
-
-	if (slices->count < slices->capacity)
-		return true;
-	if (wanted > slices->max)
-		wanted = slices->max;
-	if (slices->count >= wanted)
-		return false;
-	larger = realloc(slices->held, wanted * sizeof(*larger));
-	if (!larger)
-		return false;
-	slices->held = larger;
-	slices->capacity = wanted;
-	return true;
-}
-
 void slices_add(void *user, const struct slice *slice)
 {
 	struct slices *slices = user;
 
-	if (!make_room(slices)) {
+	if (slices->count == slices->max ||
+	    array_reserve(&slices->held, &slices->capacity, slices->count + 1) < 0) {
 		lose(slices, slice);
 		return;
 	}

@@ -12,6 +12,7 @@
 #include <correlator/snapshot.h>
 #include <correlator/stacks.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/hash_table.h"
 #include "base/log.h"
@@ -383,16 +384,9 @@ void stacks_look(struct stacks *stacks, uint64_t now_ns)
 
 static int add(struct stacks *stacks, const struct window_sample *sample)
 {
-	size_t capacity = stacks->capacity ? 2 * stacks->capacity : 256;
-	struct window_sample *larger;
 
-	if (stacks->count == stacks->capacity) {
-		larger = realloc(stacks->samples, capacity * sizeof(*larger));
-		if (!larger)
-			return -ENOMEM;
-		stacks->samples = larger;
-		stacks->capacity = capacity;
-	}
+	if (array_reserve(&stacks->samples, &stacks->capacity, stacks->count + 1) < 0)
+		return -ENOMEM;
 	stacks->samples[stacks->count++] = *sample;
 	return 0;
 }

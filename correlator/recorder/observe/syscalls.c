@@ -7,6 +7,8 @@
 
 #include <correlator/syscall_counts.h>
 
+#include "base/array.h"
+
 #include "recorder/observe/row_index.h"
 #include "recorder/observe/syscall_names.h"
 
@@ -37,16 +39,9 @@ void syscalls_free(struct syscalls *syscalls)
 static int add_call(void *user, const struct syscall_key *key, const struct syscall_sums *sums)
 {
 	struct syscalls *syscalls = user;
-	size_t capacity = syscalls->capacity ? 2 * syscalls->capacity : 256;
-	struct window_syscall *larger;
 
-	if (syscalls->count == syscalls->capacity) {
-		larger = realloc(syscalls->calls, capacity * sizeof(*larger));
-		if (!larger)
-			return -ENOMEM;
-		syscalls->calls = larger;
-		syscalls->capacity = capacity;
-	}
+	if (array_reserve(&syscalls->calls, &syscalls->capacity, syscalls->count + 1) < 0)
+		return -ENOMEM;
 	syscalls->calls[syscalls->count++] =
 		(struct window_syscall){ .key = key->account,
 					 .call = key->call,

@@ -8,6 +8,7 @@
 
 #include <correlator/snapshot.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash_table.h"
 #include "record/blocked.h"
@@ -55,30 +56,12 @@ static uint64_t length_ns(const struct window *window)
 	return window->end_ktime_ns - window->start_ktime_ns;
 }
 
-/* For one more. False: no memory. */
-static bool make_room(void **array, size_t count, size_t *capacity, size_t size_bytes)
-{
-	const size_t first = 64;
-	size_t wanted = *capacity ? 2 * *capacity : first;
-	void *larger;
-
-	if (count < *capacity)
-		return true;
-	larger = realloc(*array, wanted * size_bytes);
-	if (!larger)
-		return false;
-	*array = larger;
-	*capacity = wanted;
-	return true;
-}
-
 int window_add_account(void *user, const struct account_key *key, const struct account *account)
 {
 	struct window *window = user;
 	struct window_row *row;
 
-	if (!make_room((void **)&window->rows, window->row_count, &window->row_capacity,
-		       sizeof(*row)))
+	if (array_reserve(&window->rows, &window->row_capacity, window->row_count + 1) < 0)
 		return -ENOMEM;
 	row = &window->rows[window->row_count++];
 	*row = (struct window_row){ .key = *key, .account = *account };
@@ -209,8 +192,7 @@ int window_close_process(struct window *window, struct window_process *process,
 {
 	struct window_books *books;
 
-	if (!make_room((void **)&window->books, window->books_count, &window->books_capacity,
-		       sizeof(*books)))
+	if (array_reserve(&window->books, &window->books_capacity, window->books_count + 1) < 0)
 		return -ENOMEM;
 	books = &window->books[window->books_count++];
 	*books = (struct window_books){

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/text.h"
 
@@ -58,20 +59,11 @@ void kernel_symbols_free(struct kernel_symbols *symbols)
 static int add_text(struct kernel_symbols *symbols, const char *text, uint32_t *ret_offset)
 {
 	size_t size_bytes = strlen(text) + 1, wanted = symbols->text_bytes + size_bytes + 1;
-	size_t capacity = symbols->text_capacity ? symbols->text_capacity : 1024 * 1024;
-	char *larger;
 
 	if (wanted > TEXT_BYTES_MAX)
 		return -E2BIG;
-	while (capacity < wanted)
-		capacity *= 2;
-	if (capacity > symbols->text_capacity) {
-		larger = realloc(symbols->texts, capacity);
-		if (!larger)
-			return -ENOMEM;
-		symbols->texts = larger;
-		symbols->text_capacity = capacity;
-	}
+	if (array_reserve(&symbols->texts, &symbols->text_capacity, wanted) < 0)
+		return -ENOMEM;
 	if (symbols->text_bytes == 0)
 		symbols->texts[symbols->text_bytes++] = '\0';
 	*ret_offset = (uint32_t)symbols->text_bytes;
@@ -97,16 +89,8 @@ static int find_module(struct kernel_symbols *symbols, const char *module, uint3
 
 static int add(struct kernel_symbols *symbols, const struct kernel_symbol *symbol)
 {
-	size_t capacity = symbols->capacity ? 2 * symbols->capacity : 65536;
-	struct kernel_symbol *larger;
-
-	if (symbols->count == symbols->capacity) {
-		larger = realloc(symbols->list, capacity * sizeof(*larger));
-		if (!larger)
-			return -ENOMEM;
-		symbols->list = larger;
-		symbols->capacity = capacity;
-	}
+	if (array_reserve(&symbols->list, &symbols->capacity, symbols->count + 1) < 0)
+		return -ENOMEM;
 	symbols->list[symbols->count++] = *symbol;
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/hash_table.h"
@@ -33,27 +34,12 @@ void page_names_deinit(struct page_names *names)
 	*names = (struct page_names){ 0 };
 }
 
-static bool make_room(struct page_names *names)
-{
-	size_t room = names->room > 0 ? 2 * names->room : 16;
-	struct record_text *texts;
-
-	if (names->count < names->room)
-		return true;
-	texts = realloc(names->texts, room * sizeof(*texts));
-	if (!texts)
-		return false;
-	names->texts = texts;
-	names->room = room;
-	return true;
-}
-
 static int add(struct page_names *names, struct record_text text, unsigned int hash,
 	       uint32_t *ret_number)
 {
 	_cleanup_free_ struct page_name *name = malloc(sizeof(*name) + text.size_bytes);
 
-	if (!name || !make_room(names))
+	if (!name || array_reserve(&names->texts, &names->room, names->count + 1) < 0)
 		return -ENOMEM;
 	memcpy(name->text, text.bytes, text.size_bytes);
 	name->number = (uint32_t)names->count + 1;

@@ -7,26 +7,19 @@
 
 #include <utlist.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
-
-enum {
-	ROOM_FIRST = 1, /* most requests have one cell */
-};
 
 /* Adds a copy of an element, of which there are so many in all. 0, -ENOMEM. */
 static int append(void **array, size_t *count, size_t *room, const void *element,
 		  size_t element_bytes, size_t *all_count)
 {
-	if (*count == *room) {
-		size_t wanted = *room > 0 ? 2 * *room : ROOM_FIRST;
-		void *grown = realloc(*array, wanted * element_bytes);
+	void *grown = array_resized(*array, room, *count + 1, element_bytes);
 
-		if (!grown)
-			return -ENOMEM;
-		*array = grown;
-		*room = wanted;
-	}
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
 	memcpy((char *)*array + *count * element_bytes, element, element_bytes);
 	(*count)++;
 	(*all_count)++;

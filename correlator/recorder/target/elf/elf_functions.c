@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 enum {
 	/* Functions that are looked at before an address: parts of one may lie in another. */
 	LOOK_BACK = 16,
@@ -49,20 +51,11 @@ static void forget(struct elf_functions *functions)
 static int add_text(struct elf_functions *functions, const char *name, size_t size_bytes)
 {
 	size_t wanted = functions->text_bytes + size_bytes;
-	size_t capacity = functions->text_capacity ? functions->text_capacity : 16384;
-	char *larger;
 
 	if (size_bytes > ELF_FUNCTION_NAME_BYTES || wanted > ELF_FUNCTIONS_TEXT_BYTES_MAX)
 		return -ENOSPC;
-	while (capacity < wanted)
-		capacity *= 2;
-	if (capacity > functions->text_capacity) {
-		larger = realloc(functions->texts, capacity);
-		if (!larger)
-			return -ENOMEM;
-		functions->texts = larger;
-		functions->text_capacity = capacity;
-	}
+	if (array_reserve(&functions->texts, &functions->text_capacity, wanted) < 0)
+		return -ENOMEM;
 	memcpy(functions->texts + functions->text_bytes, name, size_bytes);
 	functions->text_bytes = wanted;
 	return 0;
@@ -71,20 +64,13 @@ static int add_text(struct elf_functions *functions, const char *name, size_t si
 /* 0; -E2BIG: there are too many; -ENOMEM. */
 static int add(struct elf_functions *functions, const struct elf_function *found)
 {
-	size_t capacity = functions->capacity ? 2 * functions->capacity : 1024;
-	struct function *larger;
 	uint32_t name = (uint32_t)functions->text_bytes;
 	int r;
 
 	if (functions->count == ELF_FUNCTIONS_MAX)
 		return -E2BIG;
-	if (functions->count == functions->capacity) {
-		larger = realloc(functions->list, capacity * sizeof(*larger));
-		if (!larger)
-			return -ENOMEM;
-		functions->list = larger;
-		functions->capacity = capacity;
-	}
+	if (array_reserve(&functions->list, &functions->capacity, functions->count + 1) < 0)
+		return -ENOMEM;
 	r = add_text(functions, found->name, strlen(found->name) + 1);
 	if (r < 0)
 		return r == -ENOSPC ? 0 : r;

@@ -405,10 +405,13 @@ static void what_there_is_room_for_needs_no_memory(void **state)
 {
 	(void)state;
 	add(charged(ran(THREAD, 0, 100, 1, 0), 0xa, EPOCH));
-	memory_fails_after(0);
 	add(charged(ran(THREAD, 1, 101, 1, 0), 0xa, EPOCH));
+	add(charged(ran(THREAD, 2, 102, 1, 0), 0xa, EPOCH));
+	memory_fails_after(0);
+	add(charged(ran(THREAD, 3, 103, 1, 0), 0xa, EPOCH));
 	memory_never_fails();
-	expect_window(EPOCH, " 5:r100-101/a/1+0 5:r101-102/a/1+0");
+	expect_window(EPOCH, " 5:r100-101/a/1+0 5:r101-102/a/1+0 5:r102-103/a/1+0 "
+			     "5:r103-104/a/1+0");
 }
 
 static void without_memory_what_is_lost_is_not_even_counted(void **state)
