@@ -98,10 +98,12 @@ def known_sums_by_request(records, *fields):
     return sums
 
 
-def stolen_ns(records):
-    """What the hypervisor and interrupts took from what was observed, in all: theft is told up to a tick late, so maybe
-    in the record of another context than it was in."""
-    return sum(record["stolen_ns"] for record in of_kind(records, "cpu"))
+def stolen_ns(records, request_id):
+    """Time that the hypervisor and interrupts took from the threads of a request, in any context: theft is told up to a
+    tick late, so it may be in the record of the next one."""
+    found = of_kind(records, "cpu")
+    tids = {record["tid"] for record in found if record["request_id"] == request_id}
+    return sum(record["stolen_ns"] for record in found if record["tid"] in tids)
 
 
 def books(records, pid=None):
