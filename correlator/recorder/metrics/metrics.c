@@ -20,8 +20,7 @@ static struct metrics_process *find(struct metrics *metrics, uint32_t pid)
 
 static void add(struct metrics_process *sum, const struct metrics_process *process)
 {
-	for (enum cost cost = 0; cost < _COST_MAX; cost++)
-		saturated_add_to(&sum->costs[cost], process->costs[cost]);
+	costs_add(&sum->costs, &process->costs);
 	sum->measured |= process->measured;
 	sum->exec_ns += process->exec_ns;
 	sum->attributed_ns += process->attributed_ns;
@@ -115,11 +114,11 @@ void metrics_add_process(struct metrics *metrics, const struct process_record *r
 
 void metrics_add_cpu(struct metrics *metrics, const struct cpu_record *record)
 {
+	struct metrics_process *process = find(metrics, record->common.pid);
 	const struct costs costs = costs_of_written(record);
-	struct metrics_process window = { .measured = ~costs.missing };
 
-	memcpy(window.costs, costs.sums, sizeof(window.costs));
-	add(find(metrics, record->common.pid), &window);
+	costs_add(&process->costs, &costs);
+	process->measured |= ~costs.missing;
 }
 
 void metrics_add_balance(struct metrics *metrics, const struct balance_record *record)

@@ -28,7 +28,7 @@ enum {
 struct metrics_process {
 	uint32_t pid;
 	char comm[METRICS_COMM_BYTES];
-	int64_t costs[_COST_MAX]; /* in all contexts and none */
+	struct costs costs; /* in all contexts and none */
 	uint32_t measured; /* bit per enum cost: some record had it */
 	uint64_t exec_ns;
 	uint64_t attributed_ns;

@@ -90,12 +90,14 @@ static const struct process_family dropped_family = {
 	.help = "The part of these that gap records have told of, by process.",
 };
 
-/* A line of a family: the figure of one process. */
+/* A line of a family: the figure of one process, if that was measured. */
 static void put_process(const struct writer *writer, const struct process_family *family,
 			const char *pid, const struct metrics_process *process)
 {
 	int64_t figure;
 
+	if (family->needs && !(process->measured & family->needs))
+		return;
 	memcpy(&figure, (const char *)process + family->offset, sizeof(figure));
 	(void)fprintf(writer->file, PREFIX "%s%s{pid=\"%s\",comm=\"", family->name,
 		      family->type == OPENMETRICS_COUNTER ? "_total" : "", pid);
@@ -105,12 +107,6 @@ static void put_process(const struct writer *writer, const struct process_family
 		put_seconds(writer->file, figure);
 	else
 		(void)fprintf(writer->file, "%" PRId64 "\n", figure);
-}
-
-/* A figure that is not measured has no line. */
-static bool has_figure(const struct process_family *family, const struct metrics_process *process)
-{
-	return !family->needs || process->measured & family->needs;
 }
 
 static void put_family(const struct writer *writer, const struct metrics *metrics,
@@ -123,13 +119,10 @@ static void put_family(const struct writer *writer, const struct metrics *metric
 		const struct metrics_process *process = &metrics->processes[i];
 
 		(void)snprintf(pid, sizeof(pid), "%" PRIu32, process->pid);
-		if (has_figure(family, process))
-			put_process(writer, family, pid, process);
+		put_process(writer, family, pid, process);
 	}
-	if (has_figure(family, &metrics->others))
-		put_process(writer, family, "others", &metrics->others);
-	if (has_figure(family, &metrics->ended))
-		put_process(writer, family, "ended", &metrics->ended);
+	put_process(writer, family, "others", &metrics->others);
+	put_process(writer, family, "ended", &metrics->ended);
 }
 
 static void put_costs(const struct writer *writer, const struct metrics *metrics)
@@ -140,7 +133,7 @@ static void put_costs(const struct writer *writer, const struct metrics *metrics
 	for (size_t i = 0; i < count; i++) {
 		const struct figure_info *info = &figure_infos[figures[i]];
 		bool is_time = info->unit == FIGURE_UNIT_NS;
-		char name[NAME_BYTES];
+		char name[NAME_BYTES - sizeof(PREFIX)];
 		struct process_family family = { .name = name,
 						 .unit = is_time ? "seconds" : NULL,
 						 .type = OPENMETRICS_COUNTER,
@@ -149,7 +142,7 @@ static void put_costs(const struct writer *writer, const struct metrics *metrics
 
 		if (!figure_cost(figures[i], &cost))
 			continue;
-		family.offset = offsetof(struct metrics_process, costs[cost]);
+		family.offset = offsetof(struct metrics_process, costs.sums[cost]);
 		family.needs = costs_is_in_each_record(cost) ? 0 : 1U << cost;
 		(void)snprintf(name, sizeof(name), "process_%s%s", info->name,
 			       is_time ? "_seconds" : "");

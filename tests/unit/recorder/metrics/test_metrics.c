@@ -123,15 +123,15 @@ static void processes_without_a_place_share_one_and_ended_ones_keep_their_sum(vo
 			add_process(&metrics, pid, "exit", "worker");
 	}
 	for (size_t i = 0; i < metrics.process_count; i++)
-		sum_ns += metrics.processes[i].costs[COST_CPU];
-	sum_ns += metrics.others.costs[COST_CPU] + metrics.ended.costs[COST_CPU];
+		sum_ns += metrics.processes[i].costs.sums[COST_CPU];
+	sum_ns += metrics.others.costs.sums[COST_CPU] + metrics.ended.costs.sums[COST_CPU];
 	assert_int_equal(sum_ns, METRICS_PROCESSES_MAX * (2 * METRICS_PROCESSES_MAX + 1));
 	assert_true(metrics.process_count <= METRICS_PROCESSES_MAX);
-	assert_int_equal(metrics.others.costs[COST_CPU], 0);
+	assert_int_equal(metrics.others.costs.sums[COST_CPU], 0);
 	add_process(&metrics, 1000, "fork", "one more");
 	add_cpu(&metrics, 1000, true, 3);
 	add_process(&metrics, 1000, "exit", "one more");
-	assert_int_equal(metrics.others.costs[COST_CPU], 3);
+	assert_int_equal(metrics.others.costs.sums[COST_CPU], 3);
 }
 
 /* As long as there is one; and whoever had none stays among the others. */
@@ -148,23 +148,23 @@ static void a_process_has_a_place_of_its_own_until_it_ends(void **state)
 	}
 	assert_int_equal(metrics.process_count, METRICS_PROCESSES_MAX);
 	for (uint32_t pid = 1; pid <= last; pid++)
-		assert_int_equal(metrics.processes[pid - 1].costs[COST_CPU], 100 + pid);
-	assert_int_equal(metrics.others.costs[COST_CPU], 100 + last + 1);
+		assert_int_equal(metrics.processes[pid - 1].costs.sums[COST_CPU], 100 + pid);
+	assert_int_equal(metrics.others.costs.sums[COST_CPU], 100 + last + 1);
 	/* The last one takes the place of who ends. */
 	add_process(&metrics, 2, "exit", "worker");
 	assert_int_equal(metrics.process_count, METRICS_PROCESSES_MAX - 1);
-	assert_int_equal(metrics.ended.costs[COST_CPU], 102);
+	assert_int_equal(metrics.ended.costs.sums[COST_CPU], 102);
 	assert_int_equal(metrics.processes[1].pid, last);
-	assert_int_equal(metrics.processes[1].costs[COST_CPU], 100 + last);
+	assert_int_equal(metrics.processes[1].costs.sums[COST_CPU], 100 + last);
 	add_process(&metrics, last + 1, "exec", "worker");
 	assert_int_equal(metrics.process_count, METRICS_PROCESSES_MAX - 1);
 	add_process(&metrics, last, "exec", "another");
 	assert_int_equal(metrics.process_count, METRICS_PROCESSES_MAX - 1);
 	assert_string_equal(metrics.processes[1].comm, "another");
 	assert_string_equal(metrics.processes[0].comm, "worker");
-	assert_int_equal(metrics.processes[1].costs[COST_CPU], 100 + last);
+	assert_int_equal(metrics.processes[1].costs.sums[COST_CPU], 100 + last);
 	add_process(&metrics, 2, "fork", "worker");
-	assert_int_equal(metrics.processes[last - 1].costs[COST_CPU], 0);
+	assert_int_equal(metrics.processes[last - 1].costs.sums[COST_CPU], 0);
 }
 
 static void pass(struct metrics *metrics, uint64_t ns)
@@ -187,18 +187,18 @@ static void one_that_was_on_a_page_keeps_its_series_for_a_while(void **state)
 	metrics_tell(&metrics);
 	/* No page was made since. */
 	add_process(&metrics, 8, "exit", "sh");
-	assert_int_equal(metrics.ended.costs[COST_CPU], 30);
+	assert_int_equal(metrics.ended.costs.sums[COST_CPU], 30);
 	assert_int_equal(metrics.process_count, 1);
 	metrics_set_pages(&metrics, 4);
 	pass(&metrics, 1);
 	add_process(&metrics, 7, "exit", "puma");
-	assert_int_equal(metrics.ended.costs[COST_CPU], 30);
+	assert_int_equal(metrics.ended.costs.sums[COST_CPU], 30);
 	pass(&metrics, METRICS_ENDED_NS - 1);
 	assert_int_equal(metrics.process_count, 1);
-	assert_int_equal(metrics.processes[0].costs[COST_CPU], 5);
+	assert_int_equal(metrics.processes[0].costs.sums[COST_CPU], 5);
 	pass(&metrics, 1);
 	assert_int_equal(metrics.process_count, 0);
-	assert_int_equal(metrics.ended.costs[COST_CPU], 30);
+	assert_int_equal(metrics.ended.costs.sums[COST_CPU], 30);
 }
 
 static void one_with_the_pid_of_one_that_ended_begins_anew(void **state)
@@ -215,7 +215,7 @@ static void one_with_the_pid_of_one_that_ended_begins_anew(void **state)
 	add_process(&metrics, 7, "fork", "other");
 	add_cpu(&metrics, 7, true, 2);
 	assert_int_equal(metrics.process_count, 1);
-	assert_int_equal(metrics.processes[0].costs[COST_CPU], 2);
+	assert_int_equal(metrics.processes[0].costs.sums[COST_CPU], 2);
 	assert_string_equal(metrics.processes[0].comm, "other");
 	assert_false(metrics.processes[0].is_ended);
 }
@@ -241,7 +241,7 @@ static void where_there_is_no_room_the_one_that_ended_first_goes(void **state)
 	assert_int_equal(metrics.processes[4].pid, 101);
 	add_process(&metrics, 102, "fork", "new");
 	add_cpu(&metrics, 102, true, 3);
-	assert_int_equal(metrics.others.costs[COST_CPU], 3);
+	assert_int_equal(metrics.others.costs.sums[COST_CPU], 3);
 }
 
 /* A sample a second, of windows that are shorter. */

@@ -527,7 +527,7 @@ static void the_sums_are_those_of_the_records(void **state)
 	assert_int_equal(ways.published.start_wall_ns, WALL_NS);
 	assert_int_equal(ways.published.process_count, 1);
 	assert_string_equal(ways.published.processes[0].comm, "puma");
-	assert_int_equal(ways.published.processes[0].costs[COST_CPU], 30);
+	assert_int_equal(ways.published.processes[0].costs.sums[COST_CPU], 30);
 	assert_int_equal(ways.published.processes[0].exec_ns, 50);
 	assert_int_equal(ways.published.own_cpu_ns, 9);
 	assert_int_equal(output_asked_cpu_ns(&output), 77);
