@@ -43,8 +43,7 @@ int past_alerts_new(const struct alert_set *set, struct filter *filter, past_ale
 	alerts->user = user;
 	alerts->seed = random_seed();
 	selection_init(&alerts->selection, sizeof(struct selection_request));
-	alerts->selection.filter = *filter;
-	*filter = (struct filter){ 0 };
+	selection_take_filter(&alerts->selection, filter);
 	*ret_alerts = alerts;
 	return 0;
 }

@@ -18,8 +18,7 @@ void syscalls_init(struct syscalls *syscalls, struct filter *filter, const char 
 {
 	*syscalls = (struct syscalls){ .by = by, .seed = random_seed() };
 	selection_init(&syscalls->selection, sizeof(struct request));
-	syscalls->selection.filter = *filter;
-	*filter = (struct filter){ 0 };
+	selection_take_filter(&syscalls->selection, filter);
 }
 
 static void free_sums(struct syscalls_sum *sum)

@@ -12,8 +12,6 @@
 
 #include "base/hash_table.h"
 #include "reader/query/filter.h"
-#include "reader/query/known_records.h"
-#include "reader/query/recording.h"
 #include "reader/query/selection.h"
 #include "requests/attribution.h"
 

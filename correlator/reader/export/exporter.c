@@ -69,7 +69,7 @@ int exporter_new(enum export_format format, const char *by, enum stacks_measure 
 		 struct filter *filter, FILE *out, struct exporter **ret_exporter)
 {
 	_cleanup_(exporter_freep) struct exporter *exporter = calloc(1, sizeof(*exporter));
-	int r;
+	int r = 0;
 
 	if (!exporter)
 		return -ENOMEM;
@@ -79,12 +79,9 @@ int exporter_new(enum export_format format, const char *by, enum stacks_measure 
 		r = openmetrics_init(&exporter->openmetrics, by, filter);
 	} else if (exporter_is_of_stacks(format)) {
 		stacks_init(&exporter->stacks, measure, filter);
-		r = 0;
 	} else {
 		selection_init(&exporter->selection, sizeof(struct selection_request));
-		exporter->selection.filter = *filter;
-		*filter = (struct filter){ 0 };
-		r = 0;
+		selection_take_filter(&exporter->selection, filter);
 	}
 	if (r < 0)
 		return r;
@@ -149,14 +146,24 @@ int exporter_finish(struct exporter *exporter)
 	return r;
 }
 
-uint64_t exporter_given_up(const struct exporter *exporter)
+/* The one that its format's records go through. */
+static const struct selection *selection_of(const struct exporter *exporter)
 {
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
-		return exporter->openmetrics.totals.selection.given_up;
+		return &exporter->openmetrics.totals.selection;
 	if (exporter_is_of_stacks(exporter->format))
-		return exporter->stacks.selection.given_up;
-	/* They are written as they are: only the choice is by what was lent. */
-	return exporter->selection.filter.condition_count > 0 ? exporter->selection.given_up : 0;
+		return &exporter->stacks.selection;
+	return &exporter->selection;
+}
+
+uint64_t exporter_given_up(const struct exporter *exporter)
+{
+	const struct selection *selection = selection_of(exporter);
+
+	/* Records that are written as they are need what was lent for the choice alone. */
+	return selection == &exporter->selection && selection->filter.condition_count == 0
+		       ? 0
+		       : selection->given_up;
 }
 
 bool exporter_lacks_slices(const struct exporter *exporter)
@@ -180,20 +187,12 @@ void exporter_stacks_left_out(const struct exporter *exporter, uint64_t *ret_sam
 
 const struct recording *exporter_recording(const struct exporter *exporter)
 {
-	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
-		return &exporter->openmetrics.totals.selection.recording;
-	if (exporter_is_of_stacks(exporter->format))
-		return &exporter->stacks.selection.recording;
-	return &exporter->selection.recording;
+	return &selection_of(exporter)->recording;
 }
 
 const struct filter *exporter_filter(const struct exporter *exporter)
 {
-	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
-		return &exporter->openmetrics.totals.selection.filter;
-	if (exporter_is_of_stacks(exporter->format))
-		return &exporter->stacks.selection.filter;
-	return &exporter->selection.filter;
+	return &selection_of(exporter)->filter;
 }
 
 bool exporter_has_chosen(const struct exporter *exporter)

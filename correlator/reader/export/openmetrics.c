@@ -22,8 +22,7 @@ int openmetrics_init(struct openmetrics *openmetrics, const char *by, struct fil
 
 	if (r < 0)
 		return r;
-	openmetrics->totals.selection.filter = *filter;
-	*filter = (struct filter){ 0 };
+	selection_take_filter(&openmetrics->totals.selection, filter);
 	return 0;
 }
 

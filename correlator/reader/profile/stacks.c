@@ -23,8 +23,7 @@ void stacks_init(struct stacks *stacks, enum stacks_measure measure, struct filt
 {
 	*stacks = (struct stacks){ .measure = measure, .seed = random_seed() };
 	selection_init(&stacks->selection, sizeof(struct request));
-	stacks->selection.filter = *filter;
-	*filter = (struct filter){ 0 };
+	selection_take_filter(&stacks->selection, filter);
 	stacks->selection.lends_all = true;
 	frames_init(&stacks->frames);
 }

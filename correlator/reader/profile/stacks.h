@@ -18,8 +18,6 @@
 
 #include "reader/profile/frames.h"
 #include "reader/query/filter.h"
-#include "reader/query/known_records.h"
-#include "reader/query/recording.h"
 #include "reader/query/selection.h"
 #include "requests/attribution.h"
 

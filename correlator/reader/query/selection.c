@@ -114,6 +114,12 @@ void selection_init(struct selection *selection, size_t request_bytes)
 	open_requests_init(&selection->requests, request_bytes);
 }
 
+void selection_take_filter(struct selection *selection, struct filter *filter)
+{
+	selection->filter = *filter;
+	*filter = (struct filter){ 0 };
+}
+
 static void free_held(struct selection *selection, struct selection_held *held)
 {
 	for (size_t key = 0; key < held->lent_count; key++)

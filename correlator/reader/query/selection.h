@@ -70,8 +70,8 @@ struct selection_consumer {
 };
 
 struct selection {
-	struct filter filter; /* owned: what is chosen; set after selection_init */
-	struct recording recording; /* what the records say of themselves that were let through */
+	struct filter filter; /* owned: what is chosen; set before the first record */
+	struct recording recording; /* made from the records that were let through */
 	struct known_records known;
 	uint64_t double_records; /* were known already: nobody got them */
 	bool has_asked; /* the keys of the filter are lent */
@@ -94,6 +94,8 @@ struct selection {
 
 /* request_bytes: of the consumer's struct of a request, which is all zeros at first. */
 void selection_init(struct selection *selection, size_t request_bytes);
+/* Takes the filter, before the first record. */
+void selection_take_filter(struct selection *selection, struct filter *filter);
 /* Requests that are open are gone without an end. */
 void selection_deinit(struct selection *selection);
 

@@ -15,9 +15,8 @@
 #include "reader/aggregate/books.h"
 #include "reader/aggregate/totals.h"
 #include "reader/profile/stacks.h"
-#include "reader/query/known_records.h"
 #include "reader/query/packing.h"
-#include "reader/query/recording.h"
+#include "reader/query/selection.h"
 #include "record/record_view.h"
 
 enum {
