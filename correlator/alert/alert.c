@@ -120,12 +120,6 @@ static bool is_of_use(const struct alert_expression *expression)
 	return expression->function == ALERT_SUM || expression->function == ALERT_RATE;
 }
 
-/* Of a request as a whole, not of what it used in a window. */
-static bool is_of_one(const struct alert_expression *expression)
-{
-	return figure_infos[expression->figure].source == FIGURE_SOURCE_OF_ONE;
-}
-
 bool alert_is_of_requests(const struct alert *alert)
 {
 	return alert_expression_is_of_requests(&alert->expression);
@@ -152,7 +146,8 @@ int alert_add_charge(struct alert *alert, const struct request_charge *charge)
 	struct series *series;
 	int64_t ns;
 
-	if (!is_of_use(expression) || is_of_one(expression) || !charge->is_attributed)
+	if (!is_of_use(expression) || alert_expression_is_of_requests(expression) ||
+	    !charge->is_attributed)
 		return 0;
 	series = find_series(alert, charge->value);
 	if (!series)

@@ -39,10 +39,16 @@ struct source {
 	const struct cpu_record *written;
 };
 
-static bool read_written(const struct cpu_record *record, size_t place, int64_t *ret_value)
+static const struct record_field_info *field_at(size_t place)
 {
 	const struct record_kind_info *kind = &record_kinds[RECORD_KIND_CPU];
-	const struct record_field_info *field = &kind->fields[place - kind->first_place];
+
+	return &kind->fields[place - kind->first_place];
+}
+
+static bool read_written(const struct cpu_record *record, size_t place, int64_t *ret_value)
+{
+	const struct record_field_info *field = field_at(place);
 	const char *bytes = (const char *)record;
 	uint64_t value;
 
@@ -82,10 +88,7 @@ static bool read_cost(const struct source *source, enum cost cost, int64_t *ret_
 
 static bool is_in_each_record(int place)
 {
-	const struct record_kind_info *kind = &record_kinds[RECORD_KIND_CPU];
-
-	return place >= 0 &&
-	       kind->fields[(size_t)place - kind->first_place].presence == RECORD_PRESENCE_ALWAYS;
+	return place >= 0 && field_at((size_t)place)->presence == RECORD_PRESENCE_ALWAYS;
 }
 
 bool costs_is_in_each_record(enum cost cost)

@@ -19,7 +19,7 @@ def titles():
     text = subprocess.run(["cc", "-E", "-P", "-x", "c", f"-I{SOURCE}/include", f"-I{SOURCE}/correlator", "-"],
                           input=MACROS, capture_output=True, text=True, check=True).stdout
     rows = re.findall(r'FIGURE_ROW ((?:"[^"]*" *)+)\| ((?:"[^"]*" *)+|\S+)', text)
-    return {join(name): None if title.startswith(("((", "NULL")) else join(title) for name, title in rows}
+    return {join(name): join(title) if title.startswith('"') else None for name, title in rows}
 
 
 def join(literals):
