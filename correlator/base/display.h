@@ -36,11 +36,11 @@ void display_bytes(int64_t bytes, char ret_text[DISPLAY_NUMBER_BYTES]);
 /* Digits in groups of three: "-1,234,567". */
 void display_number(int64_t number, char ret_text[DISPLAY_NUMBER_BYTES]);
 
-/* Wall clock, ns, in local time to the millisecond: "10:15:02.123"; with_date "11-22 10:15:02.123".
- */
 /* Whether two instants (wall clock, ns, >= 0) are of different days in local time, so that a time
  * between them needs its date. ret_zone: the time zone at the first, as "CET". */
 bool display_needs_date(int64_t first_ns, int64_t last_ns, char ret_zone[DISPLAY_ZONE_BYTES]);
+/* Wall clock, ns, in local time to the millisecond: "10:15:02.123"; with_date "11-22 10:15:02.123".
+ */
 void display_time(int64_t ns, bool with_date, char ret_text[DISPLAY_NUMBER_BYTES]);
 
 /* Prints a sentence (its first 2047 bytes), escaped, and broken at spaces where a screen of

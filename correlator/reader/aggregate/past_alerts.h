@@ -31,7 +31,7 @@ int past_alerts_new(const struct alert_set *set, struct filter *filter, past_ale
 void past_alerts_free(struct past_alerts *alerts);
 DEFINE_CLEANUP(struct past_alerts *, past_alerts_free);
 
-/* What the records say of themselves. Borrowed. */
+/* The processes, keys and modes that the records tell of. Borrowed. */
 const struct recording *past_alerts_recording(const struct past_alerts *alerts);
 
 /* A record of any kind, in the order in which each recorder wrote them. 0; -E2BIG: too many

@@ -10,7 +10,7 @@
 
 #include "record/record_reader.h"
 
-/* What was read of one. */
+/* A recording that was read. */
 struct input_file {
 	const char *name;
 	uint64_t entry_count;
@@ -20,7 +20,7 @@ struct input_file {
 	uint64_t checks; /* that held (record/check.h) */
 };
 
-/* What is done with a record: 0; > 0: nothing of the rest is wanted; -errno, logged. */
+/* Gets each record. Returns 0; > 0 to read no further; -errno, logged. */
 typedef int (*input_fn)(void *context, struct record_reader *reader,
 			const struct record_view *record);
 

@@ -34,7 +34,7 @@ struct story_window {
 	struct costs costs; /* lacks_span: it is not known when in the window */
 };
 
-/* What one of its threads did from one boundary to the next. */
+/* A slice of one of its threads. */
 struct story_slice {
 	const struct story_thread *thread;
 	struct slice_view view;

@@ -22,7 +22,7 @@ enum {
 
 struct in_flight_request {
 	uint64_t tag; /* history_tag */
-	/* Of the thread that it was last on: */
+	/* The rest is of the thread that it was last on. */
 	enum sched_state state; /* of most of the window */
 	int blocked_on; /* enum blocked_reason of most of its time asleep; -1 = not known */
 	int64_t tid;
