@@ -23,13 +23,11 @@
 #include "reader/report/format_story.h"
 #include "reader/story/story.h"
 
-typedef int (*format_fn)(const struct totals *totals, const struct format_options *options,
-			 FILE *out);
-
 static struct format_options choose_format(const struct report_options *options,
 					   const struct input_file *files)
 {
 	return (struct format_options){
+		.format = options->format,
 		.sort = options->sort,
 		.top_count = options->top_count,
 		.has_top = options->has_top,
@@ -51,24 +49,13 @@ static struct format_options choose_format(const struct report_options *options,
 static int print_report(const struct report_options *options, const struct totals *totals,
 			const struct story *story, const struct input_file *files)
 {
-	/* As a whole, and over time. */
-	static const format_fn formats[2][_FORMAT_MAX] = {
-		{ [FORMAT_TABLE] = format_table,
-		  [FORMAT_JSON] = format_json,
-		  [FORMAT_CSV] = format_csv,
-		  [FORMAT_NDJSON] = format_ndjson },
-		{ [FORMAT_TABLE] = format_series_table,
-		  [FORMAT_JSON] = format_series_json,
-		  [FORMAT_CSV] = format_series_csv,
-		  [FORMAT_NDJSON] = format_series_ndjson },
-	};
 	struct format_options format_options = choose_format(options, files);
 
-	if (story && options->format == FORMAT_JSON)
-		return format_story_json(story, &format_options, stdout);
 	if (story)
 		return format_story(story, &format_options, stdout);
-	return formats[options->is_over_time][options->format](totals, &format_options, stdout);
+	if (options->is_over_time)
+		return format_series(totals, &format_options, stdout);
+	return format_totals(totals, &format_options, stdout);
 }
 
 /* What can be asked for a figure. */
@@ -221,19 +208,12 @@ static int report(struct report_options *options)
 static int print_diff(const struct report_options *options, const struct totals *before,
 		      const struct totals *after, const struct input_file *files)
 {
-	static int (*const formats[_FORMAT_MAX])(
-		const struct diff *diff, const struct format_options *options, FILE *out) = {
-		[FORMAT_TABLE] = format_diff_table,
-		[FORMAT_JSON] = format_diff_json,
-		[FORMAT_CSV] = format_diff_csv,
-		[FORMAT_NDJSON] = format_diff_ndjson,
-	};
 	struct format_options format_options = choose_format(options, files);
 	struct diff diff;
 	int r = diff_init(&diff, before, after);
 
 	if (r == 0)
-		r = formats[options->format](&diff, &format_options, stdout);
+		r = format_diff(&diff, &format_options, stdout);
 	diff_deinit(&diff);
 	return r < 0 ? log_error_errno(r, "cannot report") : r;
 }

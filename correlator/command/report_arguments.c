@@ -51,9 +51,9 @@ static const struct argp_option argp_options[] = {
 	  "largest first (default cpu)",
 	  0 },
 	{ "request", 'r', "ID", 0,
-	  "The story of the request with this request_id, as a table or json: what each thread did "
-	  "for it and when, and what else ran meanwhile; to the microsecond where `record --timeline' "
-	  "wrote slices, else by window",
+	  "The story of the request with this request_id: what each thread did for it and when, and "
+	  "what else ran meanwhile; to the microsecond where `record --timeline' wrote slices, else "
+	  "by window",
 	  0 },
 	{ "columns", 'c', "FIELD,...", 0,
 	  "Columns of the table, of the fields above, and that of --sort (default: in a terminal what "
@@ -92,8 +92,8 @@ static const struct argp_option argp_options[] = {
 	{ "step", OPTION_STEP, "TIME", 0, "With --over-time: in steps of so long, such as 10s", 0 },
 	{ "stacks", OPTION_STACKS, "ORDER", OPTION_ARG_OPTIONAL,
 	  "In which code the CPU was used, as a tree, top-down (default) or bottom-up, and by method: "
-	  "of all, of what --where chooses, or of the requests that --slowest does; as a table, json "
-	  "or csv. With --diff what changed by method. Of recordings with stacks",
+	  "of all, of what --where chooses, or of the requests that --slowest does. With --diff what "
+	  "changed by method. Of recordings with stacks",
 	  0 },
 	{ "off-cpu", OPTION_OFF_CPU, NULL, 0,
 	  "With --stacks: where was waited, and how long exactly, blocked or for a CPU. Of recordings "
@@ -296,11 +296,6 @@ static void check_request(const struct report_options *options, struct argp_stat
 		arguments_fail(state, EXIT_CODE_USAGE, 0,
 			       "--request tells of one request: --by, --sort and --columns are of "
 			       "rows that sum up");
-	if (options->format != FORMAT_TABLE && options->format != FORMAT_JSON)
-		arguments_fail(
-			state, EXIT_CODE_USAGE, 0,
-			"--request prints a table or json; `correlator export' writes records "
-			"as csv and ndjson");
 }
 
 static void check_diff(const struct report_options *options, struct argp_state *state)
@@ -386,8 +381,6 @@ static void check_stacks(const struct report_options *options, struct argp_state
 	if (options->is_bottom_up && options->is_diff)
 		arguments_refuse(state,
 				 "--stacks --diff is by method: there is no bottom-up of it");
-	if (options->is_stacks && options->format == FORMAT_NDJSON)
-		arguments_refuse(state, "--stacks prints a table, json or csv");
 }
 
 static void check_syscalls(const struct report_options *options, struct argp_state *state)

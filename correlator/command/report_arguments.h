@@ -10,14 +10,7 @@
 #include "reader/aggregate/rows.h"
 #include "reader/profile/stacks.h"
 #include "reader/query/filter.h"
-
-enum output_format {
-	FORMAT_TABLE = 0,
-	FORMAT_JSON = 1,
-	FORMAT_CSV = 2,
-	FORMAT_NDJSON = 3,
-	_FORMAT_MAX
-};
+#include "reader/report/sheet.h"
 
 struct report_options {
 	const char *by; /* NULL: the default (totals.h) */

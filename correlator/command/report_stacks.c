@@ -40,18 +40,13 @@ static int check(const struct stacks *stacks)
 static int print(const struct report_options *options, const struct stacks *stacks)
 {
 	const struct format_stacks_options format_options = {
+		.format = options->format,
 		.width = screen_width(),
 		.is_bottom_up = options->is_bottom_up,
 		.method_count = options->is_slowest ? METHODS_SHOWN : options->top_count,
 	};
-	int r;
+	int r = format_stacks(stacks, &format_options, stdout);
 
-	if (options->format == FORMAT_JSON)
-		r = format_stacks_json(stacks, &format_options, stdout);
-	else if (options->format == FORMAT_CSV)
-		r = format_stacks_csv(stacks, &format_options, stdout);
-	else
-		r = format_stacks(stacks, &format_options, stdout);
 	return r < 0 ? log_error_errno(r, "cannot report") : r;
 }
 
@@ -101,18 +96,15 @@ static int print_diff(const struct report_options *options, const struct stacks 
 		      const struct stacks *after)
 {
 	const struct format_stacks_options format_options = {
+		.format = options->format,
 		.width = screen_width(),
 		.method_count = options->top_count,
 	};
 	struct stacks_diff diff;
 	int r = stacks_diff_init(&diff, before, after);
 
-	if (r == 0 && options->format == FORMAT_JSON)
-		r = format_stacks_diff_json(&diff, stdout);
-	else if (r == 0 && options->format == FORMAT_CSV)
-		r = format_stacks_diff_csv(&diff, stdout);
-	else if (r == 0)
-		format_stacks_diff(&diff, &format_options, stdout);
+	if (r == 0)
+		r = format_stacks_diff(&diff, &format_options, stdout);
 	stacks_diff_deinit(&diff);
 	return r < 0 ? log_error_errno(r, "cannot report") : r;
 }

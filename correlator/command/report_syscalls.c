@@ -45,20 +45,13 @@ static int check(const struct report_options *options, const struct syscalls *sy
 
 static int print(const struct report_options *options, const struct syscalls *syscalls)
 {
-	static int (*const formats[_FORMAT_MAX])(const struct syscalls *syscalls,
-						 const struct format_syscalls_options *options,
-						 FILE *out) = {
-		[FORMAT_TABLE] = format_syscalls,
-		[FORMAT_JSON] = format_syscalls_json,
-		[FORMAT_CSV] = format_syscalls_csv,
-		[FORMAT_NDJSON] = format_syscalls_ndjson,
-	};
 	const struct format_syscalls_options format_options = {
+		.format = options->format,
 		.width = screen_width(),
 		.top_count = options->top_count,
 		.is_bold = screen_takes_bold(),
 	};
-	int r = formats[options->format](syscalls, &format_options, stdout);
+	int r = format_syscalls(syscalls, &format_options, stdout);
 
 	return r < 0 ? log_error_errno(r, "cannot report") : 0;
 }

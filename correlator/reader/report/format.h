@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The report as a table for people, and as JSON and CSV for programs. All read totals and write to
- * a stream; the caller checks ferror(out). "Not measured" is "-", an absent member, an empty cell.
+ * The report as a table for people, and as a sheet for programs. All read totals and write to a
+ * stream; the caller checks ferror(out). "Not measured" is "-" in a table.
  */
 #pragma once
 
@@ -13,8 +13,10 @@
 #include "reader/aggregate/rows.h"
 #include "reader/aggregate/totals.h"
 #include "reader/query/input.h"
+#include "reader/report/sheet.h"
 
 struct format_options {
+	enum output_format format;
 	enum figure sort;
 	const enum figure *columns; /* of tables, key apart; NULL: what fits */
 	size_t column_count;
@@ -40,27 +42,18 @@ static inline size_t format_table_width(const struct format_options *options)
 	return options->is_endless ? SIZE_MAX : options->width;
 }
 
-/* Each: 0 or -ENOMEM. JSON and CSV give the first grouping, the table all of them that have groups
- * (the first always). */
+/* In the format that is wanted: for programs the first grouping, as a table all of them that have
+ * groups (the first always). 0 or -ENOMEM. */
+int format_totals(const struct totals *totals, const struct format_options *options, FILE *out);
 int format_table(const struct totals *totals, const struct format_options *options, FILE *out);
-int format_json(const struct totals *totals, const struct format_options *options, FILE *out);
-/* A line of JSON for each row. */
-int format_ndjson(const struct totals *totals, const struct format_options *options, FILE *out);
-int format_csv(const struct totals *totals, const struct format_options *options, FILE *out);
 
 /* The same over time (series.h), where the first grouping was split. */
+int format_series(const struct totals *totals, const struct format_options *options, FILE *out);
 int format_series_table(const struct totals *totals, const struct format_options *options,
 			FILE *out);
-int format_series_json(const struct totals *totals, const struct format_options *options,
-		       FILE *out);
-int format_series_ndjson(const struct totals *totals, const struct format_options *options,
-			 FILE *out);
-int format_series_csv(const struct totals *totals, const struct format_options *options, FILE *out);
 
 /* What format_table prints above its tables: the recording. */
 void format_heading(const struct totals *totals, const struct format_options *options, FILE *out);
-/* What format_json gives behind its rows: members, each with a comma in front. 0, -ENOMEM. */
-int format_json_rest(const struct totals *totals, const struct format_options *options, FILE *out);
 /* A table of what unattributed time was, by thread. 0, -ENOMEM. */
 int format_unattributed(const struct totals *totals, const struct format_options *options,
 			FILE *out);

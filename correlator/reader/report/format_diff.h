@@ -6,9 +6,7 @@
 #include "reader/aggregate/diff.h"
 #include "reader/report/format.h"
 
-/* Each: 0 or -ENOMEM. CSV and ndjson have a line for each group, one that
- * counts those which --top hides, if any, and one for all. */
+/* In the format that is wanted: lines have one for each group, one that counts those which --top
+ * hides, if any, and one for all. 0 or -ENOMEM. */
+int format_diff(const struct diff *diff, const struct format_options *options, FILE *out);
 int format_diff_table(const struct diff *diff, const struct format_options *options, FILE *out);
-int format_diff_json(const struct diff *diff, const struct format_options *options, FILE *out);
-int format_diff_ndjson(const struct diff *diff, const struct format_options *options, FILE *out);
-int format_diff_csv(const struct diff *diff, const struct format_options *options, FILE *out);

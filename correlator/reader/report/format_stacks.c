@@ -271,8 +271,8 @@ static void print_methods(const struct view *view, const struct stack_methods *m
 	}
 }
 
-int format_stacks(const struct stacks *stacks, const struct format_stacks_options *options,
-		  FILE *out)
+int format_stacks_table(const struct stacks *stacks, const struct format_stacks_options *options,
+			FILE *out)
 {
 	const struct view view = { &stacks->sums, stacks->measure == STACKS_OFF_CPU, options, out };
 	const struct stack_shape shape = { .is_bottom_up = options->is_bottom_up,

@@ -7,9 +7,9 @@
 #include "reader/profile/stacks_diff.h"
 #include "reader/report/format_stacks.h"
 
+/* In the format that is wanted: for programs all methods. 0, -ENOMEM. */
+int format_stacks_diff(const struct stacks_diff *diff, const struct format_stacks_options *options,
+		       FILE *out);
 /* What changed, and at most so many methods in all. */
-void format_stacks_diff(const struct stacks_diff *diff, const struct format_stacks_options *options,
-			FILE *out);
-/* These have all methods. 0, -ENOMEM. */
-int format_stacks_diff_json(const struct stacks_diff *diff, FILE *out);
-int format_stacks_diff_csv(const struct stacks_diff *diff, FILE *out);
+void format_stacks_diff_table(const struct stacks_diff *diff,
+			      const struct format_stacks_options *options, FILE *out);

@@ -841,7 +841,7 @@ static int print_stacks(const struct page *page)
 	return r;
 }
 
-int format_story(const struct story *story, const struct format_options *options, FILE *out)
+int format_story_table(const struct story *story, const struct format_options *options, FILE *out)
 {
 	struct page page = { .story = story, .options = options, .out = out };
 	struct list list = { 0 };

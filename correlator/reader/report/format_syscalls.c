@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "base/display.h"
-#include "reader/report/csv_part.h"
-#include "reader/report/json_part.h"
 #include "reader/report/table.h"
 
 enum {
@@ -190,8 +188,8 @@ static void print_books(const struct syscalls *syscalls, size_t width, FILE *out
 				 charged, counted, lost);
 }
 
-int format_syscalls(const struct syscalls *syscalls, const struct format_syscalls_options *options,
-		    FILE *out)
+int format_syscalls_table(const struct syscalls *syscalls,
+			  const struct format_syscalls_options *options, FILE *out)
 {
 	const struct table_column columns[_COLUMN_MAX] = {
 		[COLUMN_NAME] = { syscalls->by, 0, true },
@@ -221,157 +219,4 @@ int format_syscalls(const struct syscalls *syscalls, const struct format_syscall
 	print_books(syscalls, options->width, out);
 	free(lines.lines);
 	return 0;
-}
-
-/* What all data have of a group or a kind. */
-static void set_sums(json_t *object, int64_t calls, int64_t inside_ns, int *r)
-{
-	json_part_set(object, "syscalls", json_integer(calls), r);
-	json_part_set(object, "inside_ns", json_integer(inside_ns), r);
-}
-
-/* The member with a group's value: its key's name, unless that is another one's, too. */
-static const char *member_of(const char *by)
-{
-	static const char *const others[] = {
-		"row", "requests", "syscalls", "account_syscalls", "inside_ns", "calls", "syscall"
-	};
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (strcmp(by, others[i]) == 0)
-			return "key";
-	return by;
-}
-
-static void set_group(json_t *object, const struct syscalls *syscalls,
-		      const struct syscalls_group *group, int *r)
-{
-	json_part_set(object, "row", json_string(syscalls_group_kind_name(group->kind)), r);
-	if (group->kind == SYSCALLS_GROUP)
-		json_part_set(object, member_of(syscalls->by),
-			      json_part_bytes(group->value.bytes, group->value.size_bytes), r);
-	if (group->request_count > 0)
-		json_part_set(object, "requests", json_integer((json_int_t)group->request_count),
-			      r);
-}
-
-static json_t *kind_name(const struct syscalls_sum *sum)
-{
-	return json_part_bytes(sum->kind->name, sum->kind->name_bytes);
-}
-
-static int print_json_group(const struct syscalls *syscalls, const struct syscalls_group *group,
-			    size_t top_count, const char *before, FILE *out)
-{
-	json_t *object = json_object(), *calls = json_array();
-	size_t shown = 0;
-	int r = 0;
-
-	set_group(object, syscalls, group, &r);
-	set_sums(object, group->calls, group->inside_ns, &r);
-	json_part_set(object, "account_syscalls", json_integer(group->account_calls), &r);
-	for (const struct syscalls_sum *sum = group->sums;
-	     sum && (top_count == 0 || shown++ < top_count); sum = sum->next) {
-		json_t *call = json_object();
-
-		json_part_set(call, "syscall", kind_name(sum), &r);
-		set_sums(call, sum->calls, sum->inside_ns, &r);
-		json_part_append(calls, call, &r);
-	}
-	json_part_set(object, "calls", calls, &r);
-	return json_part_print(before, object, r, out);
-}
-
-int format_syscalls_json(const struct syscalls *syscalls,
-			 const struct format_syscalls_options *options, FILE *out)
-{
-	const struct syscalls_group *group = syscalls->groups;
-	json_t *sums = json_object();
-	size_t shown = 0;
-	int r = 0;
-
-	set_sums(sums, syscalls->calls, syscalls->inside_ns, &r);
-	json_part_set(sums, "account_syscalls", json_integer(syscalls->account_calls), &r);
-	json_part_set(sums, "syscalls_lost", json_integer(syscalls->lost), &r);
-	r = json_part_print("{\"total\":", sums, r, out);
-	if (r == 0)
-		r = json_part_print(",\"by\":", json_part_text(syscalls->by), 0, out);
-	(void)fputs(",\"groups\":[", out);
-	for (; group && r == 0 && !ferror(out); group = group->hh.next) {
-		bool is_hidden = group->kind == SYSCALLS_GROUP && options->top_count > 0 &&
-				 shown >= options->top_count;
-
-		if (!is_hidden)
-			r = print_json_group(syscalls, group, options->top_count,
-					     shown++ > 0 ? ",\n" : "\n", out);
-	}
-	(void)fputs("\n]}\n", out);
-	return r;
-}
-
-typedef int (*pair_fn)(const struct syscalls *syscalls, const struct syscalls_group *group,
-		       const struct syscalls_sum *sum, FILE *out);
-
-static int for_each_pair(const struct syscalls *syscalls, size_t top_count, pair_fn fn, FILE *out)
-{
-	const struct syscalls_group *group = syscalls->groups;
-	size_t groups = 0;
-	int r = 0;
-
-	for (; group && r == 0; group = group->hh.next) {
-		size_t shown = 0;
-
-		if (group->kind == SYSCALLS_GROUP && top_count > 0 && groups++ >= top_count)
-			continue;
-		for (const struct syscalls_sum *sum = group->sums;
-		     sum && r == 0 && !ferror(out) && (top_count == 0 || shown++ < top_count);
-		     sum = sum->next)
-			r = fn(syscalls, group, sum, out);
-	}
-	return r;
-}
-
-static int print_csv_pair(const struct syscalls *syscalls, const struct syscalls_group *group,
-			  const struct syscalls_sum *sum, FILE *out)
-{
-	(void)syscalls;
-	(void)fprintf(out, "%s,", syscalls_group_kind_name(group->kind));
-	if (group->kind == SYSCALLS_GROUP)
-		csv_part_label(group->value, out);
-	(void)fputc(',', out);
-	if (group->request_count > 0)
-		(void)fprintf(out, "%" PRIu64, group->request_count);
-	(void)fputc(',', out);
-	csv_part_label((struct record_text){ sum->kind->name, sum->kind->name_bytes }, out);
-	(void)fprintf(out, ",%" PRId64 ",%" PRId64 "\r\n", sum->calls, sum->inside_ns);
-	return 0;
-}
-
-int format_syscalls_csv(const struct syscalls *syscalls,
-			const struct format_syscalls_options *options, FILE *out)
-{
-	(void)fputs("row,", out);
-	csv_part_text(syscalls->by, out);
-	(void)fputs(",requests,syscall,syscalls,inside_ns\r\n", out);
-	return for_each_pair(syscalls, options->top_count, print_csv_pair, out);
-}
-
-static int print_ndjson_pair(const struct syscalls *syscalls, const struct syscalls_group *group,
-			     const struct syscalls_sum *sum, FILE *out)
-{
-	json_t *object = json_object();
-	int r = 0;
-
-	set_group(object, syscalls, group, &r);
-	json_part_set(object, "syscall", kind_name(sum), &r);
-	set_sums(object, sum->calls, sum->inside_ns, &r);
-	r = json_part_print("", object, r, out);
-	(void)fputc('\n', out);
-	return r;
-}
-
-int format_syscalls_ndjson(const struct syscalls *syscalls,
-			   const struct format_syscalls_options *options, FILE *out)
-{
-	return for_each_pair(syscalls, options->top_count, print_ndjson_pair, out);
 }

@@ -7,20 +7,17 @@
 #include <stdio.h>
 
 #include "reader/aggregate/syscalls.h"
+#include "reader/report/sheet.h"
 
 struct format_syscalls_options {
+	enum output_format format;
 	size_t width; /* of the screen, in columns */
 	size_t top_count; /* of values, and of calls of each; 0: all */
 	bool is_bold; /* the heading, by an escape sequence */
 };
 
-/* 0, -ENOMEM. */
+/* In the format that is wanted. 0, -ENOMEM. */
 int format_syscalls(const struct syscalls *syscalls, const struct format_syscalls_options *options,
 		    FILE *out);
-int format_syscalls_json(const struct syscalls *syscalls,
-			 const struct format_syscalls_options *options, FILE *out);
-/* A line a value and call. */
-int format_syscalls_csv(const struct syscalls *syscalls,
-			const struct format_syscalls_options *options, FILE *out);
-int format_syscalls_ndjson(const struct syscalls *syscalls,
-			   const struct format_syscalls_options *options, FILE *out);
+int format_syscalls_table(const struct syscalls *syscalls,
+			  const struct format_syscalls_options *options, FILE *out);

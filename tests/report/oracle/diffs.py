@@ -115,8 +115,6 @@ def read_cells(cells):
     """A row of CSV as JSON has it, but for its keys."""
     row = {side: {name.removeprefix(f"{side}_"): int(value) for name, value in cells.items()
                   if name.startswith(f"{side}_") and value} for side in SIDES}
-    row = {side: {name: value for name, value in figures.items() if (name, value) != ("children_cpu_ns", 0)}
-           for side, figures in row.items()}
     return row | {name: chance.read_cells(cells, name) for name in FIGURES}
 
 

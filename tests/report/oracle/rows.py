@@ -224,8 +224,6 @@ def parse_csv(output, question):
         label = tuple(csv_text(cell) or None for cell in row[1:1 + count]) if row[0] == "group" else ()
         cells = {name: csv_value(name, cell) for name, cell in zip(heading[1 + count:], row[1 + count:])
                  if cell and name in FIGURES}
-        if cells.get("children_cpu_ns") == 0:
-            del cells["children_cpu_ns"]
         figures |= read_row(row[0], label, cells, FIGURES)
         order += [label] * (row[0] == "group")
     return figures | {("rows", (), "order"): order}

@@ -109,7 +109,7 @@ def parse_json(output, question):
     report = load(output)
     waits = question.is_of_waits
     figures = {("tests", (), "tested"): report["tested"]}
-    figures |= read_figure(("all", ()), "total", report["all"].get("off_cpu_mean" if waits else "cpu_mean", {}))
+    figures |= read_figure(("all", ()), "total", report["all"].get("total", {}))
     for side in SIDES:
         counts = report["all"][side]
         figures |= {("all", (), f"{side} requests"): counts["requests"],

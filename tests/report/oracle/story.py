@@ -57,7 +57,7 @@ def parse_request(output, question):
     names = {*rule.COSTS, "children_cpu_ns", "wall_ns", "parked_ns", "first_ns", "last_ns"}
     figures = read_row("request", (), story["request"], names | {"share_percent", "inherited"})
     if not question.where:
-        figures |= {("key", (key,), ""): value for key, value in story["request"]["keys"].items()}
+        figures |= {("key", (key,), ""): value for key, value in story["request"].get("keys", {}).items()}
     for thread in story["threads"]:
         figures |= read_row("thread", (thread["host_name"], thread["pid"], thread["tid"]), thread, names)
     windows = [[*thread_of(window), window["window_end_ns"],

@@ -143,6 +143,12 @@ def ask(tool, question, paths):
     return result.returncode, result.stdout, result.stderr.decode("utf-8", "replace")
 
 
+def known_children(figures):
+    """That children used nothing is said where it is known, which recordings here may or may not tell."""
+    return {path: value for path, value in figures.items()
+            if value != 0 or not str(path[2]).endswith("children_cpu_ns")}
+
+
 def compare(tool, question, files, paths):
     """The differences of a view from what the reference says."""
     code, output, error = ask(tool, question, paths)
@@ -165,7 +171,7 @@ def compare(tool, question, files, paths):
     if question.view == "alert":
         found[alert_lines.EXIT] = code
         alert_lines.forget_what_is_open(expected, found)
-    return differences(expected, found)
+    return differences(expected, known_children(found))
 
 
 def must_fail(recording, chosen, files, question):

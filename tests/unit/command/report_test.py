@@ -493,18 +493,6 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(["GET /orders", "POST /cart/été"], [row["key"] for row in parsed["rows"]])
         self.assertTrue(parsed["books"]["balanced"])
 
-    def test_ndjson_is_a_line_for_each_row_of_the_json(self):
-        for by in "endpoint", "request_id", "tid":
-            parsed = json.loads(self.check(OK, "-f", "json", "--by", by, "--top", "1", RECORDING))
-            lines = [json.loads(line) for line in
-                     self.check(OK, "-f", "ndjson", "--by", by, "--top", "1",
-                                RECORDING).splitlines()]
-            others = [{"row": name, "by": by, **parsed[name]}
-                      for name in ("hidden", "without_key", "unattributed", "overflow", "total")
-                      if name in parsed]
-            self.assertEqual([{"row": "group", "by": by, **row} for row in parsed["rows"]] + others,
-                             lines)
-
     def test_a_recording_may_come_from_standard_input(self):
         output = self.check(OK, "-", input=RECORDING.read_bytes())
         self.assertEqual(self.body(self.golden("shop-short-80.txt")), self.body(output))

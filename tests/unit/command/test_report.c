@@ -94,46 +94,14 @@ uint64_t clock_monotonic_ns(void)
 	return now_ns += 3600 * NS_PER_S;
 }
 
-int format_table(const struct totals *totals, const struct format_options *options, FILE *out)
+int format_totals(const struct totals *totals, const struct format_options *options, FILE *out)
 {
-	return note('t', totals, options, out);
+	return note("tjcn"[options->format], totals, options, out);
 }
 
-int format_json(const struct totals *totals, const struct format_options *options, FILE *out)
+int format_series(const struct totals *totals, const struct format_options *options, FILE *out)
 {
-	return note('j', totals, options, out);
-}
-
-int format_csv(const struct totals *totals, const struct format_options *options, FILE *out)
-{
-	return note('c', totals, options, out);
-}
-
-int format_ndjson(const struct totals *totals, const struct format_options *options, FILE *out)
-{
-	return note('n', totals, options, out);
-}
-
-int format_series_table(const struct totals *totals, const struct format_options *options,
-			FILE *out)
-{
-	return note('T', totals, options, out);
-}
-
-int format_series_json(const struct totals *totals, const struct format_options *options, FILE *out)
-{
-	return note('J', totals, options, out);
-}
-
-int format_series_csv(const struct totals *totals, const struct format_options *options, FILE *out)
-{
-	return note('C', totals, options, out);
-}
-
-int format_series_ndjson(const struct totals *totals, const struct format_options *options,
-			 FILE *out)
-{
-	return note('N', totals, options, out);
+	return note("TJCN"[options->format], totals, options, out);
 }
 
 static int note_story(char format, const struct story *story, const struct format_options *options,
@@ -148,12 +116,7 @@ static int note_story(char format, const struct story *story, const struct forma
 
 int format_story(const struct story *story, const struct format_options *options, FILE *out)
 {
-	return note_story('s', story, options, out);
-}
-
-int format_story_json(const struct story *story, const struct format_options *options, FILE *out)
-{
-	return note_story('S', story, options, out);
+	return note_story("sS"[options->format], story, options, out);
 }
 
 static int note_diff(char format, const struct diff *diff, const struct format_options *options,
@@ -165,24 +128,9 @@ static int note_diff(char format, const struct diff *diff, const struct format_o
 	return note(format, diff->before, options, out);
 }
 
-int format_diff_table(const struct diff *diff, const struct format_options *options, FILE *out)
+int format_diff(const struct diff *diff, const struct format_options *options, FILE *out)
 {
-	return note_diff('d', diff, options, out);
-}
-
-int format_diff_json(const struct diff *diff, const struct format_options *options, FILE *out)
-{
-	return note_diff('D', diff, options, out);
-}
-
-int format_diff_csv(const struct diff *diff, const struct format_options *options, FILE *out)
-{
-	return note_diff('v', diff, options, out);
-}
-
-int format_diff_ndjson(const struct diff *diff, const struct format_options *options, FILE *out)
-{
-	return note_diff('V', diff, options, out);
+	return note_diff("dDvV"[options->format], diff, options, out);
 }
 
 static int setup(void **state)

@@ -88,12 +88,14 @@ static int put_books(const struct page *page)
 static int put_recording(const struct page_recording *recording, size_t index, FILE *out)
 {
 	_cleanup_file_ FILE *script = page_text_open_script(out);
+	struct format_options options = recording->options;
 	int r;
 
 	if (!script)
 		return -ENOMEM;
+	options.format = FORMAT_JSON;
 	(void)fprintf(out, "<script type=\"application/json\" id=\"report-%zu\">\n", index);
-	r = format_json(recording->totals, &recording->options, script);
+	r = format_totals(recording->totals, &options, script);
 	(void)fflush(script);
 	(void)fprintf(out, "</script>\n<script type=\"application/json\" id=\"data-%zu\">\n",
 		      index);

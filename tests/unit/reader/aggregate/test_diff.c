@@ -8,7 +8,7 @@
 
 #include "failing_memory.h"
 #include "reader/aggregate/sample_totals.h"
-#include "reader/report/format_diff.h"
+#include "reader/report/formats.h"
 #include "record/golden.h"
 
 enum {
@@ -314,7 +314,7 @@ static void people_read_what_changed_by_how_much_and_how_sure_it_is(void **state
 			"\"change_ns\":20000.0,\"low_ns\":");
 	expect_in(text, "\"changed\":true}");
 	expect_in(text, "{\"key\":\"new\",\"after\":{\"requests\":1,\"cpu_ns\":5}}");
-	expect_in(text, "\"tested\":8,\"changed\":4}\n");
+	expect_in(text, "\"tested\":8,\n\"changed\":4}\n");
 	free(text);
 	text = print(format_diff_json, 1, 100);
 	assert_null(strstr(text, "\"new\""));

@@ -4,7 +4,7 @@
 #include "failing_memory.h"
 #include "reader/aggregate/rows.h"
 #include "reader/aggregate/sample_totals.h"
-#include "reader/report/format.h"
+#include "reader/report/formats.h"
 
 static struct totals totals;
 

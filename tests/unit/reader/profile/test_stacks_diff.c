@@ -7,7 +7,7 @@
 
 #include "failing_memory.h"
 #include "reader/profile/recorded_stacks.h"
-#include "reader/report/format_stacks_diff.h"
+#include "reader/report/formats.h"
 #include "record/golden.h"
 #include "record/sample.h"
 
@@ -177,7 +177,7 @@ static void people_and_programs_are_told_what_changed(void **state)
 	assert_non_null(strstr(text, "MORE"));
 	assert_non_null(strstr(text, "1 more\n"));
 	out = open_memstream(&json_text, &size_bytes);
-	assert_int_equal(format_stacks_diff_json(&diff, out), 0);
+	assert_int_equal(format_stacks_diff_json(&diff, &options, out), 0);
 	assert_int_equal(fclose(out), 0);
 	root = json_loads(json_text, JSON_REJECT_DUPLICATES, NULL);
 	assert_non_null(root);
@@ -201,7 +201,8 @@ static void each_row_of_csv_has_all_columns(void **state)
 	add_requests(&sides->after, 2, 40, 5);
 	diff = compare(sides);
 	out = open_memstream(&text, &size_bytes);
-	assert_int_equal(format_stacks_diff_csv(&diff, out), 0);
+	assert_int_equal(format_stacks_diff_csv(&diff, &(struct format_stacks_options){ 0 }, out),
+			 0);
 	assert_int_equal(fclose(out), 0);
 	for (line = strtok_r(text, "\r\n", &rest); line; line = strtok_r(NULL, "\r\n", &rest)) {
 		size_t count = 1;
@@ -278,7 +279,7 @@ static void the_formats_of_what_changed(void **state)
 			format_stacks_diff(&diff, &options, out);
 		else
 			assert_int_equal((i == 1 ? format_stacks_diff_json
-						 : format_stacks_diff_csv)(&diff, out),
+						 : format_stacks_diff_csv)(&diff, &options, out),
 					 0);
 		assert_int_equal(fclose(out), 0);
 		golden_compare(names[i], text, size_bytes);
@@ -358,10 +359,10 @@ static void expect_said(const struct stacks_diff *diff)
 	assert_non_null(strstr(text, "blocked or for a CPU, by method: before 12 requests, 24"));
 	assert_non_null(strstr(text, "\n    off CPU  40.50 us"));
 	out = open_memstream(&json_text, &size_bytes);
-	assert_int_equal(format_stacks_diff_json(diff, out), 0);
+	assert_int_equal(format_stacks_diff_json(diff, &options, out), 0);
 	assert_int_equal(fclose(out), 0);
 	assert_non_null(strstr(json_text, "\"after\":{\"requests\":12,\"waits\":24}"));
-	assert_non_null(strstr(json_text, "\"off_cpu_mean\":"));
+	assert_non_null(strstr(json_text, "\"total\":{\"before_ns\":40500,"));
 	free(text);
 	free(json_text);
 }

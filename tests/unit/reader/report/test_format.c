@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "reader/aggregate/sample_totals.h"
-#include "reader/report/format.h"
+#include "reader/report/formats.h"
 #include "record/entry_scan.h"
 #include "record/golden.h"
 #include "record/record_reader.h"
@@ -268,9 +268,9 @@ static void not_measured_is_a_dash_an_absent_member_an_empty_cell(void **state)
 	expect_in(text, "{\"key\":\"a\",\"requests\":1,\"cpu_ns\":5,\"share_percent\":100.0}");
 	free(text);
 	text = print(format_csv, totals, 0, 100);
-	row = strstr(text, "group,a,1,5,,,,,100.000000,");
+	row = strstr(text, "group,a,1,5,,,,,100,");
 	assert_non_null(row);
-	row += strlen("group,a,1,5,,,,,100.000000,");
+	row += strlen("group,a,1,5,,,,,100,");
 	assert_int_equal(strcspn(row, "\r"), strspn(row, ","));
 	free(text);
 }
@@ -350,7 +350,8 @@ static void hidden_rows_are_one_line(void **state)
 		  "… 2 more                   180.0 ms         -         -  160.0 ms  20.00 ms");
 	free(text);
 	text = print(format_json, *state, 1, 100);
-	expect_in(text, "\"hidden\":{\"groups\":2,\"cpu_ns\":180000000");
+	expect_in(text, "\"hidden\":{\"cpu_ns\":180000000");
+	expect_in(text, "\"groups\":2}");
 	free(text);
 	text = print(format_csv, *state, 1, 100);
 	expect_in(text, ",groups\r\n");

@@ -7,7 +7,7 @@
 
 #include "failing_memory.h"
 #include "reader/aggregate/sample_totals.h"
-#include "reader/report/format.h"
+#include "reader/report/formats.h"
 
 #include "reader/report/printed.h"
 

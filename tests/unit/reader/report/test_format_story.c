@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "failing_memory.h"
-#include "reader/report/format_story.h"
+#include "reader/report/formats.h"
 #include "reader/report/printed.h"
 #include "reader/story/sample_story.h"
 #include "reader/story/story_lane.h"
@@ -674,7 +674,8 @@ static void a_text_of_one_character_is_one(void **state)
 	has_line("7/9 t 5 ns x y");
 	has_line("process 7 c on web-1");
 	assert_int_equal(try_print(fixture, format_story_json, &options), 0);
-	has("\"tid\":9,\"thread_name\":\"t\",\"request_id\":\"x\",\"endpoint\":\"y\"");
+	has("{\"request_id\":\"x\",\"endpoint\":\"y\",");
+	has("\"tid\":9,\"thread_name\":\"t\",");
 	has("\"comm\":\"c\"");
 }
 

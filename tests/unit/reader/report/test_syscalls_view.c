@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "failing_memory.h"
-#include "reader/report/format_syscalls.h"
+#include "reader/report/formats.h"
 #include "record/sample.h"
 
 static struct syscalls syscalls;
@@ -218,9 +218,9 @@ static void ndjson_has_a_line_a_group_and_call(void **state)
 	(void)state;
 	add_some();
 	expect(format_syscalls_ndjson, 1,
-	       "{\"row\":\"group\",\"endpoint\":\"GET /a\",\"requests\":2,\"syscall\":\"stat\","
+	       "{\"by\":\"endpoint\",\"row\":\"group\",\"endpoint\":\"GET /a\",\"requests\":2,\"syscall\":\"stat\","
 	       "\"syscalls\":13,\"inside_ns\":130}\n"
-	       "{\"row\":\"unattributed\",\"syscall\":\"futex\",\"syscalls\":4,\"inside_ns\":40}\n");
+	       "{\"by\":\"endpoint\",\"row\":\"unattributed\",\"syscall\":\"futex\",\"syscalls\":4,\"inside_ns\":40}\n");
 }
 
 /* As its router does: what it called before is that endpoint's. */

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* System calls, for programs: a group of a document has its calls, and a line is a call of a
+ * group. */
+#include "reader/report/format_syscalls.h"
+
+#include <string.h>
+
+#include "reader/report/sheet.h"
+
+enum kind {
+	KIND_TOTAL,
+	KIND_GROUP,
+	KIND_CALL,
+	_KIND_MAX,
+};
+
+/* Lines have the kind of their group, which is a cell. */
+static const struct sheet_kind kinds[_KIND_MAX] = {
+	[KIND_TOTAL] = { "total", NULL, false, SHEET_PART_OF_DOCUMENTS },
+	[KIND_GROUP] = { NULL, "groups", false, SHEET_PART_OF_DOCUMENTS },
+	[KIND_CALL] = { NULL, "calls", true, SHEET_PART_OF_ALL },
+};
+
+struct view {
+	const struct syscalls *syscalls;
+	size_t top_count;
+	struct sheet sheet;
+	size_t kind, key, requests; /* these are columns */
+	size_t name, calls, inside;
+	size_t account_calls, lost;
+};
+
+/* The member with a group's value: its key's name, unless another member has it. */
+static const char *member_of(const char *by)
+{
+	static const char *const others[] = { "row",	   "by",    "requests",		"syscalls",
+					      "inside_ns", "calls", "account_syscalls", "syscall" };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(by, others[i]) == 0)
+			return "key";
+	return by;
+}
+
+static void add_columns(struct view *view)
+{
+	const char *by = view->syscalls->by;
+	struct sheet *sheet = &view->sheet;
+
+	view->kind = sheet_add(sheet, NULL, "row");
+	view->key = sheet_add(sheet, NULL, member_of(by));
+	sheet->columns[view->key].csv_name = by;
+	view->requests = sheet_add(sheet, NULL, "requests");
+	for (size_t i = view->kind; i <= view->requests; i++)
+		sheet->columns[i].is_inherited = true;
+	view->name = sheet_add(sheet, NULL, "syscall");
+	view->calls = sheet_add(sheet, NULL, "syscalls");
+	view->inside = sheet_add(sheet, NULL, "inside_ns");
+	if (sheet->format != FORMAT_JSON)
+		return;
+	view->account_calls = sheet_add(sheet, NULL, "account_syscalls");
+	view->lost = sheet_add(sheet, NULL, "syscalls_lost");
+}
+
+static void put_sums(struct view *view, int64_t calls, int64_t inside_ns)
+{
+	sheet_put(&view->sheet, view->calls, cell_integer(calls));
+	sheet_put(&view->sheet, view->inside, cell_integer(inside_ns));
+}
+
+/* Of documents alone. */
+static void put_account(struct view *view, size_t column, int64_t calls)
+{
+	if (view->sheet.format == FORMAT_JSON)
+		sheet_put(&view->sheet, column, cell_integer(calls));
+}
+
+static void put_total(struct view *view)
+{
+	const struct syscalls *syscalls = view->syscalls;
+
+	sheet_row(&view->sheet, KIND_TOTAL);
+	put_sums(view, syscalls->calls, syscalls->inside_ns);
+	put_account(view, view->account_calls, syscalls->account_calls);
+	put_account(view, view->lost, syscalls->lost);
+	sheet_end_row(&view->sheet);
+}
+
+static void put_group(struct view *view, const struct syscalls_group *group)
+{
+	const struct syscalls_sum *sum = group->sums;
+	struct sheet *sheet = &view->sheet;
+
+	sheet_row(sheet, KIND_GROUP);
+	sheet_put(sheet, view->kind, cell_string(syscalls_group_kind_name(group->kind)));
+	if (group->kind == SYSCALLS_GROUP)
+		sheet_put(sheet, view->key, cell_text(group->value));
+	if (group->request_count > 0)
+		sheet_put(sheet, view->requests, cell_integer((int64_t)group->request_count));
+	put_sums(view, group->calls, group->inside_ns);
+	put_account(view, view->account_calls, group->account_calls);
+	sheet_end_row(sheet);
+	for (size_t i = 0; sum && (view->top_count == 0 || i < view->top_count); i++) {
+		sheet_row(sheet, KIND_CALL);
+		sheet_put(
+			sheet, view->name,
+			cell_text((struct record_text){ sum->kind->name, sum->kind->name_bytes }));
+		put_sums(view, sum->calls, sum->inside_ns);
+		sheet_end_row(sheet);
+		sum = sum->next;
+	}
+}
+
+/* Of values that there are, the first; the rest always. */
+static void put_groups(struct view *view)
+{
+	const struct syscalls_group *group = view->syscalls->groups;
+	size_t shown = 0;
+
+	for (; group && sheet_goes_on(&view->sheet); group = group->hh.next)
+		if (group->kind != SYSCALLS_GROUP || view->top_count == 0 ||
+		    shown++ < view->top_count)
+			put_group(view, group);
+}
+
+int format_syscalls(const struct syscalls *syscalls, const struct format_syscalls_options *options,
+		    FILE *out)
+{
+	struct view view = { .syscalls = syscalls, .top_count = options->top_count };
+
+	if (options->format == FORMAT_TABLE)
+		return format_syscalls_table(syscalls, options, out);
+	sheet_init(&view.sheet, options->format, syscalls->by, kinds, _KIND_MAX, out);
+	add_columns(&view);
+	sheet_begin(&view.sheet);
+	put_total(&view);
+	put_groups(&view);
+	sheet_end_rows(&view.sheet);
+	return sheet_finish(&view.sheet);
+}

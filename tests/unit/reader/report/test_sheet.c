@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A sheet of each kind of rows and cells, in each format. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "failing_memory.h"
+#include "printed.h"
+#include "reader/report/json_part.h"
+#include "reader/report/sheet.h"
+
+enum kind {
+	KIND_STEP,
+	KIND_GROUP,
+	KIND_REST,
+	KIND_LINE,
+	KIND_SUM,
+	KIND_TOTAL,
+	_KIND_MAX,
+};
+
+static const struct sheet_kind kinds[_KIND_MAX] = {
+	[KIND_STEP] = { "step", "steps", false, SHEET_PART_OF_ALL },
+	[KIND_GROUP] = { "group", "groups", true, SHEET_PART_OF_ALL },
+	[KIND_REST] = { "rest", NULL, true, SHEET_PART_OF_ALL },
+	[KIND_LINE] = { "line", "lines", false, SHEET_PART_OF_DOCUMENTS },
+	[KIND_SUM] = { "sum", "sums", false, SHEET_PART_OF_LINES },
+	[KIND_TOTAL] = { "total", NULL, false, SHEET_PART_OF_ALL },
+};
+
+enum column {
+	COLUMN_START,
+	COLUMN_NAME,
+	COLUMN_CPU,
+	COLUMN_SHARE,
+	COLUMN_IS_NEW,
+};
+
+static struct sheet sheet;
+
+static void begin(enum output_format format, FILE *out)
+{
+	sheet_init(&sheet, format, "x", kinds, _KIND_MAX, out);
+	(void)sheet_add(&sheet, NULL, "start");
+	sheet.columns[COLUMN_START].is_inherited = true;
+	(void)sheet_add(&sheet, NULL, "key");
+	sheet.columns[COLUMN_NAME].csv_name = "na,me";
+	(void)sheet_add(&sheet, "used", "cpu");
+	(void)sheet_add(&sheet, "used", "share");
+	(void)sheet_add(&sheet, NULL, "is_new");
+	sheet_begin(&sheet);
+}
+
+static void put(enum kind kind, enum column column, struct cell cell)
+{
+	sheet_row(&sheet, kind);
+	sheet_put(&sheet, column, cell);
+	sheet_end_row(&sheet);
+}
+
+static void fill(void)
+{
+	put(KIND_STEP, COLUMN_START, cell_integer(-1));
+	put(KIND_GROUP, COLUMN_NAME, cell_string("=a\"b\n"));
+	put(KIND_GROUP, COLUMN_CPU, cell_integer(INT64_MAX));
+	put(KIND_REST, COLUMN_SHARE, cell_real(0.1));
+	put(KIND_STEP, COLUMN_IS_NEW, cell_bool(true));
+	put(KIND_LINE, COLUMN_CPU, cell_integer(0));
+	put(KIND_SUM, COLUMN_CPU, cell_integer(3));
+	put(KIND_TOTAL, COLUMN_IS_NEW, cell_bool(false));
+}
+
+static int print(enum output_format format)
+{
+	FILE *out = printed_begin();
+	int r;
+
+	begin(format, out);
+	sheet_member(&sheet, "before", json_integer(1));
+	fill();
+	sheet_end_rows(&sheet);
+	sheet_member(&sheet, "behind", json_integer(2));
+	r = sheet_finish(&sheet);
+	printed_end(out);
+	return r;
+}
+
+static void lines_repeat_what_they_inherit(void **state)
+{
+	(void)state;
+	assert_int_equal(print(FORMAT_CSV), 0);
+	assert_string_equal(printed, "row,start,\"na,me\",used_cpu,used_share,is_new\r\n"
+				     "step,-1,,,,\r\n"
+				     "group,-1,\"'=a\"\"b\\x0a\",,,\r\n"
+				     "group,-1,,9223372036854775807,,\r\n"
+				     "rest,-1,,,0.1,\r\n"
+				     "step,,,,,true\r\n"
+				     "sum,,,3,,\r\n"
+				     "total,,,,,false\r\n");
+	assert_int_equal(print(FORMAT_NDJSON), 0);
+	assert_string_equal(
+		printed,
+		"{\"row\":\"step\",\"by\":\"x\",\"start\":-1}\n"
+		"{\"row\":\"group\",\"by\":\"x\",\"start\":-1,\"key\":\"=a\\\"b\\\\x0a\"}\n"
+		"{\"row\":\"group\",\"by\":\"x\",\"start\":-1,"
+		"\"used\":{\"cpu\":9223372036854775807}}\n"
+		"{\"row\":\"rest\",\"by\":\"x\",\"start\":-1,\"used\":{\"share\":0.1}}\n"
+		"{\"row\":\"step\",\"by\":\"x\",\"is_new\":true}\n"
+		"{\"row\":\"sum\",\"by\":\"x\",\"used\":{\"cpu\":3}}\n"
+		"{\"row\":\"total\",\"by\":\"x\",\"is_new\":false}\n");
+}
+
+static void document_has_inner_rows_in_the_one_around_them(void **state)
+{
+	(void)state;
+	assert_int_equal(print(FORMAT_JSON), 0);
+	assert_string_equal(printed, "{\"by\":\"x\",\n\"before\":1,\n"
+				     "\"steps\":[\n"
+				     "{\"start\":-1,\"groups\":[{\"key\":\"=a\\\"b\\\\x0a\"},"
+				     "{\"used\":{\"cpu\":9223372036854775807}}],"
+				     "\"rest\":{\"used\":{\"share\":0.1}}},\n"
+				     "{\"is_new\":true,\"groups\":[]}],\n"
+				     "\"lines\":[\n{\"used\":{\"cpu\":0}}],\n"
+				     "\"total\":{\"is_new\":false},\n"
+				     "\"behind\":2}\n");
+}
+
+static void document_without_rows_has_its_arrays(void **state)
+{
+	FILE *out = printed_begin();
+
+	(void)state;
+	begin(FORMAT_JSON, out);
+	sheet_end_rows(&sheet);
+	assert_int_equal(sheet_finish(&sheet), 0);
+	printed_end(out);
+	assert_string_equal(printed, "{\"by\":\"x\",\n\"steps\":[],\n\"lines\":[]}\n");
+}
+
+static void document_goes_on_with_rows_of_other_kinds(void **state)
+{
+	static const struct sheet_kind thread = { "thread", "threads", false,
+						  SHEET_PART_OF_DOCUMENTS };
+
+	(void)state;
+	for (int format = FORMAT_JSON; format <= FORMAT_NDJSON; format++) {
+		FILE *out = printed_begin();
+		bool is_document = format == FORMAT_JSON;
+
+		begin((enum output_format)format, out);
+		sheet_end_rows(&sheet);
+		assert_int_equal(sheet_next(&sheet, &thread, 1), is_document);
+		if (is_document) {
+			assert_int_equal(sheet_add(&sheet, NULL, "tid"), 0);
+			put(0, 0, cell_integer(7));
+			sheet_end_rows(&sheet);
+		}
+		assert_int_equal(sheet_finish(&sheet), 0);
+		printed_end(out);
+		assert_int_equal(is_document,
+				 strstr(printed, ",\n\"threads\":[\n{\"tid\":7}]}\n") != NULL);
+	}
+}
+
+static void nothing_is_lost_of_memory_that_lacks(void **state)
+{
+	(void)state;
+	json_set_alloc_funcs(malloc, free);
+	for (int format = FORMAT_JSON; format <= FORMAT_NDJSON; format++) {
+		size_t given = 0;
+		int r;
+
+		do {
+			static char text[4096];
+			FILE *out = fmemopen(text, sizeof(text), "w");
+
+			assert_non_null(out);
+			memory_fails_once_after(given++);
+			begin((enum output_format)format, out);
+			fill();
+			sheet_end_rows(&sheet);
+			r = sheet_finish(&sheet);
+			memory_never_fails();
+			assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+			(void)fclose(out);
+		} while (r < 0);
+		assert_true(given > (format == FORMAT_CSV ? 0 : 20));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(lines_repeat_what_they_inherit, printed_forget),
+		cmocka_unit_test_teardown(document_has_inner_rows_in_the_one_around_them,
+					  printed_forget),
+		cmocka_unit_test_teardown(document_without_rows_has_its_arrays, printed_forget),
+		cmocka_unit_test_teardown(document_goes_on_with_rows_of_other_kinds,
+					  printed_forget),
+		cmocka_unit_test(nothing_is_lost_of_memory_that_lacks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
