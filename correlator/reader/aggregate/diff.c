@@ -44,6 +44,13 @@ bool diff_has_changed(const struct diff_figure *figure)
 	return figure->is_tested && statistics_is_change(&figure->difference, figure->corrected);
 }
 
+const char *diff_verdict(const struct diff_figure *figure)
+{
+	if (!diff_has_changed(figure))
+		return "no significant change";
+	return figure->difference.value > 0 ? "MORE" : "LESS";
+}
+
 static int compare_groups(const void *a, const void *b)
 {
 	return grouping_compare(*(const struct group *const *)a, *(const struct group *const *)b);

@@ -64,5 +64,7 @@ bool diff_has_several_hosts(const struct diff *diff);
 uint64_t diff_needed(enum diff_what what);
 /* At 95 %, corrected. */
 bool diff_has_changed(const struct diff_figure *figure);
+/* "MORE", "LESS" or "no significant change": of a figure that was tested. */
+const char *diff_verdict(const struct diff_figure *figure);
 /* The figure that it is: a mean or a percentile of requests. */
 const struct figure_info *diff_info(enum diff_what what);

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/display.h"
-#include "base/text.h"
-#include "reader/report/table.h"
+#include "reader/report/cell_text.h"
 #include "record/blocked.h"
 
 static const char not_measured[] = "-";
@@ -15,22 +14,17 @@ static const char not_measured[] = "-";
 static void write_part(const struct rows *rows, const struct row *row, size_t part,
 		       char ret_text[static TABLE_CELL_BYTES])
 {
-	char escaped[COMBINATION_PART_ESCAPED_BYTES];
 	struct record_text value = grouping_part(
 		row->group, part, rows->totals->selection.recording.has_several_hosts);
 
-	if (value.size_bytes > 0)
-		(void)display_escape(value.bytes, value.size_bytes, escaped, sizeof(escaped));
-	else
-		(void)snprintf(escaped, sizeof(escaped), "(no %s)", rows->grouping->keys[part]);
-	display_fit(escaped, part == 0 ? TABLE_FIRST_COLUMN_MAX : TABLE_TEXT_COLUMN_MAX, ret_text,
-		    TABLE_CELL_BYTES);
+	cell_text_key(value, rows->grouping->keys[part],
+		      part == 0 ? TABLE_FIRST_COLUMN_MAX : TABLE_TEXT_COLUMN_MAX, ret_text);
 }
 
 static void write_label(const struct rows *rows, const struct row *row,
 			char ret_text[static TABLE_CELL_BYTES])
 {
-	char escaped[COMBINATION_PART_ESCAPED_BYTES];
+	static const struct record_text none;
 	char number[DISPLAY_NUMBER_BYTES];
 
 	switch (row->kind) {
@@ -42,8 +36,7 @@ static void write_label(const struct rows *rows, const struct row *row,
 		(void)snprintf(ret_text, TABLE_CELL_BYTES, "… %s more", number);
 		return;
 	case ROW_KIND_WITHOUT_KEY:
-		(void)snprintf(escaped, sizeof(escaped), "(no %s)", rows->grouping->by);
-		display_fit(escaped, TABLE_FIRST_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
+		cell_text_key(none, rows->grouping->by, TABLE_FIRST_COLUMN_MAX, ret_text);
 		return;
 	case ROW_KIND_UNATTRIBUTED:
 		(void)strcpy(ret_text, "unattributed");
@@ -60,33 +53,11 @@ static void write_label(const struct rows *rows, const struct row *row,
 static void write_name(const struct row *row, enum group_name which,
 		       char ret_text[static TABLE_CELL_BYTES])
 {
-	char escaped[TEXT_ESCAPE_BYTES * GROUP_NAME_BYTES + 1];
 	const char *name = row->group ? row->group->names[which] : "";
 
-	if (!name)
-		return;
-	(void)display_escape(name, strlen(name), escaped, sizeof(escaped));
-	display_fit(escaped, TABLE_TEXT_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
-}
-
-static void write_number(enum figure field, int64_t number, char ret_text[static TABLE_CELL_BYTES])
-{
-	double value = (double)number / ROWS_PARTS;
-
-	switch (figure_infos[field].unit) {
-	case FIGURE_UNIT_NS:
-		display_duration(number, ret_text);
-		return;
-	case FIGURE_UNIT_PERCENT:
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.2f%s", value,
-			       field == FIGURE_SHARE ? " %" : "");
-		return;
-	case FIGURE_UNIT_RATE:
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.*f", value < 100 ? 1 : 0, value);
-		return;
-	default:
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRId64, number);
-	}
+	if (name)
+		cell_text_fit((struct record_text){ name, strlen(name) }, TABLE_TEXT_COLUMN_MAX,
+			      ret_text);
 }
 
 /* On what most of the time asleep was spent, and how much of it. */
@@ -124,9 +95,6 @@ void format_cell(const struct rows *rows, size_t row_index, enum figure field, b
 		write_name(&row, (enum group_name)figure_infos[field].what, ret_text);
 	else if (field == FIGURE_BLOCKED_ON)
 		write_reason(row.costs, ret_text);
-	else if (rows_number(rows, &row, field, &number) &&
-		 figure_infos[field].unit == FIGURE_UNIT_TIME)
-		display_time(number, has_date, ret_text);
 	else if (rows_number(rows, &row, field, &number))
-		write_number(field, number, ret_text);
+		cell_text_number(field, number, has_date, ret_text);
 }

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "reader/report/format_columns.h"
 
-#include <string.h>
-
-#include "base/display.h"
-
 size_t format_table_count(const struct totals *totals, const struct format_options *options)
 {
 	bool has_second = totals->grouping_count > 1 && totals->groupings[1].group_count > 0;
@@ -74,18 +70,4 @@ size_t format_columns(enum figure_view view, enum figure ret_figures[static _FIG
 	for (size_t i = 0; i < count; i++)
 		ret_columns[i] = format_column(ret_figures[i], view);
 	return count;
-}
-
-void format_cost_text(const struct costs *costs, enum figure figure,
-		      char ret_text[static TABLE_CELL_BYTES])
-{
-	enum cost cost;
-
-	(void)strcpy(ret_text, "-");
-	if (!figure_cost(figure, &cost) || !costs_has(costs, cost))
-		return;
-	if (figure_infos[figure].unit == FIGURE_UNIT_NS)
-		display_duration(costs->sums[cost], ret_text);
-	else
-		display_number(costs->sums[cost], ret_text);
 }

@@ -29,7 +29,3 @@ struct table_column format_column(enum figure figure, enum figure_view view);
 /* The figures of a view, in order, and their columns (room for all of both). Returns how many. */
 size_t format_columns(enum figure_view view, enum figure ret_figures[static _FIGURE_MAX],
 		      struct table_column ret_columns[static _FIGURE_MAX]);
-
-/* A figure of costs as text, "-" where it is not measured. */
-void format_cost_text(const struct costs *costs, enum figure figure,
-		      char ret_text[static TABLE_CELL_BYTES]);

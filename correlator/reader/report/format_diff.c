@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/display.h"
-#include "reader/report/table.h"
+#include "reader/report/cell_text.h"
 
 static const char not_measured[] = "-";
 
@@ -54,20 +54,14 @@ static void write_key(const struct view *view, const struct diff_row *row, size_
 		      char ret_text[static TABLE_CELL_BYTES])
 {
 	const char *name = view->diff->before->groupings[0].keys[key];
-	char escaped[COMBINATION_PART_ESCAPED_BYTES];
-	struct record_text value;
 
 	ret_text[0] = '\0';
 	if (!diff_group(row)) {
 		(void)strcpy(ret_text, key == 0 ? "all requests" : "");
 		return;
 	}
-	value = grouping_part(diff_group(row), key, diff_has_several_hosts(view->diff));
-	if (value.size_bytes > 0)
-		(void)display_escape(value.bytes, value.size_bytes, escaped, sizeof(escaped));
-	else
-		(void)snprintf(escaped, sizeof(escaped), "(no %s)", name);
-	display_fit(escaped, TABLE_TEXT_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
+	cell_text_key(grouping_part(diff_group(row), key, diff_has_several_hosts(view->diff)), name,
+		      TABLE_TEXT_COLUMN_MAX, ret_text);
 }
 
 /* "+20.4", of what it was. */
@@ -113,9 +107,7 @@ static const char *verdict_of(const struct diff_row *row, const struct diff_figu
 		return "not measured";
 	if (!figure->is_tested)
 		return "equal";
-	if (!diff_has_changed(figure))
-		return "no significant change";
-	return figure->difference.value > 0 ? "MORE" : "LESS";
+	return diff_verdict(figure);
 }
 
 static void write_verdict(const struct diff_row *row, enum diff_what what,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "reader/report/cell_text.h"
 #include "reader/report/format.h"
 
 #include <errno.h>
@@ -73,9 +74,9 @@ static void write_figure(const struct costs *costs, uint64_t request_count, enum
 			 char ret_text[static TABLE_CELL_BYTES])
 {
 	if (figure != FIGURE_REQUESTS)
-		format_cost_text(costs, figure, ret_text);
+		cell_text_cost(costs, figure, ret_text);
 	else if (request_count > 0)
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRIu64, request_count);
+		cell_text_number(figure, (int64_t)request_count, false, ret_text);
 }
 
 /* None is 0 where CPU was measured. */
@@ -83,7 +84,7 @@ static void write_unattributed(const struct row_of_step *row,
 			       char ret_text[static TABLE_CELL_BYTES])
 {
 	if (row->unattributed->record_count > 0 || costs_has(row->all, COST_CPU))
-		format_cost_text(row->unattributed, FIGURE_CPU, ret_text);
+		cell_text_cost(row->unattributed, FIGURE_CPU, ret_text);
 }
 
 /* Columns of a table of steps: when, the figures of the view, and these. */
@@ -219,15 +220,10 @@ static void write_key(const struct view *view, const struct series_cell *line, s
 		      char ret_text[static TABLE_CELL_BYTES])
 {
 	const struct totals *totals = view->series.totals;
-	char escaped[COMBINATION_PART_ESCAPED_BYTES];
 	struct record_text value =
 		grouping_part(line->group, key, totals->selection.recording.has_several_hosts);
 
-	if (value.size_bytes > 0)
-		(void)display_escape(value.bytes, value.size_bytes, escaped, sizeof(escaped));
-	else
-		(void)snprintf(escaped, sizeof(escaped), "(no %s)", totals->groupings[0].keys[key]);
-	display_fit(escaped, TABLE_TEXT_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
+	cell_text_key(value, totals->groupings[0].keys[key], TABLE_TEXT_COLUMN_MAX, ret_text);
 }
 
 static void write_line(const void *context, size_t row, size_t column,

@@ -26,9 +26,7 @@ static const char *verdict_of(const struct diff_figure *figure, const struct ter
 {
 	if (!figure->is_tested)
 		return figure->before_ns == figure->after_ns ? "equal" : said->too_few;
-	if (!diff_has_changed(figure))
-		return "no significant change";
-	return figure->difference.value > 0 ? "MORE" : "LESS";
+	return diff_verdict(figure);
 }
 
 /* With its sign. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "reader/report/format_story.h"
+#include "reader/report/cell_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -686,7 +687,7 @@ static void window_cell(const void *context, size_t row, size_t column,
 	else if (column == WINDOW_LENGTH)
 		return;
 	else if (column < _WINDOW_COLUMN_MAX + list->figure_count)
-		format_cost_text(&costs, list->figures[column - _WINDOW_COLUMN_MAX], ret_text);
+		cell_text_cost(&costs, list->figures[column - _WINDOW_COLUMN_MAX], ret_text);
 	else if (line->count > 1)
 		ret_text[0] = '\0';
 	else

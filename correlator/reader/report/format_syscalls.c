@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/display.h"
-#include "reader/report/table.h"
+#include "reader/report/cell_text.h"
 
 enum {
 	INDENT = 2
@@ -120,11 +120,8 @@ static void write_name(const struct lines *lines, const struct line *line,
 		(void)memset(ret_text, ' ', INDENT);
 		(void)display_escape(line->sum->kind->name, line->sum->kind->name_bytes,
 				     ret_text + INDENT, TABLE_CELL_BYTES - INDENT);
-	} else if (group->kind == SYSCALLS_GROUP)
-		(void)display_escape(group->value.bytes, group->value.size_bytes, ret_text,
-				     TABLE_CELL_BYTES);
-	else if (group->kind == SYSCALLS_WITHOUT_KEY)
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "(no %s)", lines->syscalls->by);
+	} else if (group->kind == SYSCALLS_GROUP || group->kind == SYSCALLS_WITHOUT_KEY)
+		cell_text_key(group->value, lines->syscalls->by, TABLE_FIRST_COLUMN_MAX, ret_text);
 	else
 		(void)strcpy(ret_text, syscalls_group_kind_name(group->kind));
 }

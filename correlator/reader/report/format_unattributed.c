@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/display.h"
+#include "reader/report/cell_text.h"
 #include "reader/report/format_columns.h"
 #include "reader/report/table.h"
 #include "requests/attribution.h"
@@ -25,19 +26,9 @@ struct view {
 	enum figure figures[_FIGURE_MAX];
 };
 
-static void write_text(struct record_text text, char ret_text[static TABLE_CELL_BYTES])
-{
-	char escaped[COMBINATION_PART_ESCAPED_BYTES];
-
-	(void)display_escape(text.bytes, text.size_bytes, escaped, sizeof(escaped));
-	display_fit(escaped, TABLE_TEXT_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
-}
-
 static void write_thread(const struct rows *rows, const struct row *row,
 			 char ret_text[static TABLE_CELL_BYTES])
 {
-	struct record_text name;
-
 	if (row->kind == ROW_KIND_HIDDEN) {
 		(void)snprintf(ret_text, TABLE_CELL_BYTES, "… %zu more", rows->hidden_count);
 		return;
@@ -46,11 +37,7 @@ static void write_thread(const struct rows *rows, const struct row *row,
 		(void)strcpy(ret_text, "other threads");
 		return;
 	}
-	name = grouping_part(row->group, 0, false);
-	if (name.size_bytes > 0)
-		write_text(name, ret_text);
-	else
-		(void)strcpy(ret_text, "(no name)");
+	cell_text_key(grouping_part(row->group, 0, false), "name", TABLE_TEXT_COLUMN_MAX, ret_text);
 }
 
 static void write_cell(const void *context, size_t row_index, size_t column,
@@ -63,7 +50,7 @@ static void write_cell(const void *context, size_t row_index, size_t column,
 	if (column == COLUMN_THREAD)
 		write_thread(&view->rows, &row, ret_text);
 	else if (column == COLUMN_WHAT && row.group)
-		write_text(grouping_part(row.group, 1, false), ret_text);
+		cell_text_fit(grouping_part(row.group, 1, false), TABLE_TEXT_COLUMN_MAX, ret_text);
 	else if (column == COLUMN_WHAT)
 		ret_text[0] = '\0';
 	else

@@ -25,57 +25,42 @@ static const struct sheet_kind kinds[_KIND_MAX] = {
 };
 
 /* Those of the same name in several kinds are one column. */
+#define COLUMNS(COLUMN)                        \
+	COLUMN(REQUEST_ID, "request_id")       \
+	COLUMN(ENDPOINT, "endpoint")           \
+	COLUMN(HOST, "host_name")              \
+	COLUMN(PID, "pid")                     \
+	COLUMN(TID, "tid")                     \
+	COLUMN(NS_TID, "ns_tid")               \
+	COLUMN(THREAD_NAME, "thread_name")     \
+	COLUMN(COMM, "comm")                   \
+	COLUMN(WINDOW_END, "window_end_ns")    \
+	COLUMN(WINDOW, "window_ns")            \
+	COLUMN(STATE, "state")                 \
+	COLUMN(START, "start_ns")              \
+	COLUMN(END, "end_ns")                  \
+	COLUMN(CPU_NUMBER, "cpu_number")       \
+	COLUMN(FIBER, "fiber")                 \
+	COLUMN(BLOCKED_ON, "blocked_on")       \
+	COLUMN(WOKEN_BY_PID, "woken_by_pid")   \
+	COLUMN(WOKEN_BY_TID, "woken_by_tid")   \
+	COLUMN(SLICE_RECORDS, "slice_records") \
+	COLUMN(AT_MOST, "at_most")             \
+	COLUMN(AHEAD, "ahead_ns")              \
+	COLUMN(SHARE, "share_percent")         \
+	COLUMN(INHERITED, "inherited")
+
 enum column {
-	COLUMN_REQUEST_ID,
-	COLUMN_ENDPOINT,
-	COLUMN_HOST,
-	COLUMN_PID,
-	COLUMN_TID,
-	COLUMN_NS_TID,
-	COLUMN_THREAD_NAME,
-	COLUMN_COMM,
-	COLUMN_WINDOW_END,
-	COLUMN_WINDOW,
-	COLUMN_STATE,
-	COLUMN_START,
-	COLUMN_END,
-	COLUMN_CPU_NUMBER,
-	COLUMN_FIBER,
-	COLUMN_BLOCKED_ON,
-	COLUMN_WOKEN_BY_PID,
-	COLUMN_WOKEN_BY_TID,
-	COLUMN_SLICE_RECORDS,
-	COLUMN_AT_MOST,
-	COLUMN_AHEAD,
-	COLUMN_SHARE,
-	COLUMN_INHERITED,
+#define COLUMN(id, name) COLUMN_##id,
+	COLUMNS(COLUMN)
+#undef COLUMN
 	_COLUMN_MAX,
 };
 
 static const char *const column_names[_COLUMN_MAX] = {
-	[COLUMN_REQUEST_ID] = "request_id",
-	[COLUMN_ENDPOINT] = "endpoint",
-	[COLUMN_HOST] = "host_name",
-	[COLUMN_PID] = "pid",
-	[COLUMN_TID] = "tid",
-	[COLUMN_NS_TID] = "ns_tid",
-	[COLUMN_THREAD_NAME] = "thread_name",
-	[COLUMN_COMM] = "comm",
-	[COLUMN_WINDOW_END] = "window_end_ns",
-	[COLUMN_WINDOW] = "window_ns",
-	[COLUMN_STATE] = "state",
-	[COLUMN_START] = "start_ns",
-	[COLUMN_END] = "end_ns",
-	[COLUMN_CPU_NUMBER] = "cpu_number",
-	[COLUMN_FIBER] = "fiber",
-	[COLUMN_BLOCKED_ON] = "blocked_on",
-	[COLUMN_WOKEN_BY_PID] = "woken_by_pid",
-	[COLUMN_WOKEN_BY_TID] = "woken_by_tid",
-	[COLUMN_SLICE_RECORDS] = "slice_records",
-	[COLUMN_AT_MOST] = "at_most",
-	[COLUMN_AHEAD] = "ahead_ns",
-	[COLUMN_SHARE] = "share_percent",
-	[COLUMN_INHERITED] = "inherited",
+#define COLUMN(id, name) [COLUMN_##id] = (name),
+	COLUMNS(COLUMN)
+#undef COLUMN
 };
 
 struct view {

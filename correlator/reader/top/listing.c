@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/display.h"
 #include "base/text.h"
+#include "reader/report/cell_text.h"
 #include "reader/report/format.h"
 #include "reader/report/format_columns.h"
 #include "reader/report/table.h"
@@ -517,7 +518,7 @@ static void write_story(const struct listing *listing, size_t row, int field, ch
 	else if (field == LISTING_BAR)
 		write_bar(line, ret_text);
 	else
-		format_cost_text(&line->costs, (enum figure)field, ret_text);
+		cell_text_cost(&line->costs, (enum figure)field, ret_text);
 }
 
 static void pad(char *text)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/display.h"
+#include "reader/report/cell_text.h"
 #include "reader/report/html/page_text.h"
 
 static void put(FILE *out, const char *text)
@@ -62,43 +63,20 @@ static void print_label(const struct rows *rows, const struct row *row, FILE *ou
 	}
 }
 
-static void print_number(enum figure field, int64_t number, FILE *out)
-{
-	double value = (double)number / ROWS_PARTS;
-	char text[DISPLAY_NUMBER_BYTES];
-
-	switch (figure_infos[field].unit) {
-	case FIGURE_UNIT_NS:
-		display_duration(number, text);
-		(void)fputs(text, out);
-		return;
-	case FIGURE_UNIT_PERCENT:
-		(void)fprintf(out, "%.2f %%", value);
-		return;
-	case FIGURE_UNIT_RATE:
-		(void)fprintf(out, "%.*f", value < 100 ? 1 : 0, value);
-		return;
-	default:
-		display_number(number, text);
-		(void)fputs(text, out);
-	}
-}
-
 static void print_row(const struct rows *rows, const struct row *row, const enum figure *columns,
 		      size_t count, FILE *out)
 {
+	char text[TABLE_CELL_BYTES];
 	int64_t number;
 
 	(void)fprintf(out, "\n<tr data-row=\"%s\"><th scope=\"row\">", rows_kind_name(row->kind));
 	print_label(rows, row, out);
 	(void)fputs("</th>", out);
 	for (size_t i = 0; i < count; i++) {
-		(void)fputs("<td>", out);
+		(void)strcpy(text, "-");
 		if (rows_number(rows, row, columns[i], &number))
-			print_number(columns[i], number, out);
-		else
-			(void)fputc('-', out);
-		(void)fputs("</td>", out);
+			cell_text_number(columns[i], number, false, text);
+		(void)fprintf(out, "<td>%s</td>", text);
 	}
 	(void)fputs("</tr>", out);
 }
