@@ -16,6 +16,7 @@
 #include "command/screen.h"
 #include "command/streams.h"
 #include "reader/report/table.h"
+#include "record/watch_mode.h"
 #include "recorder/target/discovery/discovery.h"
 #include "recorder/target/proc/namespaces.h"
 #include "recorder/target/proc/process.h"
@@ -88,9 +89,10 @@ static void describe_publisher(struct ruby *ruby, const struct target *target)
 		       has_otel ? "OpenTelemetry" : "");
 	set(ruby, COLUMN_PUBLISHES, text[0] ? text : "nothing");
 	set(ruby, COLUMN_MODE,
-	    ruby->publishes_nothing		     ? "-"
-	    : publisher && publisher->site_count > 0 ? "exact"
-						     : "lean");
+	    ruby->publishes_nothing
+		    ? "-"
+		    : watch_mode_name(publisher && publisher->site_count > 0 ? WATCH_MODE_EXACT
+									     : WATCH_MODE_LEAN));
 }
 
 static int add(struct listing *listing, const struct target *target)

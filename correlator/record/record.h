@@ -12,7 +12,9 @@
 #include <correlator/counters.h>
 #include <correlator/limits.h>
 
+#include "record/process_event.h"
 #include "record/schema.h"
+#include "record/watch_mode.h"
 
 /* One configured key: value NULL = the context has no such key (left out of the record). */
 struct record_key {
@@ -57,6 +59,8 @@ enum cpu_record_flags {
 #define RECORD_DECLARE_BOOL(member)   bool member;
 #define RECORD_DECLARE_SWITCH(member) bool member;
 #define RECORD_DECLARE_TEXT(member)   const char *member;
+#define RECORD_DECLARE_EVENT(member)  enum process_event member;
+#define RECORD_DECLARE_MODE(member)   enum watch_mode member;
 #define RECORD_DECLARE_TEXTS(member) \
 	const char *const *member;   \
 	size_t member##_count;

@@ -297,6 +297,15 @@ static void put_number(struct record_encoder *encoder, const struct record_field
 		put_u64(encoder, field->name, value);
 }
 
+static void put_text_field(struct record_encoder *encoder, const struct record_field_info *field,
+			   const char *text)
+{
+	if (field->presence == RECORD_PRESENCE_KNOWN)
+		put_optional_text(encoder, field->name, text);
+	else
+		put_text(encoder, field->name, text);
+}
+
 static void put_fields(struct record_encoder *encoder, const struct record_kind_info *kind,
 		       const void *record);
 
@@ -322,11 +331,13 @@ static void put_field(struct record_encoder *encoder, const struct record_field_
 	case RECORD_TYPE_SWITCH:
 		return;
 	case RECORD_TYPE_TEXT:
-		if (field->presence == RECORD_PRESENCE_KNOWN)
-			put_optional_text(encoder, field->name, *(const char *const *)member);
-		else
-			put_text(encoder, field->name, *(const char *const *)member);
-		return;
+		return put_text_field(encoder, field, *(const char *const *)member);
+	case RECORD_TYPE_EVENT:
+		return put_text_field(encoder, field,
+				      process_event_name(*(const enum process_event *)member));
+	case RECORD_TYPE_MODE:
+		return put_text_field(encoder, field,
+				      watch_mode_name(*(const enum watch_mode *)member));
 	case RECORD_TYPE_TEXTS:
 		return put_texts(encoder, field->name, *(const char *const *const *)member, *count);
 	case RECORD_TYPE_KEYS:

@@ -18,6 +18,8 @@ enum record_type {
 	RECORD_TYPE_BOOL,
 	RECORD_TYPE_SWITCH,
 	RECORD_TYPE_TEXT,
+	RECORD_TYPE_EVENT,
+	RECORD_TYPE_MODE,
 	RECORD_TYPE_TEXTS,
 	RECORD_TYPE_KEYS,
 	RECORD_TYPE_FLAGS,
@@ -32,6 +34,12 @@ enum record_presence {
 	RECORD_PRESENCE_KNOWN,
 	RECORD_PRESENCE_IF,
 };
+
+/* Encoded as one text. */
+static inline bool record_type_is_text(enum record_type type)
+{
+	return type == RECORD_TYPE_TEXT || type == RECORD_TYPE_EVENT || type == RECORD_TYPE_MODE;
+}
 
 struct record_field_info {
 	enum record_type type;

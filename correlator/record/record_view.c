@@ -312,7 +312,7 @@ static void index_fields(struct record_view *view, const struct record_field *sc
 			size_t found = walk.next - 1;
 			uint8_t *place = &places[walk.here->first_place + found];
 
-			is_text = walk.here->fields[found].type == RECORD_TYPE_TEXT;
+			is_text = record_type_is_text(walk.here->fields[found].type);
 			if (*place == 0)
 				*place = (uint8_t)(i + 1);
 		}

@@ -12,6 +12,8 @@
  *   WALL       U64, wall clock, of which clock_set_ns is to be taken off (record_view_steady)
  *   BOOL       true or false
  *   TEXT       text, borrowed; fit for UTF-8, NUL-terminated
+ *   EVENT      enum process_event, by its name
+ *   MODE       enum watch_mode, the same
  *   TEXTS      a list of texts: member and member_count
  *   SWITCH     not encoded: a bool that says whether others are
  *   KEYS       the configured keys, each under its own name: member and member_count
@@ -73,7 +75,7 @@
 	X(TEXT, machine, "machine", ALWAYS, "", "uname -m")                                                    \
 	X(TEXT, boot_id, "boot_id", ALWAYS, "", "/proc/sys/kernel/random/boot_id, or unknown")                 \
 	X(U32, cpu_count, "cpu_count", KNOWN, "CPUs", "online")                                                \
-	X(TEXT, mode, "mode", ALWAYS, "",                                                                      \
+	X(MODE, mode, "mode", ALWAYS, "",                                                                      \
 	  "exact, lean, switch-only; partly-lean: see the processes'")                                         \
 	X(TEXT, reason, "reason", KNOWN, "", "why the mode is another one than was asked for")                 \
 	X(BOOL, kernel_split, "kernel_split", ALWAYS, "",                                                      \
@@ -90,10 +92,10 @@
 	X(TEXTS, key_names, "keys", ALWAYS, "", "the keys that are recorded, by their fields")
 
 #define RECORD_PROCESS_FIELDS(X)                                                               \
-	X(TEXT, event, "event", ALWAYS, "", "found, fork, exec, load, unload, mode or exit")   \
+	X(EVENT, event, "event", ALWAYS, "", "found, fork, exec, load, unload, mode or exit")  \
 	X(U32, parent_pid, "ppid", ALWAYS, "", "its parent, numbered like pid")                \
 	X(TEXT, comm, "comm", ALWAYS, "", "its name, /proc/PID/comm")                          \
-	X(TEXT, mode, "mode", KNOWN, "",                                                       \
+	X(MODE, mode, "mode", KNOWN, "",                                                       \
 	  "exact, partly-lean or lean: how closely it is watched from here on")                \
 	X(BOOL, has_bound, "ambiguous_is_bound", IF(has_bound), "",                            \
 	  "true: where mode is not exact, ambiguous_ns bounds the error")                      \

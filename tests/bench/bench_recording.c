@@ -50,17 +50,17 @@ static int begin(struct recording *recording)
 					  .machine = "x86_64",
 					  .boot_id = "0123abcd",
 					  .cpu_count = 8,
-					  .mode = "exact",
+					  .mode = WATCH_MODE_EXACT,
 					  .kernel_split = true,
 					  .interval_ns = WINDOW_NS,
 					  .key_names = keys,
 					  .key_names_count = 2 };
 	int r = record_encode(recording->encoder, &meta);
 	const struct process_record process = { .common = next_common(recording, 0),
-						.event = "found",
+						.event = PROCESS_EVENT_FOUND,
 						.parent_pid = 1,
 						.comm = "ruby",
-						.mode = "exact",
+						.mode = WATCH_MODE_EXACT,
 						.ruby_version = "3.3.0",
 						.server = "puma" };
 

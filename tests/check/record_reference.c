@@ -18,6 +18,8 @@ static const char *type_name(enum record_type type)
 	case RECORD_TYPE_BOOL:
 		return "bool";
 	case RECORD_TYPE_TEXT:
+	case RECORD_TYPE_EVENT:
+	case RECORD_TYPE_MODE:
 		return "text";
 	case RECORD_TYPE_TEXTS:
 	case RECORD_TYPE_FLAGS:
@@ -137,6 +139,8 @@ static const char *sql_type(const struct record_field_info *field)
 	case RECORD_TYPE_WALL:
 		return "UInt64 CODEC(Delta, ZSTD)";
 	case RECORD_TYPE_TEXT:
+	case RECORD_TYPE_EVENT:
+	case RECORD_TYPE_MODE:
 		return "LowCardinality(String)";
 	case RECORD_TYPE_FLAGS:
 		return "Array(LowCardinality(String))";

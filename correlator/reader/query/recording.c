@@ -119,10 +119,10 @@ static bool lacks_bound(const struct record_view *record)
 {
 	const struct record_field *bound =
 		record_view_find(record, RECORD_FIELD(process, has_bound));
-	char mode[RECORDING_TEXT_BYTES] = "exact";
+	char mode[RECORDING_TEXT_BYTES] = "";
 
 	copy_text(record, RECORD_FIELD(process, mode), mode);
-	return strcmp(mode, "exact") != 0 && !(bound && bound->integer);
+	return watch_mode_is_inexact(mode) && !(bound && bound->integer);
 }
 
 static int add_process(struct recording *recording, const struct record_view *record)

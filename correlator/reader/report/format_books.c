@@ -58,7 +58,7 @@ static bool is_inexact(const struct totals *totals)
 	bool is_inexact = false;
 
 	for (size_t i = 0; i < totals->selection.recording.mode_count; i++)
-		is_inexact |= strcmp(totals->selection.recording.modes[i].mode, "exact") != 0;
+		is_inexact |= watch_mode_is_inexact(totals->selection.recording.modes[i].mode);
 	return costs_has(&totals->observed, COST_AMBIGUOUS) &&
 	       (is_inexact || totals->observed.sums[COST_AMBIGUOUS] > 0);
 }

@@ -143,7 +143,8 @@ static void describe_process(const struct recording_process_info *info, bool wit
 	(void)display_escape(info->comm, strlen(info->comm), comm, sizeof(comm));
 	add_detail(details, sizeof(details), "", info->server);
 	add_detail(details, sizeof(details), "Ruby ", info->ruby_version);
-	add_detail(details, sizeof(details), "", strcmp(info->mode, "exact") ? info->mode : "");
+	add_detail(details, sizeof(details), "",
+		   watch_mode_is_inexact(info->mode) ? info->mode : "");
 	add_detail(details, sizeof(details), "", info->end_ns > 0 ? "ended" : "");
 	(void)display_escape(details, strlen(details), clean, sizeof(clean));
 	(void)snprintf(ret_item, ITEM_BYTES, "%.128s%s%" PRId64 " %.160s%s%.200s%s",

@@ -172,7 +172,7 @@ static json_t *processes_array(const struct recording *recording, int *r)
 			json_part_set(object, "ruby_version", json_part_text(info.ruby_version), r);
 		if (info.mode[0] != '\0')
 			json_part_set(object, "mode", json_part_text(info.mode), r);
-		if (info.lacks_bound || (info.mode[0] != '\0' && strcmp(info.mode, "exact")))
+		if (info.lacks_bound || watch_mode_is_inexact(info.mode))
 			json_part_set(object, "ambiguous_is_bound", json_boolean(!info.lacks_bound),
 				      r);
 		set_known(object, "ppid", info.ppid, r);

@@ -92,14 +92,14 @@ void metrics_add_process(struct metrics *metrics, const struct process_record *r
 {
 	struct metrics_process *process = find(metrics, record->common.pid);
 
-	if (strcmp(record->event, "exit") == 0) {
+	if (record->event == PROCESS_EVENT_EXIT) {
 		if (process != &metrics->others)
 			end_process(metrics, process);
 		return;
 	}
 	if (process == &metrics->others) {
 		/* One that had none stays without: its figures are in the sum of the others. */
-		if (strcmp(record->event, "exec") == 0)
+		if (record->event == PROCESS_EVENT_EXEC)
 			return;
 		process = find_place(metrics);
 		if (!process)

@@ -8,11 +8,6 @@
 #include "base/hash_table.h"
 #include "record/check.h"
 
-static const char *const events[] = { "found", "fork", "exec", "load", "unload", "mode" };
-enum {
-	EVENTS = sizeof(events) / sizeof(events[0])
-};
-
 struct head {
 	void *bytes; /* NULL = none */
 	size_t size_bytes;
@@ -20,7 +15,7 @@ struct head {
 
 struct process {
 	uint32_t pid;
-	struct head heads[EVENTS];
+	struct head heads[_PROCESS_EVENT_MAX]; /* the last record of each event */
 	UT_hash_handle hh;
 };
 
@@ -39,7 +34,7 @@ struct heads *heads_new(void)
 
 static void forget(struct heads *heads, struct process *process)
 {
-	for (size_t i = 0; i < EVENTS; i++)
+	for (size_t i = 0; i < _PROCESS_EVENT_MAX; i++)
 		free(process->heads[i].bytes);
 	HASH_DEL(heads->processes, process);
 	free(process);
@@ -98,7 +93,7 @@ static int add_event(struct heads *heads, const struct process_record *record, c
 {
 	struct process *process = find(heads, record->common.pid);
 
-	if (strcmp(record->event, "exit") == 0) {
+	if (record->event == PROCESS_EVENT_EXIT) {
 		if (process)
 			forget(heads, process);
 		return 0;
@@ -107,10 +102,7 @@ static int add_event(struct heads *heads, const struct process_record *record, c
 		process = add(heads, record->common.pid);
 	if (!process)
 		return -ENOMEM;
-	for (size_t i = 0; i < EVENTS; i++)
-		if (strcmp(record->event, events[i]) == 0)
-			return keep(&process->heads[i], entry, size_bytes);
-	return 0;
+	return keep(&process->heads[record->event], entry, size_bytes);
 }
 
 int heads_add(struct heads *heads, enum record_kind kind, const void *record, const void *entry,
@@ -176,7 +168,7 @@ const void *heads_bytes(struct heads *heads, size_t *ret_size_bytes)
 	heads->size_bytes = heads->checked_bytes = 0;
 	r = put(heads, &heads->meta);
 	for (process = heads->processes; process && r == 0; process = process->hh.next)
-		for (size_t i = 0; i < EVENTS && r == 0; i++) {
+		for (size_t i = 0; i < _PROCESS_EVENT_MAX && r == 0; i++) {
 			r = put(heads, &process->heads[i]);
 			last = process->heads[i].bytes ? &process->heads[i] : last;
 		}

@@ -5,15 +5,13 @@ enum {
 	SHARE_LEAST = 16 /* of the boundaries of the one that passes the most: one part */
 };
 
-const struct modes_names modes_names = { "exact", "partly-lean", "lean", "switch-only" };
-
 static bool is_inexact(const struct observed *process)
 {
 	return process->lean_causes || observed_has_otel(process);
 }
 
-const char *modes_of_all(const struct observed_table *table, bool is_lean, bool has_lost_split,
-			 const char *before)
+enum watch_mode modes_of_all(const struct observed_table *table, bool is_lean, bool has_lost_split,
+			     enum watch_mode before)
 {
 	const struct observed *process = table->processes;
 	bool is_all_lean = true;
@@ -23,10 +21,10 @@ const char *modes_of_all(const struct observed_table *table, bool is_lean, bool 
 	if (!is_lean && !table->processes && before)
 		return before;
 	if (!is_lean && !modes_has_inexact(table))
-		return modes_names.exact;
+		return WATCH_MODE_EXACT;
 	if (!is_lean && !is_all_lean)
-		return modes_names.partly_lean;
-	return has_lost_split ? modes_names.switch_only : modes_names.lean;
+		return WATCH_MODE_PARTLY_LEAN;
+	return has_lost_split ? WATCH_MODE_SWITCH_ONLY : WATCH_MODE_LEAN;
 }
 
 bool modes_has_inexact(const struct observed_table *table)

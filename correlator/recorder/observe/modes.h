@@ -9,19 +9,12 @@
 
 #include "recorder/observe/observed.h"
 
-/* Names are static: compare the pointers. */
-struct modes_names {
-	const char *exact, *partly_lean, *lean, *switch_only;
-};
-
-extern const struct modes_names modes_names;
-
 /*
- * What holds for all; of none, what held before (NULL = nothing). is_lean: the session, whatever
- * they are. has_lost_split: it was to split user from kernel time, and does not.
+ * What holds for all; of none, what held before (WATCH_MODE_NONE: nothing). is_lean: the session,
+ * whatever they are. has_lost_split: it was to split user from kernel time, and does not.
  */
-const char *modes_of_all(const struct observed_table *table, bool is_lean, bool has_lost_split,
-			 const char *before);
+enum watch_mode modes_of_all(const struct observed_table *table, bool is_lean, bool has_lost_split,
+			     enum watch_mode before);
 
 /* Whether some process is watched less than exactly, by itself or for OpenTelemetry's contexts. */
 bool modes_has_inexact(const struct observed_table *table);

@@ -607,11 +607,11 @@ void observed_inherit_mode(struct observed *child, const struct observed *parent
 	tell_mode(child, session);
 }
 
-const char *observed_mode(const struct observed *process)
+enum watch_mode observed_mode(const struct observed *process)
 {
 	if (process->lean_causes)
-		return "lean";
-	return observed_has_otel(process) ? "partly-lean" : "exact";
+		return WATCH_MODE_LEAN;
+	return observed_has_otel(process) ? WATCH_MODE_PARTLY_LEAN : WATCH_MODE_EXACT;
 }
 
 static const char *known(const char *text)
@@ -619,7 +619,7 @@ static const char *known(const char *text)
 	return text[0] ? text : NULL;
 }
 
-void observed_describe(const struct observed *process, const char *event,
+void observed_describe(const struct observed *process, enum process_event event,
 		       struct process_record *ret_record)
 {
 	const struct target *target = process->target;
@@ -633,7 +633,7 @@ void observed_describe(const struct observed *process, const char *event,
 		.start_ns = process->start_wall_ns,
 		.has_bound = !process->lacks_bound,
 	};
-	if (strcmp(event, "load") == 0 && process->state.pickup_ns) {
+	if (event == PROCESS_EVENT_LOAD && process->state.pickup_ns) {
 		ret_record->has_pickup = true;
 		ret_record->pickup_ns = process->state.pickup_ns;
 	}

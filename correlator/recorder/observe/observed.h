@@ -69,7 +69,7 @@ struct observed {
 	/* Not each change of its contexts is counted: while it is not exact, ambiguous time is no
 	 * bound of the error. */
 	bool lacks_bound;
-	const char *told_mode; /* by its last record; NULL = there was none */
+	enum watch_mode told_mode; /* by its last record; WATCH_MODE_NONE = there was none */
 	bool told_lacks_bound; /* the same */
 	bool is_unbound_said; /* that it is lean, and lacks one */
 	unsigned int lean_causes; /* enum lean_cause; 0 = exact, where the session is */
@@ -148,11 +148,11 @@ void observed_inherit_mode(struct observed *child, const struct observed *parent
 bool observed_has_otel(const struct observed *process);
 
 /* How closely it is watched, in a session that is not lean: exact, partly-lean or lean. */
-const char *observed_mode(const struct observed *process);
+enum watch_mode observed_mode(const struct observed *process);
 
 /* What is known of it, for a record; end_ns and the mode are left to the caller. The texts are the
  * process's. */
-void observed_describe(const struct observed *process, const char *event,
+void observed_describe(const struct observed *process, enum process_event event,
 		       struct process_record *ret_record);
 
 /* False: its pid is another process's by now. Reads /proc. */

@@ -80,7 +80,7 @@ struct recording {
 			*/
 	bool is_split_given_up; /* for the budget */
 	struct ways ways;
-	const char *mode; /* of modes_names, as the last meta record has it; NULL = there is none */
+	enum watch_mode mode; /* of the last meta record */
 	bool has_told_split; /* and that */
 	char reason[MODE_REASON_BYTES + 2 * COMM_BYTES]; /* of the last change of a mode */
 	uint64_t attributed_ns; /* totals, for the last line */
@@ -91,9 +91,9 @@ struct recording {
 
 /* The mode: how closely each is watched, and all of them together. */
 
-static const char *mode_of(const struct recording *recording, const struct observed *process)
+static enum watch_mode mode_of(const struct recording *recording, const struct observed *process)
 {
-	return session_is_lean(recording->session) ? modes_names.lean : observed_mode(process);
+	return session_is_lean(recording->session) ? WATCH_MODE_LEAN : observed_mode(process);
 }
 
 /* Remembers what a record tells of a process; says once that its error has no bound. */
@@ -101,7 +101,7 @@ static void note_told(struct observed *process, const struct process_record *rec
 {
 	process->told_mode = record->mode;
 	process->told_lacks_bound = !record->has_bound;
-	if (record->has_bound || strcmp(record->mode, modes_names.lean) || process->is_unbound_said)
+	if (record->has_bound || record->mode != WATCH_MODE_LEAN || process->is_unbound_said)
 		return;
 	process->is_unbound_said = true;
 	log_warning("process %d (%s) is lean, and its changes of context are not counted: "
@@ -109,26 +109,26 @@ static void note_told(struct observed *process, const struct process_record *rec
 		    process->pid, process->comm);
 }
 
-static int write_process(struct recording *recording, struct observed *process, const char *event,
-			 uint64_t ktime_ns)
+static int write_process(struct recording *recording, struct observed *process,
+			 enum process_event event, uint64_t ktime_ns)
 {
 	uint64_t wall_ns = window_wall_ns(&recording->window, ktime_ns);
 	struct process_record record;
 
 	observed_describe(process, event, &record);
-	if (strcmp(event, "exit") != 0) {
+	if (event != PROCESS_EVENT_EXIT) {
 		record.mode = mode_of(recording, process);
 		note_told(process, &record);
 	}
 	if (process->mode_reason[0] &&
-	    (strcmp(event, "mode") == 0 || (strcmp(event, "found") == 0 && process->lean_causes)))
+	    (event == PROCESS_EVENT_MODE || (event == PROCESS_EVENT_FOUND && process->lean_causes)))
 		record.reason = process->mode_reason;
-	if (strcmp(event, "exit") == 0)
+	if (event == PROCESS_EVENT_EXIT)
 		record.end_ns = wall_ns;
 	return output_add(&recording->output, wall_ns, &record);
 }
 
-static const char *mode_name(const struct recording *recording)
+static enum watch_mode mode_of_all(const struct recording *recording)
 {
 	const struct session *session = recording->session;
 
@@ -147,7 +147,7 @@ static int write_meta(struct recording *recording, const char *reason)
 	struct meta_record record = {
 		.tool_version = CORRELATOR_VERSION,
 		.boot_id = recording->output.identity.boot_id,
-		.mode = recording->mode = mode_name(recording),
+		.mode = recording->mode = mode_of_all(recording),
 		.kernel_split = session_has_kernel_split(recording->session),
 		.blocked_reasons = true,
 		.children = options->follow_forks && options->has_children,
@@ -179,7 +179,8 @@ static void say_mode(struct recording *recording, struct observed *process)
 		log_warning("%s: lean from now on%s", recording->reason,
 			    process->lacks_bound ? "" : ", ambiguous_ns bounds the error");
 	else
-		log_info("%s: %s from now on", recording->reason, observed_mode(process));
+		log_info("%s: %s from now on", recording->reason,
+			 watch_mode_name(observed_mode(process)));
 }
 
 /* And that some have contexts of OpenTelemetry, once. */
@@ -218,10 +219,10 @@ static int follow_modes(struct recording *recording)
 		if (!process->is_mode_new || !process->is_announced)
 			continue;
 		say_mode(recording, process);
-		r = write_process(recording, process, "mode", clock_monotonic_ns());
+		r = write_process(recording, process, PROCESS_EVENT_MODE, clock_monotonic_ns());
 	}
 	ways_follow(&recording->ways, recording->session, &recording->targets.processes);
-	if (r == 0 && (mode_name(recording) != recording->mode ||
+	if (r == 0 && (mode_of_all(recording) != recording->mode ||
 		       session_has_kernel_split(recording->session) != recording->has_told_split))
 		r = write_meta(recording, recording->reason);
 	return r;
@@ -320,7 +321,7 @@ static void on_fork(struct recording *recording, const struct event *event)
 			  clock_monotonic_ns());
 	if (parent)
 		observed_inherit_mode(child, parent, recording->session);
-	(void)write_process(recording, child, "fork", event->ktime_ns);
+	(void)write_process(recording, child, PROCESS_EVENT_FORK, event->ktime_ns);
 }
 
 static void on_exec(struct recording *recording, struct observed *process,
@@ -330,7 +331,7 @@ static void on_exec(struct recording *recording, struct observed *process,
 	/* A look may have been first to see it. */
 	if (event->image > process->image)
 		observed_execute(process, event->image, clock_monotonic_ns());
-	(void)write_process(recording, process, "exec", event->ktime_ns);
+	(void)write_process(recording, process, PROCESS_EVENT_EXEC, event->ktime_ns);
 }
 
 /* One whose fork was not told. NULL: it was removed by now; no memory. */
@@ -388,8 +389,8 @@ static void on_event(void *user, const struct event *event)
 static void follow_bound(struct recording *recording, struct observed *process)
 {
 	if (process->told_mode && (process->told_lacks_bound != process->lacks_bound ||
-				   strcmp(process->told_mode, mode_of(recording, process))))
-		(void)write_process(recording, process, "mode", clock_monotonic_ns());
+				   process->told_mode != mode_of(recording, process)))
+		(void)write_process(recording, process, PROCESS_EVENT_MODE, clock_monotonic_ns());
 }
 
 static void say_read(struct recording *recording, struct observed *process)
@@ -403,7 +404,7 @@ static void say_read(struct recording *recording, struct observed *process)
 		 "loaded on",
 		 process->pid, process->comm, publisher->path,
 		 (double)process->state.pickup_ns / 1e6);
-	(void)write_process(recording, process, "load", clock_monotonic_ns());
+	(void)write_process(recording, process, PROCESS_EVENT_LOAD, clock_monotonic_ns());
 	recording->targets.has_published = true;
 }
 
@@ -422,7 +423,7 @@ static void look_at(struct recording *recording, struct observed *process, uint6
 		log_warning("process %d (%s) unloaded what publishes its contexts: none is read "
 			    "from now on",
 			    process->pid, process->comm);
-		(void)write_process(recording, process, "unload", clock_monotonic_ns());
+		(void)write_process(recording, process, PROCESS_EVENT_UNLOAD, clock_monotonic_ns());
 	}
 	follow_bound(recording, process);
 	if (decisions & PROCESS_SAY_COMPLETE)
@@ -453,7 +454,7 @@ static int announce(struct recording *recording, struct observed *process, uint6
 	process->is_found = false;
 	if (process->is_mode_new)
 		say_mode(recording, process);
-	return write_process(recording, process, "found", ktime_ns);
+	return write_process(recording, process, PROCESS_EVENT_FOUND, ktime_ns);
 }
 
 /* Looks for others, if that is due, and begins to observe them. 0 or -errno (logged). */
@@ -641,7 +642,8 @@ static int end_processes(struct recording *recording)
 	HASH_ITER(hh, table->processes, process, next) {
 		if (r < 0 || !(process_on_window(&process->state) & PROCESS_REMOVE))
 			continue;
-		r = write_process(recording, process, "exit", process->state.exit_ktime_ns);
+		r = write_process(recording, process, PROCESS_EVENT_EXIT,
+				  process->state.exit_ktime_ns);
 		session_remove_process(recording->session, process->life, process->pid);
 		observed_remove(table, process);
 	}

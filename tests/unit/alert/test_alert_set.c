@@ -335,7 +335,7 @@ static void what_is_beyond_a_records_range_is_its_end(void **state)
 
 static void other_records_are_passed_over(void **state)
 {
-	struct process_record process = { .event = "found", .comm = "x" };
+	struct process_record process = { .event = PROCESS_EVENT_FOUND, .comm = "x" };
 
 	(void)state;
 	watch("lost >= 0");

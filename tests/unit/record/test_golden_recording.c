@@ -16,7 +16,7 @@ static void add_meta(struct golden *golden)
 		.machine = "x86_64",
 		.boot_id = "b0071d",
 		.cpu_count = 8,
-		.mode = "exact",
+		.mode = WATCH_MODE_EXACT,
 		.kernel_split = true,
 		.blocked_reasons = true,
 		.interval_ns = 1000000000,
@@ -29,20 +29,20 @@ static void add_meta(struct golden *golden)
 	assert_int_equal(record_encode(golden->encoder, &record), 0);
 }
 
-static void add_process(struct golden *golden, const char *event)
+static void add_process(struct golden *golden, enum process_event event)
 {
 	struct process_record record = {
 		.common = next_common(golden),
 		.event = event,
 		.parent_pid = 1,
 		.comm = "puma",
-		.mode = "exact",
+		.mode = WATCH_MODE_EXACT,
 		.ruby_version = "3.3.1",
 		.server = "puma",
 		.start_ns = 1699999900123456789,
 	};
 
-	if (strcmp(event, "exit") == 0)
+	if (event == PROCESS_EVENT_EXIT)
 		record.end_ns = record.common.wall_ns;
 	assert_int_equal(record_encode(golden->encoder, &record), 0);
 }
@@ -136,7 +136,7 @@ static void the_golden_recording_is_what_the_encoder_writes(void **state)
 	(void)state;
 	assert_non_null(golden.encoder);
 	add_meta(&golden);
-	add_process(&golden, "found");
+	add_process(&golden, PROCESS_EVENT_FOUND);
 	add_cpu(&golden, 4250, "req-1", "GET /orders", 200001234, 50000000, 0);
 	add_cpu(&golden, 4251, "req-2", "GET /orders", 90000000, 10000000, 0);
 	add_cpu(&golden, 4250, "req-3", "POST /cart/\xc3\xa9t\xc3\xa9", 70000000, 10000000,
@@ -147,7 +147,7 @@ static void the_golden_recording_is_what_the_encoder_writes(void **state)
 	add_cpu(&golden, 4250, "", NULL, 5000000, 0, CPU_RECORD_OVERFLOW);
 	add_balance(&golden, 300000000, 288000100, 12000000, 0);
 	add_balance(&golden, 170001357, 162001134, 3000000, 5000000);
-	add_process(&golden, "exit");
+	add_process(&golden, PROCESS_EVENT_EXIT);
 	add_self(&golden);
 	bytes = record_encoder_bytes(golden.encoder, &size_bytes);
 	golden_compare("shop.rec", bytes, size_bytes);

@@ -16,7 +16,7 @@ static void add_meta(struct golden *golden)
 		.machine = "x86_64",
 		.boot_id = "b0071d",
 		.cpu_count = 8,
-		.mode = "exact",
+		.mode = WATCH_MODE_EXACT,
 		.kernel_split = true,
 		.interval_ns = 1000000000,
 		.key_names = keys,

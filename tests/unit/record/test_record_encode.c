@@ -26,7 +26,7 @@ static void a_meta_record_reads_back(void **state)
 		.machine = "x86_64",
 		.boot_id = "b0071d",
 		.cpu_count = 8,
-		.mode = "exact",
+		.mode = WATCH_MODE_EXACT,
 		.kernel_split = true,
 		.blocked_reasons = true,
 		.interval_ns = 1000000000,
@@ -59,7 +59,7 @@ static void a_meta_record_reads_back(void **state)
 	record_encoder_reset(*state);
 	record.clock_offset_ns = 0;
 	record.cpu_count = 0;
-	record.mode = "lean";
+	record.mode = WATCH_MODE_LEAN;
 	record.reason = "over the budget of 1 %";
 	assert_int_equal(record_encode(*state, &record), 0);
 	map = decode(*state, &unpacked);
@@ -73,7 +73,7 @@ static void a_meta_record_reads_back(void **state)
 static void a_process_record_reads_back(void **state)
 {
 	struct process_record record = { .common = common,
-					 .event = "fork",
+					 .event = PROCESS_EVENT_FORK,
 					 .parent_pid = 1,
 					 .comm = "puma",
 					 .ruby_version = "3.3.1",
@@ -101,7 +101,7 @@ static void a_process_record_reads_back(void **state)
 	record.ruby_version = record.server = NULL;
 	record.start_ns = 0;
 	record.has_pickup = false;
-	record.event = "exit";
+	record.event = PROCESS_EVENT_EXIT;
 	record.end_ns = common.wall_ns;
 	assert_int_equal(record_encode(*state, &record), 0);
 	map = decode(*state, &unpacked);

@@ -170,7 +170,9 @@ static void balances_and_self_records_are_of_windows_and_others_are_not(void **s
 	struct balance_record balance = { .common = common, .window_ns = 500000000 };
 	struct self_record self = { .common = common, .window_ns = 500000000 };
 	struct gap_record gap = { .common = common, .dropped_records = 5, .reason = "x" };
-	struct process_record process = { .common = common, .event = "exit", .comm = "x" };
+	struct process_record process = { .common = common,
+					  .event = PROCESS_EVENT_EXIT,
+					  .comm = "x" };
 
 	(void)state;
 	begin("lost >= 5");

@@ -34,7 +34,8 @@ static int teardown(void **state)
 	return rmdir(folder);
 }
 
-static void add_process(struct metrics *metrics, uint32_t pid, const char *event, const char *comm)
+static void add_process(struct metrics *metrics, uint32_t pid, enum process_event event,
+			const char *comm)
 {
 	metrics_add_process(metrics, &(struct process_record){
 					     .common.pid = pid, .event = event, .comm = comm });
@@ -71,8 +72,8 @@ static void each_format_names_counters_in_its_own_way(void **state)
 
 	(void)state;
 	metrics_init(&metrics, "1.2", 5000000001);
-	add_process(&metrics, 8, "found", "pum\xc3\xa4");
-	add_process(&metrics, 7, "found", "puma \"a\\b\"\n");
+	add_process(&metrics, 8, PROCESS_EVENT_FOUND, "pum\xc3\xa4");
+	add_process(&metrics, 7, PROCESS_EVENT_FOUND, "puma \"a\\b\"\n");
 	add_cpu(&metrics, 7, true, 1500000000);
 	metrics_add_balance(&metrics,
 			    &(struct balance_record){ .common.pid = 7, .residual_ns = -20 });
@@ -100,7 +101,7 @@ static void what_was_not_measured_is_absent(void **state)
 
 	(void)state;
 	metrics_init(&metrics, "1", 0);
-	add_process(&metrics, 7, "found", "puma");
+	add_process(&metrics, 7, PROCESS_EVENT_FOUND, "puma");
 	add_cpu(&metrics, 7, false, 5);
 	text = text_of(&metrics, METRICS_FORMAT_OPENMETRICS);
 	expect(text, "correlator_process_cpu_seconds_total{pid=\"7\",comm=\"puma\"} 0.000000005\n");
@@ -117,10 +118,10 @@ static void processes_without_a_place_share_one_and_ended_ones_keep_their_sum(vo
 	(void)state;
 	metrics_init(&metrics, "1", 0);
 	for (uint32_t pid = 1; pid <= 2 * METRICS_PROCESSES_MAX; pid++) {
-		add_process(&metrics, pid, "fork", "worker");
+		add_process(&metrics, pid, PROCESS_EVENT_FORK, "worker");
 		add_cpu(&metrics, pid, true, pid);
 		if (pid % 2)
-			add_process(&metrics, pid, "exit", "worker");
+			add_process(&metrics, pid, PROCESS_EVENT_EXIT, "worker");
 	}
 	for (size_t i = 0; i < metrics.process_count; i++)
 		sum_ns += metrics.processes[i].costs.sums[COST_CPU];
@@ -128,9 +129,9 @@ static void processes_without_a_place_share_one_and_ended_ones_keep_their_sum(vo
 	assert_int_equal(sum_ns, METRICS_PROCESSES_MAX * (2 * METRICS_PROCESSES_MAX + 1));
 	assert_true(metrics.process_count <= METRICS_PROCESSES_MAX);
 	assert_int_equal(metrics.others.costs.sums[COST_CPU], 0);
-	add_process(&metrics, 1000, "fork", "one more");
+	add_process(&metrics, 1000, PROCESS_EVENT_FORK, "one more");
 	add_cpu(&metrics, 1000, true, 3);
-	add_process(&metrics, 1000, "exit", "one more");
+	add_process(&metrics, 1000, PROCESS_EVENT_EXIT, "one more");
 	assert_int_equal(metrics.others.costs.sums[COST_CPU], 3);
 }
 
@@ -143,7 +144,7 @@ static void a_process_has_a_place_of_its_own_until_it_ends(void **state)
 	(void)state;
 	metrics_init(&metrics, "1", 0);
 	for (uint32_t pid = 1; pid <= last + 1; pid++) {
-		add_process(&metrics, pid, "fork", "worker");
+		add_process(&metrics, pid, PROCESS_EVENT_FORK, "worker");
 		add_cpu(&metrics, pid, true, 100 + pid);
 	}
 	assert_int_equal(metrics.process_count, METRICS_PROCESSES_MAX);
@@ -151,19 +152,19 @@ static void a_process_has_a_place_of_its_own_until_it_ends(void **state)
 		assert_int_equal(metrics.processes[pid - 1].costs.sums[COST_CPU], 100 + pid);
 	assert_int_equal(metrics.others.costs.sums[COST_CPU], 100 + last + 1);
 	/* The last one takes the place of who ends. */
-	add_process(&metrics, 2, "exit", "worker");
+	add_process(&metrics, 2, PROCESS_EVENT_EXIT, "worker");
 	assert_int_equal(metrics.process_count, METRICS_PROCESSES_MAX - 1);
 	assert_int_equal(metrics.ended.costs.sums[COST_CPU], 102);
 	assert_int_equal(metrics.processes[1].pid, last);
 	assert_int_equal(metrics.processes[1].costs.sums[COST_CPU], 100 + last);
-	add_process(&metrics, last + 1, "exec", "worker");
+	add_process(&metrics, last + 1, PROCESS_EVENT_EXEC, "worker");
 	assert_int_equal(metrics.process_count, METRICS_PROCESSES_MAX - 1);
-	add_process(&metrics, last, "exec", "another");
+	add_process(&metrics, last, PROCESS_EVENT_EXEC, "another");
 	assert_int_equal(metrics.process_count, METRICS_PROCESSES_MAX - 1);
 	assert_string_equal(metrics.processes[1].comm, "another");
 	assert_string_equal(metrics.processes[0].comm, "worker");
 	assert_int_equal(metrics.processes[1].costs.sums[COST_CPU], 100 + last);
-	add_process(&metrics, 2, "fork", "worker");
+	add_process(&metrics, 2, PROCESS_EVENT_FORK, "worker");
 	assert_int_equal(metrics.processes[last - 1].costs.sums[COST_CPU], 0);
 }
 
@@ -179,19 +180,19 @@ static void one_that_was_on_a_page_keeps_its_series_for_a_while(void **state)
 
 	(void)state;
 	metrics_init(&metrics, "1", 0);
-	add_process(&metrics, 7, "found", "puma");
-	add_process(&metrics, 8, "fork", "sh");
+	add_process(&metrics, 7, PROCESS_EVENT_FOUND, "puma");
+	add_process(&metrics, 8, PROCESS_EVENT_FORK, "sh");
 	add_cpu(&metrics, 7, true, 5);
 	add_cpu(&metrics, 8, true, 30);
 	metrics_set_pages(&metrics, 3);
 	metrics_tell(&metrics);
 	/* No page was made since. */
-	add_process(&metrics, 8, "exit", "sh");
+	add_process(&metrics, 8, PROCESS_EVENT_EXIT, "sh");
 	assert_int_equal(metrics.ended.costs.sums[COST_CPU], 30);
 	assert_int_equal(metrics.process_count, 1);
 	metrics_set_pages(&metrics, 4);
 	pass(&metrics, 1);
-	add_process(&metrics, 7, "exit", "puma");
+	add_process(&metrics, 7, PROCESS_EVENT_EXIT, "puma");
 	assert_int_equal(metrics.ended.costs.sums[COST_CPU], 30);
 	pass(&metrics, METRICS_ENDED_NS - 1);
 	assert_int_equal(metrics.process_count, 1);
@@ -207,12 +208,12 @@ static void one_with_the_pid_of_one_that_ended_begins_anew(void **state)
 
 	(void)state;
 	metrics_init(&metrics, "1", 0);
-	add_process(&metrics, 7, "found", "puma");
+	add_process(&metrics, 7, PROCESS_EVENT_FOUND, "puma");
 	add_cpu(&metrics, 7, true, 5);
 	metrics_tell(&metrics);
 	metrics_set_pages(&metrics, 1);
-	add_process(&metrics, 7, "exit", "puma");
-	add_process(&metrics, 7, "fork", "other");
+	add_process(&metrics, 7, PROCESS_EVENT_EXIT, "puma");
+	add_process(&metrics, 7, PROCESS_EVENT_FORK, "other");
 	add_cpu(&metrics, 7, true, 2);
 	assert_int_equal(metrics.process_count, 1);
 	assert_int_equal(metrics.processes[0].costs.sums[COST_CPU], 2);
@@ -227,19 +228,19 @@ static void where_there_is_no_room_the_one_that_ended_first_goes(void **state)
 	(void)state;
 	metrics_init(&metrics, "1", 0);
 	for (uint32_t pid = 1; pid <= METRICS_PROCESSES_MAX; pid++)
-		add_process(&metrics, pid, "fork", "worker");
+		add_process(&metrics, pid, PROCESS_EVENT_FORK, "worker");
 	metrics_tell(&metrics);
 	metrics_set_pages(&metrics, 1);
 	pass(&metrics, 1);
-	add_process(&metrics, 9, "exit", "worker");
+	add_process(&metrics, 9, PROCESS_EVENT_EXIT, "worker");
 	pass(&metrics, 1);
-	add_process(&metrics, 5, "exit", "worker");
-	add_process(&metrics, 100, "fork", "new");
+	add_process(&metrics, 5, PROCESS_EVENT_EXIT, "worker");
+	add_process(&metrics, 100, PROCESS_EVENT_FORK, "new");
 	assert_int_equal(metrics.process_count, METRICS_PROCESSES_MAX);
 	assert_int_equal(metrics.processes[8].pid, 100);
-	add_process(&metrics, 101, "fork", "new");
+	add_process(&metrics, 101, PROCESS_EVENT_FORK, "new");
 	assert_int_equal(metrics.processes[4].pid, 101);
-	add_process(&metrics, 102, "fork", "new");
+	add_process(&metrics, 102, PROCESS_EVENT_FORK, "new");
 	add_cpu(&metrics, 102, true, 3);
 	assert_int_equal(metrics.others.costs.sums[COST_CPU], 3);
 }

@@ -124,8 +124,9 @@ static void add_window(struct metrics *metrics, uint32_t pid)
 
 static void begin_process(struct metrics *metrics, uint32_t pid, const char *comm)
 {
-	metrics_add_process(metrics, &(struct process_record){
-					     .common.pid = pid, .event = "found", .comm = comm });
+	metrics_add_process(metrics, &(struct process_record){ .common.pid = pid,
+							       .event = PROCESS_EVENT_FOUND,
+							       .comm = comm });
 }
 
 static void fill(struct metrics *metrics)
@@ -160,8 +161,9 @@ static void fill(struct metrics *metrics)
 		metrics_add_gap(metrics,
 				&(struct gap_record){ .common.pid = 7, .dropped_records = 1000 });
 	}
-	metrics_add_process(metrics, &(struct process_record){
-					     .common.pid = 6, .event = "exit", .comm = "gone" });
+	metrics_add_process(metrics, &(struct process_record){ .common.pid = 6,
+							       .event = PROCESS_EVENT_EXIT,
+							       .comm = "gone" });
 	metrics_set_forward(metrics,
 			    &(struct sender_status){ .sent_chunks = 23,
 						     .resent_chunks = 24,

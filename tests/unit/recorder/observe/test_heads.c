@@ -57,7 +57,7 @@ static int add(enum record_kind kind, void *record)
 	return r;
 }
 
-static int add_process(uint32_t pid, const char *event, const char *comm)
+static int add_process(uint32_t pid, enum process_event event, const char *comm)
 {
 	struct process_record record = { .common = common, .event = event, .comm = comm };
 
@@ -111,18 +111,18 @@ static void what_holds_is_there(void **state)
 				    .kernel_release = "6.18",
 				    .machine = "x86_64",
 				    .boot_id = "b",
-				    .mode = "exact" };
+				    .mode = WATCH_MODE_EXACT };
 	struct gap_record gap = { .common = common, .reason = "none" };
 
 	(void)state;
 	expect("");
 	assert_int_equal(add(RECORD_KIND_META, &meta), 0);
-	assert_int_equal(add_process(7, "found", "a"), 0);
+	assert_int_equal(add_process(7, PROCESS_EVENT_FOUND, "a"), 0);
 	assert_int_equal(add(RECORD_KIND_GAP, &gap), 0);
 	expect("meta; found a; ");
 	assert_int_equal(add(RECORD_KIND_META, &meta), 0);
-	assert_int_equal(add_process(8, "fork", "b"), 0);
-	assert_int_equal(add_process(8, "exec", "c"), 0);
+	assert_int_equal(add_process(8, PROCESS_EVENT_FORK, "b"), 0);
+	assert_int_equal(add_process(8, PROCESS_EVENT_EXEC, "c"), 0);
 	expect("meta; found a; fork b; exec c; ");
 	/* Each time the same. */
 	expect("meta; found a; fork b; exec c; ");
@@ -131,24 +131,23 @@ static void what_holds_is_there(void **state)
 static void the_last_of_each_event_of_a_process_holds(void **state)
 {
 	(void)state;
-	assert_int_equal(add_process(7, "found", "a"), 0);
-	assert_int_equal(add_process(7, "mode", "b"), 0);
-	assert_int_equal(add_process(7, "load", "c"), 0);
-	assert_int_equal(add_process(7, "mode", "d"), 0);
-	assert_int_equal(add_process(7, "unload", "e"), 0);
-	assert_int_equal(add_process(7, "nothing that is known", "f"), 0);
+	assert_int_equal(add_process(7, PROCESS_EVENT_FOUND, "a"), 0);
+	assert_int_equal(add_process(7, PROCESS_EVENT_MODE, "b"), 0);
+	assert_int_equal(add_process(7, PROCESS_EVENT_LOAD, "c"), 0);
+	assert_int_equal(add_process(7, PROCESS_EVENT_MODE, "d"), 0);
+	assert_int_equal(add_process(7, PROCESS_EVENT_UNLOAD, "e"), 0);
 	expect("found a; load c; unload e; mode d; ");
 }
 
 static void a_process_that_ended_is_forgotten(void **state)
 {
 	(void)state;
-	assert_int_equal(add_process(7, "found", "a"), 0);
-	assert_int_equal(add_process(8, "found", "b"), 0);
-	assert_int_equal(add_process(7, "exit", "a"), 0);
-	assert_int_equal(add_process(9, "exit", "x"), 0);
+	assert_int_equal(add_process(7, PROCESS_EVENT_FOUND, "a"), 0);
+	assert_int_equal(add_process(8, PROCESS_EVENT_FOUND, "b"), 0);
+	assert_int_equal(add_process(7, PROCESS_EVENT_EXIT, "a"), 0);
+	assert_int_equal(add_process(9, PROCESS_EVENT_EXIT, "x"), 0);
 	expect("found b; ");
-	assert_int_equal(add_process(7, "fork", "again"), 0);
+	assert_int_equal(add_process(7, PROCESS_EVENT_FORK, "again"), 0);
 	expect("found b; fork again; ");
 }
 
@@ -160,7 +159,7 @@ static void many_have_a_check_now_and_then(void **state)
 
 	(void)state;
 	for (uint32_t pid = 1; pid <= 1000; pid++)
-		assert_int_equal(add_process(pid, "found", "a"), 0);
+		assert_int_equal(add_process(pid, PROCESS_EVENT_FOUND, "a"), 0);
 	bytes = heads_bytes(heads, &size_bytes);
 	for (size_t at = 0; at < size_bytes; at += entry_bytes) {
 		assert_int_equal(entry_scan(bytes + at, size_bytes - at, &entry_bytes), 0);
@@ -180,9 +179,9 @@ static void without_memory_one_is_missing(void **state)
 	(void)state;
 	is_ample = false;
 	for (memory_successes = 0; memory_successes < 2; memory_successes++)
-		assert_int_equal(add_process(7, "found", "a"), -ENOMEM);
+		assert_int_equal(add_process(7, PROCESS_EVENT_FOUND, "a"), -ENOMEM);
 	is_ample = true;
-	assert_int_equal(add_process(7, "found", "a"), 0);
+	assert_int_equal(add_process(7, PROCESS_EVENT_FOUND, "a"), 0);
 	memory_fails_after(0);
 	assert_null(heads_bytes(heads, &size_bytes));
 	memory_never_fails();

@@ -48,10 +48,10 @@ static void run(uint64_t first, uint64_t second, uint64_t third)
 		processes[i]->books.stretches = processes[i]->books.boundaries = stretches[i];
 }
 
-static void expect_name(bool is_lean, bool has_lost_split, const char *name)
+static void expect_mode(bool is_lean, bool has_lost_split, enum watch_mode mode)
 {
-	assert_ptr_equal(modes_of_all(&table, is_lean, has_lost_split, modes_names.switch_only),
-			 name);
+	assert_int_equal(modes_of_all(&table, is_lean, has_lost_split, WATCH_MODE_SWITCH_ONLY),
+			 mode);
 }
 
 static void all_together_are_partly_lean_until_each_is(void **state)
@@ -59,30 +59,30 @@ static void all_together_are_partly_lean_until_each_is(void **state)
 	(void)state;
 	for (int has_lost_split = 0; has_lost_split < 2; has_lost_split++) {
 		make(0, 0, 0);
-		expect_name(false, has_lost_split, modes_names.exact);
+		expect_mode(false, has_lost_split, WATCH_MODE_EXACT);
 		assert_false(modes_has_inexact(&table));
 		make(0, 0, LEAN_NO_SITE);
-		expect_name(false, has_lost_split, modes_names.partly_lean);
+		expect_mode(false, has_lost_split, WATCH_MODE_PARTLY_LEAN);
 		assert_true(modes_has_inexact(&table));
 		make(LEAN_BUDGET, LEAN_NO_PROBE, 0);
-		expect_name(false, has_lost_split, modes_names.partly_lean);
+		expect_mode(false, has_lost_split, WATCH_MODE_PARTLY_LEAN);
 	}
 	make(LEAN_BUDGET, LEAN_NO_PROBE, LEAN_NO_SITE);
-	expect_name(false, false, modes_names.lean);
-	expect_name(false, true, modes_names.switch_only);
+	expect_mode(false, false, WATCH_MODE_LEAN);
+	expect_mode(false, true, WATCH_MODE_SWITCH_ONLY);
 	/* Whatever they are, where the session is. */
 	make(0, 0, 0);
-	expect_name(true, false, modes_names.lean);
-	expect_name(true, true, modes_names.switch_only);
+	expect_mode(true, false, WATCH_MODE_LEAN);
+	expect_mode(true, true, WATCH_MODE_SWITCH_ONLY);
 }
 
 static void none_at_all_are_what_they_were(void **state)
 {
 	(void)state;
 	observed_table_deinit(&table);
-	expect_name(false, false, modes_names.switch_only);
-	expect_name(true, false, modes_names.lean);
-	assert_ptr_equal(modes_of_all(&table, false, false, NULL), modes_names.exact);
+	expect_mode(false, false, WATCH_MODE_SWITCH_ONLY);
+	expect_mode(true, false, WATCH_MODE_LEAN);
+	assert_int_equal(modes_of_all(&table, false, false, WATCH_MODE_NONE), WATCH_MODE_EXACT);
 	assert_null(modes_find_dearest(&table));
 	assert_null(modes_find_last(&table));
 }

@@ -161,14 +161,14 @@ static void the_budget_makes_it_lean_first_and_takes_its_probes_then(void **stat
 	struct observed *process = add(FAKE_PID, 0);
 
 	(void)state;
-	assert_string_equal(observed_mode(process), "exact");
+	assert_int_equal(observed_mode(process), WATCH_MODE_EXACT);
 	observed_step_down(process, &fake.session, "too dear");
 	expect_told("0 is lean\nno probes of 0\n");
 	assert_int_equal(process->lean_causes, LEAN_BUDGET);
 	assert_true(process->config.flags & PROCESS_IS_LEAN);
 	assert_true(process->is_mode_new);
 	assert_string_equal(process->mode_reason, "too dear");
-	assert_string_equal(observed_mode(process), "lean");
+	assert_int_equal(observed_mode(process), WATCH_MODE_LEAN);
 }
 
 static void one_whose_contexts_change_without_its_probe_becomes_lean(void **state)
@@ -275,25 +275,25 @@ static void a_record_says_what_is_known(void **state)
 	process->start_wall_ns = 77;
 	process->books.ns_pid = 5;
 	process->state.pickup_ns = 9;
-	observed_describe(process, "found", &record);
+	observed_describe(process, PROCESS_EVENT_FOUND, &record);
 	assert_int_equal(record.common.pid, FAKE_PID);
 	assert_int_equal(record.common.ns_pid, 5);
-	assert_string_equal(record.event, "found");
+	assert_int_equal(record.event, PROCESS_EVENT_FOUND);
 	assert_int_equal(record.parent_pid, 12);
 	assert_string_equal(record.comm, "ruby");
 	assert_string_equal(record.server, "puma");
 	assert_int_equal(record.start_ns, 77);
 	assert_false(record.has_pickup);
 	assert_null(record.ruby_version);
-	observed_describe(process, "load", &record);
+	observed_describe(process, PROCESS_EVENT_LOAD, &record);
 	assert_true(record.has_pickup);
 	assert_int_equal(record.pickup_ns, 9);
 	process->state.pickup_ns = 0;
-	observed_describe(process, "load", &record);
+	observed_describe(process, PROCESS_EVENT_LOAD, &record);
 	assert_false(record.has_pickup);
 	assert_true(record.has_bound);
 	process->lacks_bound = true;
-	observed_describe(process, "load", &record);
+	observed_describe(process, PROCESS_EVENT_LOAD, &record);
 	assert_false(record.has_bound);
 }
 

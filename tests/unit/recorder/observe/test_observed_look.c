@@ -152,7 +152,7 @@ where_a_context_changes_and_at_its_loader_there_are_probes_before_it_is_read(voi
 	assert_true(process->is_configured);
 	assert_int_equal(process->config.publisher_start, FIRST_START);
 	assert_int_equal(fake.config.image, life_of(FAKE_PID));
-	assert_string_equal(observed_mode(process), "exact");
+	assert_int_equal(observed_mode(process), WATCH_MODE_EXACT);
 	/* The same again is no news. */
 	look();
 	expect_told("3 probes of 0\n");
@@ -415,7 +415,7 @@ static void contexts_of_opentelemetry_are_read_beside_ruby_s_and_told_first(void
 	expect_told("2 probes of 0\notel of 0\nprocess 0 of 0, flags 3\n");
 	assert_int_equal(fake.otel_config.tls.model, TLS_MODEL_DYNAMIC);
 	assert_true(observed_has_otel(process));
-	assert_string_equal(observed_mode(process), "partly-lean");
+	assert_int_equal(observed_mode(process), WATCH_MODE_PARTLY_LEAN);
 	look();
 	expect_told("2 probes of 0\n");
 	target->found.otel.announcement.index_count = 3;
@@ -558,17 +558,17 @@ static void a_record_says_what_it_is_and_what_service(void **state)
 	(void)strcpy(announcement->service_instance_id, "shop-1");
 	(void)strcpy(announcement->environment_name, "staging");
 	look();
-	observed_describe(process, "found", &record);
+	observed_describe(process, PROCESS_EVENT_FOUND, &record);
 	assert_string_equal(record.ruby_version, "3.4.5");
 	assert_null(record.service_name);
 	process->keys = &both_keys;
-	observed_describe(process, "found", &record);
+	observed_describe(process, PROCESS_EVENT_FOUND, &record);
 	assert_string_equal(record.otel_schema, "schema");
 	assert_string_equal(record.service_name, "shop");
 	assert_string_equal(record.service_instance_id, "shop-1");
 	assert_string_equal(record.environment_name, "staging");
 	process->target->otel.announcement.environment_name[0] = '\0';
-	observed_describe(process, "found", &record);
+	observed_describe(process, PROCESS_EVENT_FOUND, &record);
 	assert_null(record.environment_name);
 }
 
@@ -639,7 +639,7 @@ static void what_a_parent_says_is_true_of_a_child_that_runs_the_same_program(voi
 		process->is_fork = is_fork;
 		observed_find(&table, life_of(CHILD))->is_configured = false;
 		look();
-		observed_describe(process, "found", &record);
+		observed_describe(process, PROCESS_EVENT_FOUND, &record);
 		assert_string_equal(record.service_name ? record.service_name : "-",
 				    is_fork ? "shop" : "-");
 		observed_remove(&table, process);

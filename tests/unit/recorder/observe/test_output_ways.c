@@ -363,7 +363,9 @@ static void the_file_is_touched_last(void **state)
 /* A new file begins with what is to be known of the processes. */
 static void with_a_limit_a_new_file_has_what_holds(void **state)
 {
-	struct process_record record = { .common.pid = 7, .event = "found", .comm = "a" };
+	struct process_record record = { .common.pid = 7,
+					 .event = PROCESS_EVENT_FOUND,
+					 .comm = "a" };
 	size_t size_bytes = 0, limited_bytes;
 
 	(void)state;
@@ -377,7 +379,7 @@ static void with_a_limit_a_new_file_has_what_holds(void **state)
 	assert_int_equal(output_add(&output, 1, &record), 0);
 	assert_non_null(ways.file.head(ways.file.user, &size_bytes));
 	assert_true(size_bytes > (size_t)2 * CHECK_BYTES);
-	record.event = "exit";
+	record.event = PROCESS_EVENT_EXIT;
 	assert_int_equal(output_add(&output, 1, &record), 0);
 	(void)ways.file.head(ways.file.user, &limited_bytes);
 	assert_int_equal(limited_bytes, 0);
@@ -512,7 +514,9 @@ static void what_is_forgotten_goes_nowhere(void **state)
 
 static void the_sums_are_those_of_the_records(void **state)
 {
-	struct process_record process = { .common.pid = 7, .event = "found", .comm = "puma" };
+	struct process_record process = { .common.pid = 7,
+					  .event = PROCESS_EVENT_FOUND,
+					  .comm = "puma" };
 	struct cpu_record cpu = { .common.pid = 7, .cpu_ns = 30 };
 	struct balance_record balance = { .common.pid = 7, .exec_ns = 50 };
 	struct self_record self = { .own_cpu_ns = 9 };
