@@ -19,7 +19,7 @@
 #include "recorder/metrics/request_figures.h"
 #include "recorder/observe/alert_program.h"
 #include "recorder/observe/key_options.h"
-#include "recorder/observe/recording.h"
+#include "recorder/observe/recorder.h"
 
 enum {
 	PIDS_MAX = 256,
@@ -57,7 +57,7 @@ enum {
 #define DEFAULT_INTERVAL "1s"
 
 struct arguments {
-	struct recording_options recording;
+	struct recorder_options recording;
 	struct forward_arguments forward;
 	pid_t pids[PIDS_MAX];
 	bool is_failed; /* an option was refused, and said why */
@@ -264,7 +264,7 @@ static int parse_ring(const char *text, uint32_t *ret_bytes)
 }
 
 /* HZ, off-cpu, or both with a comma between them. */
-static int parse_stacks(const char *text, struct recording_options *recording)
+static int parse_stacks(const char *text, struct recorder_options *recording)
 {
 	const char *comma = text ? strchr(text, ',') : NULL;
 	const char *last = comma ? comma + 1 : text;
@@ -322,7 +322,7 @@ static int check_command(const char *name)
 /* Which records, and where they go. -ENOENT: it is not an option of that kind. */
 static int parse_output_option(struct arguments *arguments, int key, char *text)
 {
-	struct recording_options *recording = &arguments->recording;
+	struct recorder_options *recording = &arguments->recording;
 
 	switch (key) {
 	case 'o':
@@ -374,7 +374,7 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 }
 
 /* How long what is. -ENOENT: it is not an option of that kind. */
-static int parse_time_option(struct recording_options *recording, int key, const char *text)
+static int parse_time_option(struct recorder_options *recording, int key, const char *text)
 {
 	switch (key) {
 	case 'i':
@@ -393,7 +393,7 @@ static int parse_time_option(struct recording_options *recording, int key, const
 static int parse_option(int key, char *text, struct argp_state *state)
 {
 	struct arguments *arguments = state->input;
-	struct recording_options *recording = &arguments->recording;
+	struct recorder_options *recording = &arguments->recording;
 	int r = 0;
 
 	switch (key) {
@@ -477,7 +477,7 @@ static bool has_key(const struct key_options *keys, const char *name)
 	return false;
 }
 
-static int check_key(const struct recording_options *recording, const char *option, const char *key)
+static int check_key(const struct recorder_options *recording, const char *option, const char *key)
 {
 	return has_key(&recording->keys, key)
 		       ? 0
@@ -486,7 +486,7 @@ static int check_key(const struct recording_options *recording, const char *opti
 }
 
 /* Requests are told apart by their ID. */
-static int check_requests(const struct recording_options *recording, const char *option)
+static int check_requests(const struct recorder_options *recording, const char *option)
 {
 	return has_key(&recording->keys, REQUEST_KEY)
 		       ? 0
@@ -496,7 +496,7 @@ static int check_requests(const struct recording_options *recording, const char 
 				   option);
 }
 
-static int check_metrics(const struct recording_options *recording)
+static int check_metrics(const struct recorder_options *recording)
 {
 	if ((recording->metrics_by || recording->metrics_series) && !recording->metrics)
 		return log_error(EINVAL,
@@ -510,7 +510,7 @@ static int check_metrics(const struct recording_options *recording)
 	return check_requests(recording, "--metrics-by");
 }
 
-static int check_alerts(const struct recording_options *recording)
+static int check_alerts(const struct recorder_options *recording)
 {
 	size_t count = recording->alerts ? alert_set_count(recording->alerts) : 0;
 	int r = 0;
@@ -531,7 +531,7 @@ static int check_alerts(const struct recording_options *recording)
 
 static int check(struct arguments *arguments)
 {
-	struct recording_options *recording = &arguments->recording;
+	struct recorder_options *recording = &arguments->recording;
 
 	if (arguments->is_failed || forward_arguments_check(&arguments->forward) < 0)
 		return EXIT_CODE_USAGE;
@@ -611,7 +611,7 @@ int command_record(int argc, char **argv)
 			       .has_children = true },
 	};
 	_cleanup_(configuration_deinit) struct configuration configuration = { 0 };
-	_cleanup_(recording_freep) struct recording *recording = NULL;
+	_cleanup_(recorder_freep) struct recorder *recording = NULL;
 	int code;
 
 	arguments.recording.pids = arguments.pids;
@@ -624,10 +624,10 @@ int command_record(int argc, char **argv)
 		code = EXIT_CODE_FAILURE;
 	rights_raise();
 	if (!code)
-		code = recording_start(&arguments.recording, &recording);
+		code = recorder_start(&arguments.recording, &recording);
 	if (!code)
-		code = recording_run(recording);
-	recording_free(TAKE_PTR(recording));
+		code = recorder_run(recording);
+	recorder_free(TAKE_PTR(recording));
 	key_options_deinit(&arguments.recording.keys);
 	alert_set_free(arguments.recording.alerts);
 	return code;

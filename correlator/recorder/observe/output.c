@@ -30,7 +30,7 @@ static bool forwards(const struct output *output)
 	return output->options->forward && output->options->forward->url_count;
 }
 
-const char *output_file_name(const struct recording_options *options)
+const char *output_file_name(const struct recorder_options *options)
 {
 	const char *path = options->output;
 
@@ -64,7 +64,7 @@ static struct sink_file file_of(struct output *output)
 	};
 }
 
-int output_prepare(struct output *output, const struct recording_options *options)
+int output_prepare(struct output *output, const struct recorder_options *options)
 {
 	RIGHTS_OF_CALLER;
 	struct sink_file file;
@@ -98,7 +98,7 @@ static int open_backlog(struct output *output)
 
 static int open_metrics(struct output *output, uint64_t start_wall_ns)
 {
-	const struct recording_options *options = output->options;
+	const struct recorder_options *options = output->options;
 
 	metrics_init(&output->metrics, CORRELATOR_VERSION, start_wall_ns);
 	if (!options->metrics)
@@ -117,7 +117,7 @@ static int open_metrics(struct output *output, uint64_t start_wall_ns)
 /* The file last: what can fail before it leaves it as it was, and creates none. */
 int output_open(struct output *output, uint64_t start_wall_ns)
 {
-	const struct recording_options *options = output->options;
+	const struct recorder_options *options = output->options;
 	RIGHTS_OF_CALLER;
 	struct sink_file file = file_of(output);
 	int r;

@@ -16,7 +16,7 @@
 #include "recorder/metrics/metrics_server.h"
 #include "recorder/observe/heads.h"
 #include "recorder/observe/identity.h"
-#include "recorder/observe/recording.h"
+#include "recorder/observe/recorder.h"
 #include "recorder/queue/backlog.h"
 #include "recorder/queue/sink.h"
 
@@ -25,7 +25,7 @@ enum {
 };
 
 struct output {
-	const struct recording_options *options;
+	const struct recorder_options *options;
 	char name[OUTPUT_NAME_BYTES]; /* all of them, for messages */
 	bool is_open;
 	struct identity identity;
@@ -47,11 +47,11 @@ struct output {
 };
 
 /* The file's, for messages; NULL = there is none. */
-const char *output_file_name(const struct recording_options *options);
+const char *output_file_name(const struct recorder_options *options);
 
 /* Of zeroed memory: what can be wrong before anything is attached or started. options are borrowed.
  * Exit code. */
-int output_prepare(struct output *output, const struct recording_options *options);
+int output_prepare(struct output *output, const struct recorder_options *options);
 /* Exit code. A file is not touched before all else is open. */
 int output_open(struct output *output, uint64_t start_wall_ns);
 

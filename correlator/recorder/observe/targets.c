@@ -327,7 +327,7 @@ bool targets_were_hidden(const struct targets *targets)
 
 static int begin_search(struct targets *targets, struct session *session)
 {
-	const struct recording_options *options = targets->options;
+	const struct recorder_options *options = targets->options;
 	struct target_keys keys = key_options_target(&options->keys);
 
 	if (!options->searches)
@@ -357,7 +357,7 @@ static void await_exec(struct observed_table *processes, pid_t pid)
 
 int targets_observe(struct targets *targets, struct session *session)
 {
-	const struct recording_options *options = targets->options;
+	const struct recorder_options *options = targets->options;
 	struct child_command *child = &targets->child;
 	int code = begin_search(targets, session);
 
@@ -383,7 +383,7 @@ enum exit_code targets_release(struct targets *targets)
 	return child_command_release(&targets->child, targets->options->command[0]);
 }
 
-int targets_prepare(struct targets *targets, const struct recording_options *options)
+int targets_prepare(struct targets *targets, const struct recorder_options *options)
 {
 	struct process_info info;
 
@@ -422,7 +422,7 @@ static bool have_exited(const struct targets *targets)
 
 bool targets_are_over(const struct targets *targets)
 {
-	const struct recording_options *options = targets->options;
+	const struct recorder_options *options = targets->options;
 
 	if (child_command_runs(&targets->child))
 		return false;

@@ -10,12 +10,12 @@
 
 #include "recorder/observe/child_command.h"
 #include "recorder/observe/observed.h"
-#include "recorder/observe/recording.h"
+#include "recorder/observe/recorder.h"
 #include "recorder/probe/session.h"
 #include "recorder/target/discovery/discovery.h"
 
 struct targets {
-	const struct recording_options *options;
+	const struct recorder_options *options;
 	struct object_files *files; /* what is known of those that processes map */
 	struct observed_table processes;
 	struct discovery *discovery; /* NULL = only the processes that were named */
@@ -27,7 +27,7 @@ struct targets {
 };
 
 /* Of zeroed memory; options are borrowed. Are the processes there that were named? Exit code. */
-int targets_prepare(struct targets *targets, const struct recording_options *options);
+int targets_prepare(struct targets *targets, const struct recorder_options *options);
 void targets_deinit(struct targets *targets);
 
 /* Looks at all that are there now; the command is started, and held back. Exit code. */

@@ -13,18 +13,18 @@
 #include "command/command.h"
 #include "command_line.h"
 #include "failing_memory.h"
-#include "recorder/observe/recording.h"
+#include "recorder/observe/recorder.h"
 
-struct recording {
+struct recorder {
 	int unused;
 };
 
 /* What the command does with recordings, and what became of it. */
 static struct {
-	struct recording recording;
+	struct recorder recording;
 	int start_code, run_code;
 	unsigned int starts, runs, frees;
-	struct recording_options options;
+	struct recorder_options options;
 	struct forwarding_options forward;
 	pid_t pids[256];
 	char keys[KEYS_MAX][64], names[KEYS_MAX][64];
@@ -33,7 +33,7 @@ static struct {
 
 static struct command_result result;
 
-int recording_start(const struct recording_options *options, struct recording **ret_recording)
+int recorder_start(const struct recorder_options *options, struct recorder **ret_recording)
 {
 	made.starts++;
 	made.options = *options;
@@ -51,20 +51,20 @@ int recording_start(const struct recording_options *options, struct recording **
 	return made.start_code;
 }
 
-int recording_run(struct recording *recording)
+int recorder_run(struct recorder *recording)
 {
 	assert_ptr_equal(recording, &made.recording);
 	made.runs++;
 	return made.run_code;
 }
 
-void recording_free(struct recording *recording)
+void recorder_free(struct recorder *recording)
 {
 	made.frees += recording != NULL;
 }
 
 /* Its options are those of the line: the result lives until the next one. */
-static const struct recording_options *record(const char *line)
+static const struct recorder_options *record(const char *line)
 {
 	memset(&made, 0, sizeof(made));
 	command_run(command_record, line, &result);
@@ -87,7 +87,7 @@ static void refuses(const char *line, const char *says)
 
 static void a_pid_alone_is_recorded_by_request_until_it_ends(void **state)
 {
-	const struct recording_options *options = record("record -p 12");
+	const struct recorder_options *options = record("record -p 12");
 
 	(void)state;
 	assert_int_equal(options->pid_count, 1);
@@ -164,7 +164,7 @@ static void and_where_threads_wait_if_asked_for(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
-		const struct recording_options *options = record(right[i].line);
+		const struct recorder_options *options = record(right[i].line);
 
 		assert_true(options->has_wait_stacks);
 		assert_int_equal(options->stacks_hz, right[i].hz);
@@ -227,7 +227,7 @@ static void nothing_is_sent_unless_asked_for(void **state)
 
 static void each_option_is_asked_for(void **state)
 {
-	const struct recording_options *options =
+	const struct recorder_options *options =
 		record("record -p 12 -p 13 -i 250ms -d 4s --metrics unix:m -o some.rec --force "
 		       "--budget 1.5 --measure --lean --no-kernel-split --no-children --no-follow "
 		       "--contexts 17 "
@@ -311,7 +311,7 @@ static void each_option_asks_for_nothing_else(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct recording_options *options;
+		const struct recorder_options *options;
 		unsigned int found;
 
 		(void)snprintf(line, sizeof(line), "record -p 1 %s", cases[i].option);
@@ -335,7 +335,7 @@ static void each_option_asks_for_nothing_else(void **state)
 
 static void keys_are_those_that_are_named_and_no_others(void **state)
 {
-	const struct recording_options *options =
+	const struct recorder_options *options =
 		record("record -p 1 -k endpoint -k otel.trace_id=trace");
 
 	(void)state;
@@ -348,7 +348,7 @@ static void keys_are_those_that_are_named_and_no_others(void **state)
 
 static void every_ruby_is_searched_for_or_those_that_match(void **state)
 {
-	const struct recording_options *options = record("record --all-ruby");
+	const struct recorder_options *options = record("record --all-ruby");
 
 	(void)state;
 	assert_true(options->searches);
@@ -371,7 +371,7 @@ static void all_behind_the_options_is_the_command(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		const struct recording_options *options = record(lines[i]);
+		const struct recorder_options *options = record(lines[i]);
 
 		assert_int_equal(options->pid_count, 1);
 		assert_string_equal(options->command[0], "sleep");
@@ -386,7 +386,7 @@ static void all_behind_the_options_is_the_command(void **state)
 
 static void without_a_file_records_are_only_sent(void **state)
 {
-	const struct recording_options *options =
+	const struct recorder_options *options =
 		record("record -p 1 --forward tcp://127.0.0.1:24224 --forward unix:/run/fluent "
 		       "--spool /var/spool/c --spool-max 64M");
 
@@ -509,7 +509,7 @@ static void requests_are_counted_by_a_key_that_is_recorded(void **state)
 		  "--metrics-series 0: not a number from 1 to 10000" },
 		{ "--metrics unix:x --metrics-series 10001", "--metrics-series 10001" },
 	};
-	const struct recording_options *options =
+	const struct recorder_options *options =
 		record("record -p 1 -k request_id -k route=endpoint --metrics unix:x "
 		       "--metrics-by endpoint");
 	char line[160];
@@ -680,7 +680,7 @@ static const char *configure(const char *lines)
 }
 
 /* What the command is asked for, or says, with a file of these lines. */
-static const struct recording_options *record_configured(const char *lines, const char *options)
+static const struct recorder_options *record_configured(const char *lines, const char *options)
 {
 	const char *path = configure(lines);
 	char line[256];
@@ -694,7 +694,7 @@ static const struct recording_options *record_configured(const char *lines, cons
 
 static void a_file_asks_for_it_as_the_line_does(void **state)
 {
-	const struct recording_options *options = record_configured(
+	const struct recorder_options *options = record_configured(
 		"all-ruby = yes\nkey = request_id\nkey = endpoint\ninterval = 250ms\n"
 		"alert = p99(cpu) > 50ms for 30s by endpoint\nalert = lost > 0\n"
 		"forward = tcp://127.0.0.1:24224\nforward = unix:/x\ntag = a.b\nno-ack = yes\n"
@@ -725,7 +725,7 @@ static void the_line_wins_over_the_file(void **state)
 	static const char lines[] = "pid = 12\nkey = a\nkey = b\ninterval = 250ms\nstacks = 7\n"
 				    "forward = unix:/x\nforward = unix:/y\nlean = no\n"
 				    "retry-max = 5s\n";
-	const struct recording_options *options = record_configured(
+	const struct recorder_options *options = record_configured(
 		lines, "-p 13 -k c -i 2s --stacks=9 --forward unix:/z --lean --retry-max 6s");
 
 	(void)state;

@@ -35,7 +35,7 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "recorder/observe/observed.h"
-#include "recorder/observe/recording.h"
+#include "recorder/observe/recorder.h"
 #include "recorder/probe/features.h"
 #include "recorder/probe/session.h"
 
@@ -163,7 +163,7 @@ static struct fake {
 	bool were_hidden;
 	unsigned int exit_checks;
 	unsigned int exit_checks_with_threads; /* of so many processes that had some */
-	struct recording_options recording;
+	struct recorder_options recording;
 	char said[FAKE_TEXT_BYTES]; /* logged */
 	char told[FAKE_TEXT_BYTES]; /* what the kernel side was told */
 } fake;

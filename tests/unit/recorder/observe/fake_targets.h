@@ -7,7 +7,7 @@
 
 /* recorder/observe/targets.h: those of the fake that are there, all of them known. */
 
-int targets_prepare(struct targets *targets, const struct recording_options *options)
+int targets_prepare(struct targets *targets, const struct recorder_options *options)
 {
 	targets->options = options;
 	targets->processes.keys = &options->keys;

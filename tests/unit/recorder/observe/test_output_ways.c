@@ -249,7 +249,7 @@ uint64_t metrics_server_cpu_ns(const struct metrics_server *server)
 }
 
 static struct forwarding_options forward;
-static struct recording_options options;
+static struct recorder_options options;
 static struct output output;
 
 static int set_up(void **state)
@@ -260,10 +260,10 @@ static int set_up(void **state)
 	memset(&output, 0, sizeof(output));
 	ways.sink_fd = -1;
 	forward = (struct forwarding_options){ .url_count = 1 };
-	options = (struct recording_options){ .output = "/file",
-					      .overwrites = true,
-					      .forward = &forward,
-					      .metrics = "unix:/metrics" };
+	options = (struct recorder_options){ .output = "/file",
+					     .overwrites = true,
+					     .forward = &forward,
+					     .metrics = "unix:/metrics" };
 	return 0;
 }
 

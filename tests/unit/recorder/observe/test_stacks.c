@@ -5,7 +5,7 @@
 
 #include "failing_memory.h"
 #include "recorder/observe/fake_names.h"
-#include "recorder/observe/fake_recording.h"
+#include "recorder/observe/fake_recorder.h"
 #include "recorder/observe/fake_target.h"
 #include "recorder/symbolize/kernel_symbols.h"
 

@@ -160,7 +160,7 @@ void process_access_explain(pid_t pid, char ret_text[static PROCESS_ACCESS_TEXT_
 	(void)snprintf(ret_text, PROCESS_ACCESS_TEXT_BYTES, "%d is another's", pid - FAKE_PID);
 }
 
-static struct recording_options options;
+static struct recorder_options options;
 static struct targets targets;
 static struct fake_target *target;
 static struct publisher publisher;
@@ -176,14 +176,14 @@ static int set_up(void **state)
 	memset(&fake_proc, 0, sizeof(fake_proc));
 	memset(&targets, 0, sizeof(targets));
 	pids[0] = FAKE_PID;
-	options = (struct recording_options){ .pids = pids,
-					      .pid_count = 1,
-					      .keys = { .record_names = { "request_id" },
-							.ruby_names = { "request_id" },
-							.count = 1,
-							.ruby_count = 1 },
-					      .comm = "puma*",
-					      .cgroup = "shop*" };
+	options = (struct recorder_options){ .pids = pids,
+					     .pid_count = 1,
+					     .keys = { .record_names = { "request_id" },
+						       .ruby_names = { "request_id" },
+						       .count = 1,
+						       .ruby_count = 1 },
+					     .comm = "puma*",
+					     .cgroup = "shop*" };
 	publisher = (struct publisher){
 		.path = "/gem.so", .file = fake_file(), .site_count = 1, .is_located = true
 	};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a recording gives up so that it costs no more than it may, and what the split of time in
  * user and kernel is worth meanwhile. */
-#include "recorder/observe/recording.h"
+#include "recorder/observe/recorder.h"
 
-#include "recorder/observe/fake_recording.h"
+#include "recorder/observe/fake_recorder.h"
 
 /* Of its budget of 1 %: what a window of 1 s costs. */
 static void be_dear(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A recording with --syscalls: when its calls are taken, and whose they are. */
 #include "failing_memory.h"
-#include "recorder/observe/fake_recording.h"
+#include "recorder/observe/fake_recorder.h"
 
 enum {
 	READ = 1, /* the machine's own call 0 */

@@ -2,7 +2,7 @@
 #include "recorder/observe/timeline.h"
 
 #include "failing_memory.h"
-#include "recorder/observe/fake_recording.h"
+#include "recorder/observe/fake_recorder.h"
 
 enum {
 	ROOM = 3000, /* for slices */

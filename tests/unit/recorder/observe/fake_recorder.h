@@ -6,7 +6,7 @@
 
 #include "record/record_reader.h"
 #include "recorder/observe/fake_targets.h"
-#include "recorder/observe/recording.h"
+#include "recorder/observe/recorder.h"
 
 enum {
 	SOME = CONTEXT_HASH_FIRST
@@ -22,7 +22,7 @@ static inline int set_up(void **state)
 	fake_reset();
 	/* What was used before it began is no part of it. */
 	fake.own_cpu_ns = 12345;
-	fake.recording = (struct recording_options){
+	fake.recording = (struct recorder_options){
 		.keys = { .names = { "request_id" },
 			  .record_names = { "request_id" },
 			  .ruby_names = { "request_id" },
@@ -56,12 +56,12 @@ static inline int remove_file(void **state)
 /* The exit code. */
 static inline int record(void)
 {
-	struct recording *recording = NULL;
-	int code = recording_start(&fake.recording, &recording);
+	struct recorder *recording = NULL;
+	int code = recorder_start(&fake.recording, &recording);
 
 	if (code == EXIT_CODE_OK)
-		code = recording_run(recording);
-	recording_free(recording);
+		code = recorder_run(recording);
+	recorder_free(recording);
 	return code;
 }
 

@@ -2,7 +2,7 @@
 /* A recording with --stacks: when its samples are taken, and its processes' frames looked for. */
 #include "failing_memory.h"
 #include "recorder/observe/fake_names.h"
-#include "recorder/observe/fake_recording.h"
+#include "recorder/observe/fake_recorder.h"
 #include "recorder/observe/fake_target.h"
 
 enum {

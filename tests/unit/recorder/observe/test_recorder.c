@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "recorder/observe/recording.h"
+#include "recorder/observe/recorder.h"
 
 #include "failing_memory.h"
-#include "recorder/observe/fake_recording.h"
+#include "recorder/observe/fake_recorder.h"
 
 static size_t fake_successes;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What looks at processes find in the course of a recording, and what it writes and says of it. */
-#include "recorder/observe/recording.h"
+#include "recorder/observe/recorder.h"
 
-#include "recorder/observe/fake_recording.h"
+#include "recorder/observe/fake_recorder.h"
 #include "recorder/observe/fake_target.h"
 
 static struct fake_target *target;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A recording from start to end: target -> probe -> observe -> record -> queue -> forward,
+ * The recorder, from start to end: target -> probe -> observe -> record -> queue -> forward,
  * driven by one loop.
- * Single thread; owns everything until recording_free.
+ * Single thread; owns everything until recorder_free.
  */
 #pragma once
 
@@ -17,9 +17,9 @@
 #include "recorder/observe/key_options.h"
 #include "recorder/queue/backlog.h"
 
-struct recording;
+struct recorder;
 
-struct recording_options {
+struct recorder_options {
 	const pid_t *pids;
 	size_t pid_count;
 	char *const *command; /* NULL-terminated: start this and observe it; NULL = none */
@@ -60,13 +60,13 @@ struct recording_options {
 
 /*
  * Checks the targets, loads, attaches, opens the output. Logs. Returns an exit code
- * (base/exit_code.h); on EXIT_CODE_OK *ret_recording is the caller's. options are borrowed for the
- * recording's life.
+ * (base/exit_code.h); on EXIT_CODE_OK *ret_recorder is the caller's. options are borrowed for the
+ * life of the recorder.
  */
-int recording_start(const struct recording_options *options, struct recording **ret_recording);
+int recorder_start(const struct recorder_options *options, struct recorder **ret_recorder);
 
 /* Records until a signal, the duration or the target's end; writes the last window. Exit code. */
-int recording_run(struct recording *recording);
+int recorder_run(struct recorder *recorder);
 
-void recording_free(struct recording *recording);
-DEFINE_CLEANUP(struct recording *, recording_free);
+void recorder_free(struct recorder *recorder);
+DEFINE_CLEANUP(struct recorder *, recorder_free);

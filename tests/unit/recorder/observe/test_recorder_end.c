@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* How a recording ends: by a signal, with its targets, with a command, and whom it waits for. */
-#include "recorder/observe/recording.h"
+#include "recorder/observe/recorder.h"
 
 #include <fcntl.h>
 #include <signal.h>
 
-#include "recorder/observe/fake_recording.h"
+#include "recorder/observe/fake_recorder.h"
 
 static void run_much(void)
 {
