@@ -21,6 +21,11 @@ uint64_t clock_own_cpu_ns(void);
 uint64_t clock_thread_cpu_ns(void);
 uint64_t clock_cpu_of_thread_ns(pthread_t thread);
 
+static inline uint64_t clock_earliest(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
+}
+
 static inline struct timespec clock_timespec(uint64_t ns)
 {
 	return (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S),
