@@ -326,24 +326,24 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 
 	switch (key) {
 	case 'o':
-		recording->output = text;
+		recording->output.file = text;
 		return 0;
 	case OPTION_FORCE:
-		recording->overwrites = true;
+		recording->output.overwrites = true;
 		return 0;
 	case OPTION_METRICS:
-		recording->metrics = text;
+		recording->output.metrics = text;
 		return 0;
 	case OPTION_METRICS_BY:
-		recording->metrics_by = text;
+		recording->output.metrics_by = text;
 		return 0;
 	case OPTION_ALERT:
-		return alert_arguments_add(&recording->alerts, text);
+		return alert_arguments_add(&recording->output.alerts, text);
 	case OPTION_ON_ALERT:
 		recording->on_alert = text;
 		return alert_program_check(text);
 	case OPTION_METRICS_SERIES:
-		return parse_series(text, &recording->metrics_series);
+		return parse_series(text, &recording->output.metrics_series);
 	case OPTION_FORWARD:
 		return forward_arguments_add_url(&arguments->forward, text);
 	case OPTION_STACKS:
@@ -360,14 +360,14 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 		return parse_ring(text, &recording->timeline_bytes);
 	case OPTION_OUTPUT_MAX:
 		return parse_bytes("output-max", text, 1 << 20, 1ULL << 40, "1M to 1024G",
-				   &recording->output_bytes_max);
+				   &recording->output.bytes_max);
 	case OPTION_SPOOL:
-		recording->backlog.spool = text;
+		recording->output.backlog.spool = text;
 		return 0;
 	case OPTION_SPOOL_MAX:
 		/* At least one large chunk must fit. */
 		return parse_bytes("spool-max", text, 1 << 20, 1ULL << 40, "1M to 1024G",
-				   &recording->backlog.store_bytes_max);
+				   &recording->output.backlog.store_bytes_max);
 	default:
 		return -ENOENT;
 	}
@@ -402,10 +402,10 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		break;
 	case 'p':
 		r = arguments_add_pid(text, arguments->pids, PIDS_MAX,
-				      &arguments->recording.pid_count);
+				      &arguments->recording.targets.pid_count);
 		break;
 	case 'k':
-		r = key_options_add(&recording->keys, text);
+		r = key_options_add(&recording->targets.keys, text);
 		break;
 	case OPTION_LEAN:
 		recording->is_lean = true;
@@ -417,18 +417,18 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		recording->has_children = false;
 		break;
 	case OPTION_NO_FOLLOW:
-		recording->follow_forks = false;
+		recording->targets.follow_forks = false;
 		break;
 	case OPTION_ALL_RUBY:
-		recording->searches = true;
+		recording->targets.searches = true;
 		break;
 	case OPTION_COMM:
-		recording->searches = true;
-		recording->comm = text;
+		recording->targets.searches = true;
+		recording->targets.comm = text;
 		break;
 	case OPTION_CGROUP:
-		recording->searches = true;
-		recording->cgroup = text;
+		recording->targets.searches = true;
+		recording->targets.cgroup = text;
 		break;
 	case OPTION_BUDGET:
 		r = parse_percent(text, &recording->budget_percent);
@@ -449,8 +449,8 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		/* It has been read. */
 		break;
 	case ARGP_KEY_ARGS:
-		recording->command = state->argv + state->next;
-		r = state->quoted ? 0 : check_command(recording->command[0]);
+		recording->targets.command = state->argv + state->next;
+		r = state->quoted ? 0 : check_command(recording->targets.command[0]);
 		state->next = state->argc;
 		break;
 	case ARGP_KEY_ARG:
@@ -479,16 +479,16 @@ static bool has_key(const struct key_options *keys, const char *name)
 
 static int check_key(const struct recorder_options *recording, const char *option, const char *key)
 {
-	return has_key(&recording->keys, key)
+	return has_key(&recording->targets.keys, key)
 		       ? 0
 		       : log_error(EINVAL, "%s: the key %s is not recorded: -k %s -k %s", option,
-				   key, recording->keys.record_names[0], key);
+				   key, recording->targets.keys.record_names[0], key);
 }
 
 /* Requests are told apart by their ID. */
 static int check_requests(const struct recorder_options *recording, const char *option)
 {
-	return has_key(&recording->keys, REQUEST_KEY)
+	return has_key(&recording->targets.keys, REQUEST_KEY)
 		       ? 0
 		       : log_error(EINVAL,
 				   "%s: requests are told apart by the key " REQUEST_KEY
@@ -498,28 +498,29 @@ static int check_requests(const struct recorder_options *recording, const char *
 
 static int check_metrics(const struct recorder_options *recording)
 {
-	if ((recording->metrics_by || recording->metrics_series) && !recording->metrics)
+	if ((recording->output.metrics_by || recording->output.metrics_series) &&
+	    !recording->output.metrics)
 		return log_error(EINVAL,
 				 "--metrics-by and --metrics-series are for --metrics ADDRESS");
-	if (recording->metrics_series && !recording->metrics_by)
+	if (recording->output.metrics_series && !recording->output.metrics_by)
 		return log_error(EINVAL, "--metrics-series is for --metrics-by KEY");
-	if (!recording->metrics_by)
+	if (!recording->output.metrics_by)
 		return 0;
-	if (check_key(recording, "--metrics-by", recording->metrics_by) < 0)
+	if (check_key(recording, "--metrics-by", recording->output.metrics_by) < 0)
 		return -EINVAL;
 	return check_requests(recording, "--metrics-by");
 }
 
 static int check_alerts(const struct recorder_options *recording)
 {
-	size_t count = recording->alerts ? alert_set_count(recording->alerts) : 0;
+	size_t count = recording->output.alerts ? alert_set_count(recording->output.alerts) : 0;
 	int r = 0;
 
 	if (recording->on_alert && !count)
 		return log_error(EINVAL, "--on-alert is for --alert EXPRESSION");
 	for (size_t i = 0; i < count && r == 0; i++) {
 		const struct alert_expression *expression =
-			alert_set_expression(recording->alerts, i);
+			alert_set_expression(recording->output.alerts, i);
 
 		if (expression->key[0])
 			r = check_key(recording, "--alert", expression->key);
@@ -535,13 +536,13 @@ static int check(struct arguments *arguments)
 
 	if (arguments->is_failed || forward_arguments_check(&arguments->forward) < 0)
 		return EXIT_CODE_USAGE;
-	if ((recording->backlog.spool || recording->backlog.store_bytes_max) &&
+	if ((recording->output.backlog.spool || recording->output.backlog.store_bytes_max) &&
 	    !arguments->forward.options.url_count) {
 		(void)log_error(EINVAL, "--spool and --spool-max are for what waits to be sent: "
 					"they need --forward URL");
 		return EXIT_CODE_USAGE;
 	}
-	if (recording->output_bytes_max && !recording->output &&
+	if (recording->output.bytes_max && !recording->output.file &&
 	    arguments->forward.options.url_count) {
 		(void)log_error(EINVAL, "--output-max bounds a file: it needs -o FILE");
 		return EXIT_CODE_USAGE;
@@ -555,20 +556,22 @@ static int check(struct arguments *arguments)
 					"which --no-kernel-split leaves out");
 		return EXIT_CODE_USAGE;
 	}
-	if (!recording->output && !arguments->forward.options.url_count)
-		recording->output = COMMAND_RECORDING;
-	if (!recording->pid_count && !recording->command && !recording->searches) {
+	if (!recording->output.file && !arguments->forward.options.url_count)
+		recording->output.file = COMMAND_RECORDING;
+	if (!recording->targets.pid_count && !recording->targets.command &&
+	    !recording->targets.searches) {
 		(void)log_error(EINVAL, "what to observe? -p PID, --all-ruby, or -- COMMAND; "
 					"see correlator record --help");
 		return EXIT_CODE_USAGE;
 	}
-	if (!recording->keys.count && (key_options_add(&recording->keys, REQUEST_KEY) < 0 ||
-				       key_options_add(&recording->keys, LATE_KEY) < 0))
+	if (!recording->targets.keys.count &&
+	    (key_options_add(&recording->targets.keys, REQUEST_KEY) < 0 ||
+	     key_options_add(&recording->targets.keys, LATE_KEY) < 0))
 		return EXIT_CODE_FAILURE;
 	if (check_metrics(recording) < 0 || check_alerts(recording) < 0)
 		return EXIT_CODE_USAGE;
-	if (!recording->metrics_series)
-		recording->metrics_series = METRICS_SERIES;
+	if (!recording->output.metrics_series)
+		recording->output.metrics_series = METRICS_SERIES;
 	return EXIT_CODE_OK;
 }
 
@@ -606,7 +609,7 @@ int command_record(int argc, char **argv)
 {
 	struct arguments arguments = {
 		.recording = { .has_kernel_split = true,
-			       .follow_forks = true,
+			       .targets.follow_forks = true,
 			       .has_native = true,
 			       .has_children = true },
 	};
@@ -614,13 +617,13 @@ int command_record(int argc, char **argv)
 	_cleanup_(recorder_freep) struct recorder *recording = NULL;
 	int code;
 
-	arguments.recording.pids = arguments.pids;
-	arguments.recording.forward = &arguments.forward.options;
+	arguments.recording.targets.pids = arguments.pids;
+	arguments.recording.output.forward = &arguments.forward.options;
 	forward_arguments_init(&arguments.forward);
 	(void)duration_parse(DEFAULT_INTERVAL, &arguments.recording.interval_ns);
 	code = parse(argc, argv, &configuration, &arguments);
 	/* Orphans of the command become children of process 1. */
-	if (!code && arguments.recording.command && first_process_leave() < 0)
+	if (!code && arguments.recording.targets.command && first_process_leave() < 0)
 		code = EXIT_CODE_FAILURE;
 	rights_raise();
 	if (!code)
@@ -628,7 +631,7 @@ int command_record(int argc, char **argv)
 	if (!code)
 		code = recorder_run(recording);
 	recorder_free(TAKE_PTR(recording));
-	key_options_deinit(&arguments.recording.keys);
-	alert_set_free(arguments.recording.alerts);
+	key_options_deinit(&arguments.recording.targets.keys);
+	alert_set_free(arguments.recording.output.alerts);
 	return code;
 }

@@ -16,7 +16,7 @@
 #include "recorder/observe/look_budget.h"
 #include "recorder/observe/process_stacks.h"
 #include "recorder/observe/process_state.h"
-#include "recorder/observe/window.h"
+#include "recorder/observe/window_process.h"
 #include "recorder/probe/session.h"
 #include "recorder/target/target.h"
 

@@ -30,9 +30,9 @@ static bool forwards(const struct output *output)
 	return output->options->forward && output->options->forward->url_count;
 }
 
-const char *output_file_name(const struct recorder_options *options)
+const char *output_file_name(const struct output_options *options)
 {
-	const char *path = options->output;
+	const char *path = options->file;
 
 	return path && output_file_is_standard(path) ? "standard output" : path;
 }
@@ -56,15 +56,15 @@ static const void *give_heads(void *user, size_t *ret_size_bytes)
 static struct sink_file file_of(struct output *output)
 {
 	return (struct sink_file){
-		.path = output->options->output,
+		.path = output->options->file,
 		.overwrites = output->options->overwrites,
-		.bytes_max = output->options->output_bytes_max,
+		.bytes_max = output->options->bytes_max,
 		.head = give_heads,
 		.user = output,
 	};
 }
 
-int output_prepare(struct output *output, const struct recorder_options *options)
+int output_prepare(struct output *output, const struct output_options *options)
 {
 	RIGHTS_OF_CALLER;
 	struct sink_file file;
@@ -76,11 +76,11 @@ int output_prepare(struct output *output, const struct recorder_options *options
 	if (forwards(output) && forwarding_new(options->forward, &output->forwarding) < 0)
 		return EXIT_CODE_FAILURE;
 	name_output(output);
-	output->heads = options->output_bytes_max ? heads_new() : NULL;
-	if (options->output_bytes_max && !output->heads)
+	output->heads = options->bytes_max ? heads_new() : NULL;
+	if (options->bytes_max && !output->heads)
 		return EXIT_CODE_FAILURE;
 	file = file_of(output);
-	if (options->output && sink_check(&file) < 0)
+	if (options->file && sink_check(&file) < 0)
 		return EXIT_CODE_FAILURE;
 	return EXIT_CODE_OK;
 }
@@ -98,7 +98,7 @@ static int open_backlog(struct output *output)
 
 static int open_metrics(struct output *output, uint64_t start_wall_ns)
 {
-	const struct recorder_options *options = output->options;
+	const struct output_options *options = output->options;
 
 	metrics_init(&output->metrics, CORRELATOR_VERSION, start_wall_ns);
 	if (!options->metrics)
@@ -117,7 +117,7 @@ static int open_metrics(struct output *output, uint64_t start_wall_ns)
 /* The file last: what can fail before it leaves it as it was, and creates none. */
 int output_open(struct output *output, uint64_t start_wall_ns)
 {
-	const struct recorder_options *options = output->options;
+	const struct output_options *options = output->options;
 	RIGHTS_OF_CALLER;
 	struct sink_file file = file_of(output);
 	int r;
@@ -126,7 +126,7 @@ int output_open(struct output *output, uint64_t start_wall_ns)
 		return EXIT_CODE_FAILURE;
 	if (forwards(output) && open_backlog(output) < 0)
 		return EXIT_CODE_FAILURE;
-	r = options->output ? sink_open(&file, &output->sink) : 0;
+	r = options->file ? sink_open(&file, &output->sink) : 0;
 	if (r == -EINTR)
 		return EXIT_CODE_INTERRUPTED;
 	if (r < 0)
@@ -305,7 +305,7 @@ static int check_reader(struct output *output)
 		return -EPIPE;
 	if (!output->has_lost_reader)
 		log_warning("the reader of %s is gone: the recording goes on without it",
-			    output->options->output);
+			    output->options->file);
 	output->has_lost_reader = true;
 	return 0;
 }
@@ -470,7 +470,7 @@ static int say_delivered(struct output *output)
 		 delivery.rejected_records, delivery.dropped_records);
 	is_lost = say_queued(output, delivery.last_error);
 	is_lost = is_lost || delivery.dropped_records;
-	return is_lost && (!output->options->output || output->has_lost_reader) ? -EIO : 0;
+	return is_lost && (!output->options->file || output->has_lost_reader) ? -EIO : 0;
 }
 
 /* Until what waits for the reader of a pipe is written, or it is time to end, by output_end_fn. */
@@ -479,7 +479,7 @@ static void drain_sink(struct output *output, output_end_fn ends, void *user)
 	int fd = sink_fd(output->sink);
 
 	if (fd >= 0)
-		log_info("waiting for the reader of %s", output->options->output);
+		log_info("waiting for the reader of %s", output->options->file);
 	while ((fd = sink_fd(output->sink)) >= 0 && !ends(user, fd))
 		sink_flush(output->sink);
 	write_gap(output);

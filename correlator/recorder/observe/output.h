@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "alert/alert_set.h"
 #include "record/record_encode.h"
 #include "recorder/forward/forwarding.h"
 #include "recorder/forward/sender.h"
@@ -16,7 +17,6 @@
 #include "recorder/metrics/metrics_server.h"
 #include "recorder/observe/heads.h"
 #include "recorder/observe/identity.h"
-#include "recorder/observe/recorder.h"
 #include "recorder/queue/backlog.h"
 #include "recorder/queue/sink.h"
 
@@ -24,8 +24,20 @@ enum {
 	OUTPUT_NAME_BYTES = 1024
 };
 
+struct output_options {
+	const char *file; /* path, or "-"; NULL = none, where there are collectors */
+	bool overwrites; /* it, if it is a file that is not empty */
+	uint64_t bytes_max; /* of it, which is a file then; 0 = no limit */
+	const char *metrics; /* where to give them out (metrics_server.h); NULL = nowhere */
+	const char *metrics_by; /* and of requests by this key; NULL = not of those */
+	size_t metrics_series; /* of at most this many values of it */
+	struct alert_set *alerts; /* borrowed, and fed; NULL = none */
+	const struct forwarding_options *forward; /* NULL or no URLs = no collectors */
+	struct backlog_options backlog; /* of what waits for them */
+};
+
 struct output {
-	const struct recorder_options *options;
+	const struct output_options *options;
 	char name[OUTPUT_NAME_BYTES]; /* all of them, for messages */
 	bool is_open;
 	struct identity identity;
@@ -47,11 +59,11 @@ struct output {
 };
 
 /* The file's, for messages; NULL = there is none. */
-const char *output_file_name(const struct recorder_options *options);
+const char *output_file_name(const struct output_options *options);
 
 /* Of zeroed memory: what can be wrong before anything is attached or started. options are borrowed.
  * Exit code. */
-int output_prepare(struct output *output, const struct recorder_options *options);
+int output_prepare(struct output *output, const struct output_options *options);
 /* Exit code. A file is not touched before all else is open. */
 int output_open(struct output *output, uint64_t start_wall_ns);
 

@@ -50,7 +50,7 @@ static bool tell_command(struct recorder *recorder, int number, bool is_typed)
 		return true;
 	if (!recorder->told_signal)
 		log_info("recording until %s has ended; two signals within a second end it at once",
-			 recorder->options->command[0]);
+			 recorder->options->targets.command[0]);
 	recorder->told_signal = number;
 	recorder->told_ns = now_ns;
 	return true;
@@ -108,14 +108,14 @@ static int finish_well(const struct recorder *recorder)
 		log_warning(NOTHING_PUBLISHED);
 	if (recorder->is_interrupted && !recorder->cpu_records && !has_ended)
 		return EXIT_CODE_INTERRUPTED;
-	missing_keys_say(&recorder->missing, &options->keys);
+	missing_keys_say(&recorder->missing, &options->targets.keys);
 	/* What collectors took was said before. */
 	log_info("%s %" PRIu64 " records of %.3f s CPU%s%s, %.1f %% of it in a context%s",
-		 options->output ? "wrote" : "made",
-		 options->output ? recorder->output.written_records
-				 : recorder->output.identity.record_number,
-		 (double)recorder->exec_ns / 1e9, options->output ? " to " : "",
-		 options->output ? output_file_name(options) : "",
+		 options->output.file ? "wrote" : "made",
+		 options->output.file ? recorder->output.written_records
+				      : recorder->output.identity.record_number,
+		 (double)recorder->exec_ns / 1e9, options->output.file ? " to " : "",
+		 options->output.file ? output_file_name(&options->output) : "",
 		 recorder->exec_ns
 			 ? 100.0 * (double)recorder->attributed_ns / (double)recorder->exec_ns
 			 : 0.0,
@@ -123,7 +123,8 @@ static int finish_well(const struct recorder *recorder)
 			 ? ""
 			 : "; the target has ended");
 	if (child_command_runs(child))
-		log_info("%s (process %d) goes on", recorder->options->command[0], child->pid);
+		log_info("%s (process %d) goes on", recorder->options->targets.command[0],
+			 child->pid);
 	return has_ended ? child->code : EXIT_CODE_OK;
 }
 

@@ -7,55 +7,36 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include "alert/alert_set.h"
 #include "base/cleanup.h"
-#include "recorder/forward/forwarding.h"
-#include "recorder/observe/key_options.h"
-#include "recorder/queue/backlog.h"
+#include "recorder/observe/output.h"
+#include "recorder/observe/targets.h"
 
 struct recorder;
 
 struct recorder_options {
-	const pid_t *pids;
-	size_t pid_count;
-	char *const *command; /* NULL-terminated: start this and observe it; NULL = none */
-	struct key_options keys;
-	const char *output; /* path, or "-"; NULL = none, where there are collectors */
-	bool overwrites; /* the output, if it is a file that is not empty */
-	uint64_t output_bytes_max; /* of the output, which is a file then; 0 = no limit */
-	const char *metrics; /* where to give them out (metrics_server.h); NULL = nowhere */
-	const char *metrics_by; /* and of requests by this key; NULL = not of those */
-	size_t metrics_series; /* of so many values of it */
-	struct alert_set *alerts; /* borrowed, and fed; NULL = none */
-	const char *on_alert; /* a program to run when one fires or is over; NULL = none */
-	const struct forwarding_options *forward; /* NULL or no URLs = no collectors */
-	struct backlog_options backlog; /* of what waits for them */
+	struct targets_options targets;
+	struct output_options output;
+	const char *on_alert; /* a program to run when an alert fires or is over; NULL = none */
 	uint64_t interval_ns;
 	uint64_t first_window_ns; /* the first one's, if that is less; 0 = as the others */
 	uint64_t duration_ns; /* 0 = until interrupted or the target's end */
 	bool is_lean;
 	bool has_kernel_split;
-	bool follow_forks;
 	bool has_children; /* what a request starts belongs to it; with follow_forks */
-	bool searches; /* for every Ruby process that publishes and passes the filters */
-	const char *comm; /* patterns; NULL = any */
-	const char *cgroup;
 	double budget_percent; /* of one CPU, for our own cost; 0 = no limit */
 	bool measures_programs;
 	uint32_t contexts_max; /* sizes of the kernel maps; 0 = default */
 	uint32_t accounts_max;
 	uint32_t ring_bytes;
 	bool has_timeline; /* slices are recorded */
-	uint32_t stacks_hz; /* so often the stacks of what runs are sampled; 0 = never */
+	uint32_t stacks_hz; /* how often the stacks of what runs are sampled; 0 = never */
 	bool has_wait_stacks; /* and those of what waits are told; needs stacks_hz */
 	bool has_native; /* with the native function that runs */
 	bool counts_syscalls; /* by number; needs has_kernel_split */
-	uint32_t
-		timeline_bytes; /* of their ring, and four times as much of a window; 0 = default */
+	/* Of their ring, and four times as much of a window; 0 = default. */
+	uint32_t timeline_bytes;
 };
 
 /*

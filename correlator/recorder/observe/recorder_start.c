@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/exit_code.h"
 #include "base/log.h"
+#include "base/output_file.h"
 #include "base/signals.h"
 #include "recorder/observe/process_changes.h"
 #include "recorder/observe/recorder_state.h"
@@ -154,7 +155,8 @@ static void say_ready(const struct recorder *recorder)
 	for (const struct observed *each = process; each; each = each->hh.next)
 		incomplete += each->state.look_ns != 0;
 	if (targets->child.pid) {
-		log_info("starting %s, writing to %s", recorder->options->command[0], output);
+		log_info("starting %s, writing to %s", recorder->options->targets.command[0],
+			 output);
 	} else if (!process) {
 		log_info("observing no process yet, writing to %s; Ctrl-C to stop", output);
 	} else {
@@ -174,7 +176,7 @@ static int prepare(struct recorder *recorder)
 	int code;
 
 	recorder->contexts = context_table_new();
-	if (!recorder->contexts || window_init(&recorder->window, &options->keys) < 0)
+	if (!recorder->contexts || window_init(&recorder->window, &options->targets.keys) < 0)
 		return EXIT_CODE_FAILURE;
 	if (options->has_timeline) {
 		uint64_t ring_bytes =
@@ -186,12 +188,13 @@ static int prepare(struct recorder *recorder)
 	}
 	if (namespaces_check_own_proc() < 0)
 		return EXIT_CODE_UNSUPPORTED;
-	code = output_prepare(&recorder->output, options);
+	code = output_prepare(&recorder->output, &options->output);
 	if (code == EXIT_CODE_OK)
-		code = targets_prepare(&recorder->targets, options);
+		code = targets_prepare(&recorder->targets, &options->targets);
 	if (code != EXIT_CODE_OK)
 		return code;
-	recorder->signal_fd = options->command ? signals_catch_for_command() : signals_catch();
+	recorder->signal_fd =
+		options->targets.command ? signals_catch_for_command() : signals_catch();
 	return recorder->signal_fd < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
 }
 
@@ -201,7 +204,7 @@ static bool must_be_lean(struct recorder *recorder, const struct kernel_offers *
 	const struct recorder_options *options = recorder->options;
 
 	recorder->may_probe = features_may_probe(kernel);
-	if (options->is_lean || !options->keys.ruby_count)
+	if (options->is_lean || !options->targets.keys.ruby_count)
 		return true;
 	if (!recorder->may_probe)
 		log_warning(REASON_UPROBES " (before Linux 6.6): recording as with --lean; "
@@ -216,15 +219,15 @@ int recorder_start(const struct recorder_options *options, struct recorder **ret
 	struct kernel_offers kernel;
 	struct session_options session_options = {
 		.kernel = &kernel,
-		.watches_otel = options->keys.otel_count > 0,
-		.late_keys = options->keys.late,
-		.request_key = options->keys.request,
+		.watches_otel = options->targets.keys.otel_count > 0,
+		.late_keys = options->targets.keys.late,
+		.request_key = options->targets.keys.request,
 		.has_kernel_split = options->has_kernel_split,
-		.follow_forks = options->follow_forks,
-		.has_children = options->follow_forks && options->has_children,
-		.strangers = !options->searches ? STRANGERS_NONE
-			     : options->comm	? STRANGERS_BY_NAME
-						: STRANGERS_ANY,
+		.follow_forks = options->targets.follow_forks,
+		.has_children = options->targets.follow_forks && options->has_children,
+		.strangers = !options->targets.searches ? STRANGERS_NONE
+			     : options->targets.comm	? STRANGERS_BY_NAME
+							: STRANGERS_ANY,
 		.contexts_max = options->contexts_max,
 		.accounts_max = options->accounts_max,
 		.ring_bytes = options->ring_bytes,
@@ -240,7 +243,7 @@ int recorder_start(const struct recorder_options *options, struct recorder **ret
 	if (!recorder)
 		return EXIT_CODE_FAILURE;
 	recorder->options = options;
-	alerting_init(&recorder->alerting, options->alerts, options->on_alert);
+	alerting_init(&recorder->alerting, options->output.alerts, options->on_alert);
 	budget_init(&recorder->budget, options->budget_percent);
 	recorder->signal_fd = -1;
 	features_ask_kernel(&kernel);
@@ -257,7 +260,9 @@ int recorder_start(const struct recorder_options *options, struct recorder **ret
 	agent_set_identifier(session_identify_file, session_identifier(recorder->session));
 	code = attach(recorder);
 	if (code == EXIT_CODE_OK)
-		code = targets_observe(&recorder->targets, recorder->session);
+		code = targets_observe(&recorder->targets, recorder->session,
+				       options->output.file &&
+					       output_file_is_standard(options->output.file));
 	if (code == EXIT_CODE_OK)
 		code = begin_stacks(recorder);
 	if (code == EXIT_CODE_OK)

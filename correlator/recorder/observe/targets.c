@@ -327,7 +327,7 @@ bool targets_were_hidden(const struct targets *targets)
 
 static int begin_search(struct targets *targets, struct session *session)
 {
-	const struct recorder_options *options = targets->options;
+	const struct targets_options *options = targets->options;
 	struct target_keys keys = key_options_target(&options->keys);
 
 	if (!options->searches)
@@ -355,9 +355,9 @@ static void await_exec(struct observed_table *processes, pid_t pid)
 		observed_execute(process, process->image, clock_monotonic_ns());
 }
 
-int targets_observe(struct targets *targets, struct session *session)
+int targets_observe(struct targets *targets, struct session *session, bool takes_output)
 {
-	const struct recorder_options *options = targets->options;
+	const struct targets_options *options = targets->options;
 	struct child_command *child = &targets->child;
 	int code = begin_search(targets, session);
 
@@ -365,9 +365,7 @@ int targets_observe(struct targets *targets, struct session *session)
 		code = observe_root(targets, session, options->pids[i], true);
 	if (code != EXIT_CODE_OK || !options->command)
 		return code;
-	if (child_command_start(options->command,
-				options->output && output_file_is_standard(options->output),
-				child) < 0)
+	if (child_command_start(options->command, takes_output, child) < 0)
 		return EXIT_CODE_FAILURE;
 	code = observe_root(targets, session, child->pid, false);
 	/* Not the program that it will be: looked at anew after its exec. */
@@ -383,7 +381,7 @@ enum exit_code targets_release(struct targets *targets)
 	return child_command_release(&targets->child, targets->options->command[0]);
 }
 
-int targets_prepare(struct targets *targets, const struct recorder_options *options)
+int targets_prepare(struct targets *targets, const struct targets_options *options)
 {
 	struct process_info info;
 
@@ -422,7 +420,7 @@ static bool have_exited(const struct targets *targets)
 
 bool targets_are_over(const struct targets *targets)
 {
-	const struct recorder_options *options = targets->options;
+	const struct targets_options *options = targets->options;
 
 	if (child_command_runs(&targets->child))
 		return false;

@@ -10,12 +10,22 @@
 
 #include "recorder/observe/child_command.h"
 #include "recorder/observe/observed.h"
-#include "recorder/observe/recorder.h"
 #include "recorder/probe/session.h"
 #include "recorder/target/discovery/discovery.h"
 
+struct targets_options {
+	const pid_t *pids;
+	size_t pid_count;
+	char *const *command; /* NULL-terminated: start this and observe it; NULL = none */
+	struct key_options keys;
+	bool follow_forks;
+	bool searches; /* for every Ruby process that publishes and passes the filters */
+	const char *comm; /* patterns; NULL = any */
+	const char *cgroup;
+};
+
 struct targets {
-	const struct recorder_options *options;
+	const struct targets_options *options;
 	struct object_files *files; /* what is known of those that processes map */
 	struct observed_table processes;
 	struct discovery *discovery; /* NULL = only the processes that were named */
@@ -27,11 +37,12 @@ struct targets {
 };
 
 /* Of zeroed memory; options are borrowed. Are the processes there that were named? Exit code. */
-int targets_prepare(struct targets *targets, const struct recorder_options *options);
+int targets_prepare(struct targets *targets, const struct targets_options *options);
 void targets_deinit(struct targets *targets);
 
-/* Looks at all that are there now; the command is started, and held back. Exit code. */
-int targets_observe(struct targets *targets, struct session *session);
+/* Looks at all that are there now; the command is started, and held back. takes_output: records go
+ * to standard output, which is not the command's then. Exit code. */
+int targets_observe(struct targets *targets, struct session *session, bool takes_output);
 /* Lets the command go. Exit code (child_command_release). */
 enum exit_code targets_release(struct targets *targets);
 

@@ -68,15 +68,15 @@ int watching_tell(struct recorder *recorder, const char *reason)
 		.mode = recorder->mode = mode_of_all(recorder),
 		.kernel_split = session_has_kernel_split(recorder->session),
 		.blocked_reasons = true,
-		.children = options->follow_forks && options->has_children,
+		.children = options->targets.follow_forks && options->has_children,
 		.cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
 		.reason = reason,
 		.interval_ns = options->interval_ns,
 		.transition_ns = (uint64_t)(window->ways[SESSION_WAY_SHORT].hot_ns + 0.5),
 		/* A clock that stands before its own start is not set. */
 		.clock_offset_ns = window->wall_offset_ns <= INT64_MAX ? window->wall_offset_ns : 0,
-		.key_names = options->keys.record_names,
-		.key_names_count = options->keys.count,
+		.key_names = options->targets.keys.record_names,
+		.key_names_count = options->targets.keys.count,
 	};
 
 	(void)uname(&system);

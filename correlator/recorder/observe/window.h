@@ -26,31 +26,15 @@
 
 #include "base/clock.h"
 #include "record/record.h"
-#include "recorder/observe/balance.h"
 #include "recorder/observe/contexts.h"
 #include "recorder/observe/key_options.h"
 #include "recorder/observe/slices.h"
 #include "recorder/observe/split.h"
 #include "recorder/observe/stolen_debts.h"
-#include "recorder/observe/unseen_changes.h"
+#include "recorder/observe/window_process.h"
 #include "recorder/probe/session.h"
 
 #define WINDOW_CLOCK_SET_NS (100 * NS_PER_US)
-
-/* What a window knows of a process. */
-struct window_process {
-	uint32_t pid;
-	uint32_t ns_pid; /* in its own pid namespace; 0 = not known */
-	bool mixes_threads; /* its contexts may be those of other Ruby threads */
-	struct balance balance;
-	enum session_way way; /* of its system calls */
-	bool has_both_ways; /* its mode has changed in the window */
-	/* In the window, and half of those in the last one, and so on: */
-	uint64_t stretches; /* slices */
-	uint64_t boundaries; /* and edges of system calls */
-	uint64_t window_stints; /* slices of this window */
-	struct unseen_changes unseen;
-};
 
 /* A drained account, and whose time it is. */
 struct window_row {

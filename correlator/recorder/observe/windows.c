@@ -86,7 +86,7 @@ static void see_keys(struct recorder *recorder)
 	struct observed *process;
 	struct seen_keys seen;
 
-	if (!missing_keys_lacks_some(&recorder->missing, &recorder->options->keys) ||
+	if (!missing_keys_lacks_some(&recorder->missing, &recorder->options->targets.keys) ||
 	    !session_take_seen_keys(recorder->session, &seen))
 		return;
 	process = observed_find(&recorder->targets.processes, seen.life);
@@ -105,7 +105,7 @@ static int put_rows(struct recorder *recorder)
 
 	for (size_t i = 0; i < window->row_count && r == 0; i++) {
 		window_row_record(window, &window->rows[i], keys, &record);
-		missing_keys_note(&recorder->missing, &recorder->options->keys,
+		missing_keys_note(&recorder->missing, &recorder->options->targets.keys,
 				  window->rows[i].context);
 		r = output_add(&recorder->output, wall_ns, &record);
 	}

@@ -37,14 +37,15 @@ int recorder_start(const struct recorder_options *options, struct recorder **ret
 {
 	made.starts++;
 	made.options = *options;
-	made.forward = *options->forward;
-	made.alert_count = options->alerts ? alert_set_count(options->alerts) : 0;
-	for (size_t i = 0; i < options->pid_count; i++)
-		made.pids[i] = options->pids[i];
-	for (size_t i = 0; i < options->keys.count; i++) {
-		(void)snprintf(made.keys[i], sizeof(made.keys[i]), "%s", options->keys.names[i]);
+	made.forward = *options->output.forward;
+	made.alert_count = options->output.alerts ? alert_set_count(options->output.alerts) : 0;
+	for (size_t i = 0; i < options->targets.pid_count; i++)
+		made.pids[i] = options->targets.pids[i];
+	for (size_t i = 0; i < options->targets.keys.count; i++) {
+		(void)snprintf(made.keys[i], sizeof(made.keys[i]), "%s",
+			       options->targets.keys.names[i]);
 		(void)snprintf(made.names[i], sizeof(made.names[i]), "%s",
-			       options->keys.record_names[i]);
+			       options->targets.keys.record_names[i]);
 	}
 	if (!made.start_code)
 		*ret_recording = &made.recording;
@@ -90,30 +91,30 @@ static void a_pid_alone_is_recorded_by_request_until_it_ends(void **state)
 	const struct recorder_options *options = record("record -p 12");
 
 	(void)state;
-	assert_int_equal(options->pid_count, 1);
+	assert_int_equal(options->targets.pid_count, 1);
 	assert_int_equal(made.pids[0], 12);
-	assert_null(options->command);
-	assert_int_equal(options->keys.count, 2);
+	assert_null(options->targets.command);
+	assert_int_equal(options->targets.keys.count, 2);
 	assert_string_equal(made.keys[0], "request_id");
 	assert_string_equal(made.keys[1], "endpoint");
-	assert_string_equal(options->output, "correlator.msgpack");
-	assert_false(options->overwrites);
-	assert_null(options->metrics);
-	assert_null(options->metrics_by);
-	assert_null(options->alerts);
+	assert_string_equal(options->output.file, "correlator.msgpack");
+	assert_false(options->output.overwrites);
+	assert_null(options->output.metrics);
+	assert_null(options->output.metrics_by);
+	assert_null(options->output.alerts);
 	assert_null(options->on_alert);
-	assert_int_equal(options->metrics_series, 100);
-	assert_null(options->backlog.spool);
-	assert_int_equal(options->backlog.store_bytes_max, 0);
+	assert_int_equal(options->output.metrics_series, 100);
+	assert_null(options->output.backlog.spool);
+	assert_int_equal(options->output.backlog.store_bytes_max, 0);
 	assert_int_equal(options->interval_ns, 1000000000);
 	assert_int_equal(options->duration_ns, 0);
 	assert_false(options->is_lean);
 	assert_true(options->has_kernel_split);
-	assert_true(options->follow_forks);
+	assert_true(options->targets.follow_forks);
 	assert_true(options->has_children);
-	assert_false(options->searches);
-	assert_null(options->comm);
-	assert_null(options->cgroup);
+	assert_false(options->targets.searches);
+	assert_null(options->targets.comm);
+	assert_null(options->targets.cgroup);
 	assert_true(options->budget_percent <= 0);
 	assert_false(options->measures_programs);
 	assert_int_equal(options->contexts_max, 0);
@@ -234,24 +235,24 @@ static void each_option_is_asked_for(void **state)
 		       "--accounts 18 --ring 19");
 
 	(void)state;
-	assert_int_equal(options->pid_count, 2);
+	assert_int_equal(options->targets.pid_count, 2);
 	assert_int_equal(made.pids[0], 12);
 	assert_int_equal(made.pids[1], 13);
 	assert_int_equal(options->interval_ns, 250000000);
 	assert_true(options->duration_ns == 4000000000);
-	assert_string_equal(options->output, "some.rec");
-	assert_true(options->overwrites);
-	assert_string_equal(options->metrics, "unix:m");
+	assert_string_equal(options->output.file, "some.rec");
+	assert_true(options->output.overwrites);
+	assert_string_equal(options->output.metrics, "unix:m");
 	assert_true(options->budget_percent > 1.49 && options->budget_percent < 1.51);
 	assert_true(options->measures_programs);
 	assert_true(options->is_lean);
 	assert_false(options->has_kernel_split);
-	assert_false(options->follow_forks);
+	assert_false(options->targets.follow_forks);
 	assert_false(options->has_children);
 	assert_int_equal(options->contexts_max, 17);
 	assert_int_equal(options->accounts_max, 18);
 	assert_int_equal(options->ring_bytes, 19);
-	assert_false(options->searches);
+	assert_false(options->targets.searches);
 }
 
 /* What an option besides -p 1 asks for, of what can be asked for by one. */
@@ -317,16 +318,20 @@ static void each_option_asks_for_nothing_else(void **state)
 		(void)snprintf(line, sizeof(line), "record -p 1 %s", cases[i].option);
 		options = record(line);
 		found = (options->is_lean ? LEAN : 0) | (options->has_kernel_split ? SPLIT : 0) |
-			(options->follow_forks ? FOLLOW : 0) | (options->searches ? SEARCH : 0) |
-			(options->comm ? COMM : 0) | (options->cgroup ? CGROUP : 0) |
+			(options->targets.follow_forks ? FOLLOW : 0) |
+			(options->targets.searches ? SEARCH : 0) |
+			(options->targets.comm ? COMM : 0) |
+			(options->targets.cgroup ? CGROUP : 0) |
 			(options->measures_programs ? MEASURE : 0) |
-			(options->overwrites ? FORCE : 0) | (options->metrics ? METRICS : 0) |
-			(options->backlog.spool ? SPOOL : 0) |
+			(options->output.overwrites ? FORCE : 0) |
+			(options->output.metrics ? METRICS : 0) |
+			(options->output.backlog.spool ? SPOOL : 0) |
 			(options->budget_percent > 0 ? BUDGET : 0) |
 			(options->duration_ns ? DURATION : 0) |
 			(options->contexts_max ? CONTEXTS : 0) |
 			(options->accounts_max ? ACCOUNTS : 0) | (options->ring_bytes ? RING : 0) |
-			(options->command ? COMMAND : 0) | (options->has_children ? CHILDREN : 0) |
+			(options->targets.command ? COMMAND : 0) |
+			(options->has_children ? CHILDREN : 0) |
 			(options->interval_ns != 1000000000 ? INTERVAL : 0);
 		if (found != cases[i].asks_for)
 			fail_msg("%s: 0x%x, not 0x%x", line, found, cases[i].asks_for);
@@ -339,7 +344,7 @@ static void keys_are_those_that_are_named_and_no_others(void **state)
 		record("record -p 1 -k endpoint -k otel.trace_id=trace");
 
 	(void)state;
-	assert_int_equal(options->keys.count, 2);
+	assert_int_equal(options->targets.keys.count, 2);
 	assert_string_equal(made.keys[0], "endpoint");
 	assert_string_equal(made.names[0], "endpoint");
 	assert_string_equal(made.keys[1], "otel.trace_id");
@@ -351,17 +356,17 @@ static void every_ruby_is_searched_for_or_those_that_match(void **state)
 	const struct recorder_options *options = record("record --all-ruby");
 
 	(void)state;
-	assert_true(options->searches);
-	assert_null(options->comm);
-	assert_null(options->cgroup);
+	assert_true(options->targets.searches);
+	assert_null(options->targets.comm);
+	assert_null(options->targets.cgroup);
 	options = record("record --comm puma*");
-	assert_true(options->searches);
-	assert_string_equal(options->comm, "puma*");
-	assert_null(options->cgroup);
+	assert_true(options->targets.searches);
+	assert_string_equal(options->targets.comm, "puma*");
+	assert_null(options->targets.cgroup);
 	options = record("record --cgroup puma.service");
-	assert_true(options->searches);
-	assert_null(options->comm);
-	assert_string_equal(options->cgroup, "puma.service");
+	assert_true(options->targets.searches);
+	assert_null(options->targets.comm);
+	assert_string_equal(options->targets.cgroup, "puma.service");
 }
 
 static void all_behind_the_options_is_the_command(void **state)
@@ -373,13 +378,13 @@ static void all_behind_the_options_is_the_command(void **state)
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		const struct recorder_options *options = record(lines[i]);
 
-		assert_int_equal(options->pid_count, 1);
-		assert_string_equal(options->command[0], "sleep");
-		assert_string_equal(options->command[1], "-p");
-		assert_string_equal(options->command[2], "10");
-		assert_null(options->command[3]);
+		assert_int_equal(options->targets.pid_count, 1);
+		assert_string_equal(options->targets.command[0], "sleep");
+		assert_string_equal(options->targets.command[1], "-p");
+		assert_string_equal(options->targets.command[2], "10");
+		assert_null(options->targets.command[3]);
 	}
-	assert_string_equal(record("record -- 1234")->command[0], "1234");
+	assert_string_equal(record("record -- 1234")->targets.command[0], "1234");
 	refuses("record 1234", "to observe process 1234 say -p 1234");
 	refuses("record 0", "0 is not an option");
 }
@@ -391,12 +396,12 @@ static void without_a_file_records_are_only_sent(void **state)
 		       "--spool /var/spool/c --spool-max 64M");
 
 	(void)state;
-	assert_null(options->output);
+	assert_null(options->output.file);
 	assert_int_equal(made.forward.url_count, 2);
-	assert_string_equal(options->backlog.spool, "/var/spool/c");
-	assert_int_equal(options->backlog.store_bytes_max, 64 << 20);
+	assert_string_equal(options->output.backlog.spool, "/var/spool/c");
+	assert_int_equal(options->output.backlog.store_bytes_max, 64 << 20);
 	options = record("record -p 1 --forward tcp://127.0.0.1:24224 -o both.rec");
-	assert_string_equal(options->output, "both.rec");
+	assert_string_equal(options->output.file, "both.rec");
 	assert_int_equal(made.forward.url_count, 1);
 	refuses("record -p 1 --spool /tmp/x", "need --forward");
 	refuses("record -p 1 --spool-max 64M", "need --forward");
@@ -423,7 +428,7 @@ static void a_spool_has_a_size(void **state)
 		(void)snprintf(line, sizeof(line),
 			       "record -p 1 --forward tcp://127.0.0.1:1 --spool-max %s",
 			       cases[i].text);
-		assert_true(record(line)->backlog.store_bytes_max == cases[i].bytes);
+		assert_true(record(line)->output.backlog.store_bytes_max == cases[i].bytes);
 	}
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		(void)snprintf(line, sizeof(line),
@@ -436,10 +441,10 @@ static void a_spool_has_a_size(void **state)
 static void a_file_has_a_limit_if_it_is_asked_for(void **state)
 {
 	(void)state;
-	assert_true(record("record -p 1")->output_bytes_max == 0);
-	assert_true(record("record -p 1 --output-max 2G")->output_bytes_max == UINT64_C(2) << 30);
+	assert_true(record("record -p 1")->output.bytes_max == 0);
+	assert_true(record("record -p 1 --output-max 2G")->output.bytes_max == UINT64_C(2) << 30);
 	assert_true(
-		record("record -p 1 --forward unix:/x -o a --output-max 1M")->output_bytes_max ==
+		record("record -p 1 --forward unix:/x -o a --output-max 1M")->output.bytes_max ==
 		1 << 20);
 	refuses("record -p 1 --output-max 1023K", "--output-max");
 	refuses("record -p 1 --forward unix:/x --output-max 1M", "it needs -o FILE");
@@ -448,9 +453,9 @@ static void a_file_has_a_limit_if_it_is_asked_for(void **state)
 static void what_went_wrong_before_is_no_error_of_a_size(void **state)
 {
 	(void)state;
-	assert_int_equal(
-		record("record --spool-max 64M --forward unix:/x -p 1")->backlog.store_bytes_max,
-		64 << 20);
+	assert_int_equal(record("record --spool-max 64M --forward unix:/x -p 1")
+				 ->output.backlog.store_bytes_max,
+			 64 << 20);
 }
 
 static void a_budget_is_a_part_of_a_cpu(void **state)
@@ -515,13 +520,13 @@ static void requests_are_counted_by_a_key_that_is_recorded(void **state)
 	char line[160];
 
 	(void)state;
-	assert_string_equal(options->metrics_by, "endpoint");
-	assert_int_equal(options->metrics_series, 100);
+	assert_string_equal(options->output.metrics_by, "endpoint");
+	assert_int_equal(options->output.metrics_series, 100);
 	options = record("record -p 1 --metrics unix:x --metrics-by request_id --metrics-series 1");
-	assert_int_equal(options->metrics_series, 1);
+	assert_int_equal(options->output.metrics_series, 1);
 	options = record(
 		"record -p 1 --metrics unix:x --metrics-by request_id --metrics-series 10000");
-	assert_int_equal(options->metrics_series, 10000);
+	assert_int_equal(options->output.metrics_series, 10000);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		(void)snprintf(line, sizeof(line), "record -p 1 %s", wrong[i].options);
 		refuses(line, wrong[i].says);
@@ -619,7 +624,7 @@ static void so_many_pids_and_no_more(void **state)
 	(void)state;
 	for (int pid = 1; pid <= 256; pid++)
 		used += (size_t)snprintf(line + used, sizeof(line) - used, " -p %d", 1000 + pid);
-	assert_int_equal(record(line)->pid_count, 256);
+	assert_int_equal(record(line)->targets.pid_count, 256);
 	assert_int_equal(made.pids[255], 1256);
 	(void)snprintf(line + used, sizeof(line) - used, " -p 2000");
 	refuses(line, "at most 256");
@@ -704,20 +709,20 @@ static void a_file_asks_for_it_as_the_line_does(void **state)
 	(void)state;
 	assert_int_equal(result.code, EXIT_CODE_OK);
 	assert_string_equal(result.error, "");
-	assert_true(options->searches);
-	assert_int_equal(options->keys.count, 2);
+	assert_true(options->targets.searches);
+	assert_int_equal(options->targets.keys.count, 2);
 	assert_string_equal(made.keys[1], "endpoint");
 	assert_int_equal(options->interval_ns, 250000000);
 	assert_int_equal(made.alert_count, 2);
 	assert_int_equal(made.forward.url_count, 2);
 	assert_true(made.forward.has_no_acks);
-	assert_int_equal(options->backlog.store_bytes_max, 64 << 20);
+	assert_int_equal(options->output.backlog.store_bytes_max, 64 << 20);
 	assert_true(options->is_lean);
-	assert_true(options->follow_forks);
+	assert_true(options->targets.follow_forks);
 	assert_int_equal(options->stacks_hz, 99);
 	assert_true(options->counts_syscalls);
 	assert_int_equal(made.pids[0], 12);
-	assert_null(options->output);
+	assert_null(options->output.file);
 }
 
 static void the_line_wins_over_the_file(void **state)
@@ -730,9 +735,9 @@ static void the_line_wins_over_the_file(void **state)
 
 	(void)state;
 	assert_int_equal(result.code, EXIT_CODE_OK);
-	assert_int_equal(options->pid_count, 1);
+	assert_int_equal(options->targets.pid_count, 1);
 	assert_int_equal(made.pids[0], 13);
-	assert_int_equal(options->keys.count, 1);
+	assert_int_equal(options->targets.keys.count, 1);
 	assert_string_equal(made.keys[0], "c");
 	assert_int_equal(options->interval_ns, 2000000000);
 	assert_int_equal(options->stacks_hz, 9);

@@ -23,13 +23,13 @@ static inline int set_up(void **state)
 	/* What was used before it began is no part of it. */
 	fake.own_cpu_ns = 12345;
 	fake.recording = (struct recorder_options){
-		.keys = { .names = { "request_id" },
-			  .record_names = { "request_id" },
-			  .ruby_names = { "request_id" },
-			  .count = 1,
-			  .ruby_count = 1 },
-		.output = path,
-		.overwrites = true,
+		.targets.keys = { .names = { "request_id" },
+				  .record_names = { "request_id" },
+				  .ruby_names = { "request_id" },
+				  .count = 1,
+				  .ruby_count = 1 },
+		.output.file = path,
+		.output.overwrites = true,
 		.interval_ns = NS_PER_S,
 		.has_kernel_split = true,
 		.measures_programs = true,

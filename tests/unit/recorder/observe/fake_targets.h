@@ -7,7 +7,7 @@
 
 /* recorder/observe/targets.h: those of the fake that are there, all of them known. */
 
-int targets_prepare(struct targets *targets, const struct recorder_options *options)
+int targets_prepare(struct targets *targets, const struct targets_options *options)
 {
 	targets->options = options;
 	targets->processes.keys = &options->keys;
@@ -33,8 +33,9 @@ static inline struct observed *observe_one(struct targets *targets, pid_t pid)
 	return process;
 }
 
-int targets_observe(struct targets *targets, struct session *session)
+int targets_observe(struct targets *targets, struct session *session, bool takes_output)
 {
+	(void)takes_output;
 	expect_session(session);
 	if (fake.failures[FAKE_OBSERVE])
 		return fake.failures[FAKE_OBSERVE];

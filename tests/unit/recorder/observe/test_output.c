@@ -45,7 +45,7 @@ static int record_one(unsigned int failing_call, const char *path)
 					      .tag = "correlator.test",
 					      .ack_timeout_ns = 1000000000,
 					      .retry_max_ns = 1000000000 };
-	const struct recorder_options options = { .forward = &forward, .backlog.spool = path };
+	const struct output_options options = { .forward = &forward, .backlog.spool = path };
 	struct gap_record record = { .reason = "none" };
 	struct output output = { 0 };
 	int r;

@@ -249,7 +249,7 @@ uint64_t metrics_server_cpu_ns(const struct metrics_server *server)
 }
 
 static struct forwarding_options forward;
-static struct recorder_options options;
+static struct output_options options;
 static struct output output;
 
 static int set_up(void **state)
@@ -260,10 +260,9 @@ static int set_up(void **state)
 	memset(&output, 0, sizeof(output));
 	ways.sink_fd = -1;
 	forward = (struct forwarding_options){ .url_count = 1 };
-	options = (struct recorder_options){ .output = "/file",
-					     .overwrites = true,
-					     .forward = &forward,
-					     .metrics = "unix:/metrics" };
+	options = (struct output_options){
+		.file = "/file", .overwrites = true, .forward = &forward, .metrics = "unix:/metrics"
+	};
 	return 0;
 }
 
@@ -301,7 +300,7 @@ static void only_to_a_file(void)
 
 static void only_to_collectors(void)
 {
-	options.output = NULL;
+	options.file = NULL;
 	options.metrics = NULL;
 }
 
@@ -336,7 +335,7 @@ static void it_is_called_by_all_that_it_goes_to(void **state)
 	assert_string_equal(output.name, "/file and tcp://collector");
 	begin_again(state);
 	only_to_a_file();
-	options.output = "-";
+	options.file = "-";
 	begin_well();
 	assert_string_equal(output.name, "standard output");
 	begin_again(state);
@@ -373,7 +372,7 @@ static void with_a_limit_a_new_file_has_what_holds(void **state)
 	begin_well();
 	assert_true(ways.file.bytes_max == 0);
 	begin_again(state);
-	options.output_bytes_max = 1 << 20;
+	options.bytes_max = 1 << 20;
 	begin_well();
 	assert_true(ways.file.bytes_max == 1 << 20);
 	assert_int_equal(output_add(&output, 1, &record), 0);
@@ -387,7 +386,7 @@ static void with_a_limit_a_new_file_has_what_holds(void **state)
 	ways.sink.files = 2;
 	assert_true(output_begins_anew(&output));
 	assert_false(output_begins_anew(&output));
-	options.output_bytes_max = 0;
+	options.bytes_max = 0;
 }
 
 static void what_cannot_be_opened_is_an_exit_code_and_the_file_stays(void **state)

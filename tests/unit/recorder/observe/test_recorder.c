@@ -208,7 +208,7 @@ static void what_goes_to_no_file_is_counted_all_the_same(void **state)
 {
 	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
-	fake.recording.output = NULL;
+	fake.recording.output.file = NULL;
 	assert_int_equal(record(), EXIT_CODE_OK);
 	expect_said("made 4 records of 0.000 s CPU, 0.0 % of it in a context\n");
 }
@@ -221,7 +221,7 @@ static void the_sums_are_given_out_with_each_window(void **state)
 	(void)state;
 	(void)snprintf(sums_path, sizeof(sums_path), "%s.prom", path);
 	(void)snprintf(address, sizeof(address), "file:%s", sums_path);
-	fake.recording.metrics = address;
+	fake.recording.output.metrics = address;
 	fake.recording.duration_ns = 5 * NS_PER_S / 2;
 	assert_int_equal(record(), EXIT_CODE_OK);
 	file = fopen(sums_path, "re");
@@ -238,15 +238,15 @@ static void watch(const char *expression_text)
 	struct alert_error error;
 
 	assert_int_equal(alert_expression_parse(expression_text, &expression, &error), 0);
-	assert_int_equal(alert_set_add(fake.recording.alerts, &expression), 0);
+	assert_int_equal(alert_set_add(fake.recording.output.alerts, &expression), 0);
 }
 
 /* Behind all of a window's records; at the end, open requests have ended. */
 static void what_alerts_say_is_recorded_in_its_window(void **state)
 {
 	(void)state;
-	fake.recording.alerts = alert_set_new();
-	assert_non_null(fake.recording.alerts);
+	fake.recording.output.alerts = alert_set_new();
+	assert_non_null(fake.recording.output.alerts);
 	watch("exec > 500ns");
 	watch("max(cpu) > 1ns");
 	fake.recording.duration_ns = 5 * NS_PER_S / 2;
@@ -269,21 +269,21 @@ static void what_alerts_say_is_recorded_in_its_window(void **state)
 					"balance 0 0 = 0 + 0 + 0, own 0\n"
 					"alert max(cpu) > 1ns firing 607\n");
 	expect_said("alert firing: exec > 500ns: is at 1 us\n");
-	alert_set_free(fake.recording.alerts);
+	alert_set_free(fake.recording.output.alerts);
 }
 
 static void a_program_is_run_when_an_alert_fires(void **state)
 {
 	(void)state;
-	fake.recording.alerts = alert_set_new();
-	assert_non_null(fake.recording.alerts);
+	fake.recording.output.alerts = alert_set_new();
+	assert_non_null(fake.recording.output.alerts);
 	watch("exec > 500ns");
 	fake.recording.on_alert = "/bin/false";
 	fake.recording.duration_ns = 5 * NS_PER_S / 2;
 	plan(NS_PER_S / 2, run_a_request);
 	assert_int_equal(record(), EXIT_CODE_OK);
 	expect_said("alert resolved: exec > 500ns: is at 0 ns\n");
-	alert_set_free(fake.recording.alerts);
+	alert_set_free(fake.recording.output.alerts);
 }
 
 static void a_recording_shorter_than_its_interval_is_one_window(void **state)
@@ -711,7 +711,7 @@ static void what_cannot_be_begun_has_an_exit_code_of_its_own(void **state)
 	assert_int_equal(record(), EXIT_CODE_OK);
 	assert_int_equal(stat(path, &before), 0);
 	(void)set_up(state);
-	fake.recording.overwrites = false;
+	fake.recording.output.overwrites = false;
 	assert_int_equal(record(), EXIT_CODE_FAILURE);
 	assert_string_equal(fake.told, "");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -744,9 +744,9 @@ static void the_kernel_side_is_opened_as_it_was_asked_for(void **state)
 {
 	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
-	fake.recording.keys.late = 1 << 3;
-	fake.recording.keys.request = 2;
-	fake.recording.follow_forks = true;
+	fake.recording.targets.keys.late = 1 << 3;
+	fake.recording.targets.keys.request = 2;
+	fake.recording.targets.follow_forks = true;
 	fake.recording.has_children = true;
 	fake.recording.contexts_max = 11;
 	fake.recording.accounts_max = 12;
@@ -761,10 +761,10 @@ static void the_kernel_side_is_opened_as_it_was_asked_for(void **state)
 	assert_int_equal(fake.options.contexts_max, 11);
 	assert_int_equal(fake.options.accounts_max, 12);
 	assert_int_equal(fake.options.ring_bytes, 13);
-	fake.recording.searches = true;
+	fake.recording.targets.searches = true;
 	assert_int_equal(record(), EXIT_CODE_OK);
 	assert_int_equal(fake.options.strangers, STRANGERS_ANY);
-	fake.recording.comm = "puma*";
+	fake.recording.targets.comm = "puma*";
 	assert_int_equal(record(), EXIT_CODE_OK);
 	assert_int_equal(fake.options.strangers, STRANGERS_BY_NAME);
 }
@@ -786,8 +786,8 @@ static void without_uprobes_and_without_keys_of_ruby_it_is_lean(void **state)
 	expect_said("uprobes need CAP_SYS_ADMIN on this kernel (before Linux 6.6): recording as ");
 	(void)set_up(state);
 	fake.recording.duration_ns = NS_PER_S / 2;
-	fake.recording.keys.ruby_count = 0;
-	fake.recording.keys.otel_count = 1;
+	fake.recording.targets.keys.ruby_count = 0;
+	fake.recording.targets.keys.otel_count = 1;
 	fake.recording.has_kernel_split = false;
 	assert_int_equal(record(), EXIT_CODE_OK);
 	assert_true(fake.options.is_lean && fake.options.watches_otel);

@@ -65,7 +65,7 @@ static char *const command[] = { "rails", NULL };
 /* `-- rails`, which ends after so long, if it does, with that code. */
 static void start_a_command(uint64_t after_ns, void (*end_it)(void), int code)
 {
-	fake.recording.command = command;
+	fake.recording.targets.command = command;
 	fake.has_command = true;
 	fake.command_code = code;
 	if (end_it)
@@ -223,7 +223,7 @@ static int write_to_a_full_pipe(void)
 	fd = open(pipe_path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	assert_true(fd >= 0);
 	assert_int_equal(fcntl(fd, F_SETPIPE_SZ, ROOM_BYTES), ROOM_BYTES);
-	fake.recording.output = pipe_path;
+	fake.recording.output.file = pipe_path;
 	plan(NS_PER_S / 4, run_much);
 	return fd;
 }

@@ -86,7 +86,7 @@ static void one_that_begins_to_publish_is_said_and_written_and_so_is_that_it_end
 static void contexts_of_opentelemetry_make_it_partly_lean_and_that_is_said_once(void **state)
 {
 	(void)state;
-	fake.recording.keys.otel_count = 1;
+	fake.recording.targets.keys.otel_count = 1;
 	plan(NS_PER_S / 2, publish_by_otel);
 	plan(3 * NS_PER_S / 4, load);
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -176,7 +176,7 @@ static void where_all_are_lean_no_reason_of_one_is_said(void **state)
 {
 	(void)state;
 	fake.recording.is_lean = true;
-	fake.recording.keys.otel_count = 1;
+	fake.recording.targets.keys.otel_count = 1;
 	plan(NS_PER_S / 2, publish_by_otel);
 	assert_int_equal(record(), EXIT_CODE_OK);
 	assert_null(strstr(fake.said, "without a probe"));

@@ -166,7 +166,8 @@ static int lay_out(void **state)
 	bench->process = observed_add(&bench->processes, life_of(FAKE_PID), FAKE_PID, 0, "ruby");
 	*state = bench;
 	return bench->stacks && bench->process && window_init(&bench->window, &bench->keys) == 0 &&
-			       output_prepare(&bench->output, &fake.recording) == EXIT_CODE_OK &&
+			       output_prepare(&bench->output, &fake.recording.output) ==
+				       EXIT_CODE_OK &&
 			       output_open(&bench->output, FAKE_WALL_NS) == EXIT_CODE_OK
 		       ? 0
 		       : -1;

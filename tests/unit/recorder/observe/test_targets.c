@@ -160,7 +160,8 @@ void process_access_explain(pid_t pid, char ret_text[static PROCESS_ACCESS_TEXT_
 	(void)snprintf(ret_text, PROCESS_ACCESS_TEXT_BYTES, "%d is another's", pid - FAKE_PID);
 }
 
-static struct recorder_options options;
+static struct targets_options options;
+static bool takes_output;
 static struct targets targets;
 static struct fake_target *target;
 static struct publisher publisher;
@@ -176,14 +177,14 @@ static int set_up(void **state)
 	memset(&fake_proc, 0, sizeof(fake_proc));
 	memset(&targets, 0, sizeof(targets));
 	pids[0] = FAKE_PID;
-	options = (struct recorder_options){ .pids = pids,
-					     .pid_count = 1,
-					     .keys = { .record_names = { "request_id" },
-						       .ruby_names = { "request_id" },
-						       .count = 1,
-						       .ruby_count = 1 },
-					     .comm = "puma*",
-					     .cgroup = "shop*" };
+	options = (struct targets_options){ .pids = pids,
+					    .pid_count = 1,
+					    .keys = { .record_names = { "request_id" },
+						      .ruby_names = { "request_id" },
+						      .count = 1,
+						      .ruby_count = 1 },
+					    .comm = "puma*",
+					    .cgroup = "shop*" };
 	publisher = (struct publisher){
 		.path = "/gem.so", .file = fake_file(), .site_count = 1, .is_located = true
 	};
@@ -212,7 +213,7 @@ static int observe(void)
 {
 	int code = targets_prepare(&targets, &options);
 
-	return code == EXIT_CODE_OK ? targets_observe(&targets, &fake.session) : code;
+	return code == EXIT_CODE_OK ? targets_observe(&targets, &fake.session, takes_output) : code;
 }
 
 /* The process whose pid that was first. */
@@ -394,10 +395,10 @@ static void a_child_that_was_named_is_looked_at_once(void **state)
 	options.follow_forks = false;
 	assert_int_equal(targets_prepare(&targets, &options), EXIT_CODE_OK);
 	options.pid_count = 1;
-	assert_int_equal(targets_observe(&targets, &fake.session), EXIT_CODE_OK);
+	assert_int_equal(targets_observe(&targets, &fake.session, takes_output), EXIT_CODE_OK);
 	options.follow_forks = true;
 	pids[0] = FAKE_PID;
-	assert_int_equal(targets_observe(&targets, &fake.session), EXIT_CODE_OK);
+	assert_int_equal(targets_observe(&targets, &fake.session, takes_output), EXIT_CODE_OK);
 	assert_int_equal(child->opened, 1);
 }
 
@@ -444,7 +445,7 @@ static void a_command_is_started_last_and_looked_at_anew_once_it_runs(void **sta
 
 	(void)state;
 	options.command = command;
-	options.output = "-";
+	takes_output = true;
 	assert_int_equal(observe(), EXIT_CODE_OK);
 	assert_non_null(strstr(fake.told, "flags 1\nrails is started, not to say records\n"));
 	assert_null(observed(FAKE_COMMAND_PID)->target);
@@ -459,7 +460,7 @@ static void a_command_is_started_last_and_looked_at_anew_once_it_runs(void **sta
 	begin_again(state);
 	(void)fake_target_add(FAKE_COMMAND_PID);
 	options.command = command;
-	options.output = "/file";
+	takes_output = false;
 	options.pid_count = 0;
 	assert_int_equal(observe(), EXIT_CODE_OK);
 	assert_false(targets.must_publish);
