@@ -69,7 +69,7 @@ static __always_inline bool charge_complete_snapshot(struct thread_state *thread
  * Makes the snapshot that the thread holds known under its hash: when an account is opened for it,
  * which is once a window, not at each change of context; and once more when it has late values that
  * may not be known. So whatever userspace removes meanwhile is there anew, or is still decoded,
- * when the account is drained (recorder/observe/contexts.h). False: there is no room.
+ * when the account is drained (recorder/observe/window/contexts.h). False: there is no room.
  */
 static __noinline int charge_publish_snapshot(struct thread_state *thread, __u64 hash)
 {

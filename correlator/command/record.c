@@ -17,8 +17,8 @@
 #include "command/configuration.h"
 #include "command/forward_arguments.h"
 #include "recorder/metrics/request_figures.h"
-#include "recorder/observe/alert_program.h"
-#include "recorder/observe/key_options.h"
+#include "recorder/observe/output/alert_program.h"
+#include "recorder/observe/process/key_options.h"
 #include "recorder/observe/recorder.h"
 
 enum {

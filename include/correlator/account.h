@@ -59,8 +59,9 @@ enum {
 /*
  * The totals of an account, in the order of struct account_totals; a cpu record has each under the
  * same name. SPLIT(type, name) of the two that userspace corrects before it writes them
- * (recorder/observe/split.h), TOTAL(type, name) of those that it writes as they are. The struct,
- * the sums below, the overflow of a process, its growth and the record are made from this list.
+ * (recorder/observe/window/split.h), TOTAL(type, name) of those that it writes as they are. The
+ * struct, the sums below, the overflow of a process, its growth and the record are made from this
+ * list.
  *
  *   user_ns, kernel_ns    on a CPU
  *   run_queue_ns          runnable, waiting for a CPU

@@ -20,7 +20,7 @@ ROOM = ("--contexts", "131072", "--accounts", "131072")
 # What a clock reading and the way between it and the change of context takes.
 CUT_NS = 20_000
 # An id may lack what was stolen from another one of its thread: theft is told up to a tick late, and what was told too
-# much before is taken out of what is told next (recorder/observe/stolen_debts.h), so that the record does not show it.
+# much before is taken out of what is told next (recorder/observe/window/stolen_debts.h), so that the record does not show it.
 # One id of 2,000 did, by 38 us, in one of some 40 runs beside others.
 THEFT_PART = 0.0025
 TICK_NS = 10_000_000  # 100 Hz

@@ -119,7 +119,7 @@ class LawTest(LiveTest):
         """What a thread has in a context lies between the record's ends: a wall time is no less than its
         parts. The last charge's clock is read before the scheduler's figures: 8 us of them were beyond it, 70
         on a machine whose CPUs are taken away in between. What was told to be stolen before, exec runtime may
-        bring back: then the thread's stolen time was less, and never below 0 (recorder/observe/stolen_debts.h). Overflow
+        bring back: then the thread's stolen time was less, and never below 0 (recorder/observe/window/stolen_debts.h). Overflow
         is of all threads."""
         stolen_ns = collections.Counter()
         for record in records.of_kind(found, "cpu"):

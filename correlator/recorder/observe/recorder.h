@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "recorder/observe/output.h"
-#include "recorder/observe/targets.h"
+#include "recorder/observe/output/output.h"
+#include "recorder/observe/process/targets.h"
 
 struct recorder;
 

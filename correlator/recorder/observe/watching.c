@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "recorder/observe/modes.h"
+#include "recorder/observe/process/modes.h"
 
 enum watch_mode watching_mode(const struct recorder *recorder, const struct observed *process)
 {

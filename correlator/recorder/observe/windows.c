@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "recorder/observe/resolve.h"
 #include "recorder/observe/watching.h"
+#include "recorder/observe/window/resolve.h"
 
 /*
  * CLOCK_REALTIME - CLOCK_MONOTONIC. It changes when the former is set; what else differs is the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What is in the maps when an account is opened: bpf/charge.bpf.h over maps of a few elements.
- * recorder/observe/contexts.h relies on it: whoever has an account has published its context in the
- * same window, and nobody has published one without it.
+ * recorder/observe/window/contexts.h relies on it: whoever has an account has published its context
+ * in the same window, and nobody has published one without it.
  */
 #include "bpf/native_kernel.h"
 

@@ -20,7 +20,7 @@
 #include "machine/model.h"
 #include "machine/story.h"
 #include "machine/world.h"
-#include "recorder/observe/slices.h"
+#include "recorder/observe/window/slices.h"
 
 enum {
 	STORIES = 5000,

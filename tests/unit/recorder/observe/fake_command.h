@@ -2,14 +2,14 @@
 /* The command that a recording on the fake kernel starts. */
 #pragma once
 
-#include "recorder/observe/child_command.h"
 #include "recorder/observe/fake_kernel.h"
+#include "recorder/observe/process/child_command.h"
 
 enum {
 	FAKE_COMMAND_PID = FAKE_PID + 3
 };
 
-/* recorder/observe/child_command.h */
+/* recorder/observe/process/child_command.h */
 
 int child_command_start(char *const *argv, bool output_to_stderr, struct child_command *ret_child)
 {

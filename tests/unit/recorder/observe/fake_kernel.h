@@ -34,7 +34,7 @@
 #include "base/exit_code.h"
 #include "base/log.h"
 #include "base/signals.h"
-#include "recorder/observe/observed.h"
+#include "recorder/observe/process/observed.h"
 #include "recorder/observe/recorder.h"
 #include "recorder/probe/features.h"
 #include "recorder/probe/session.h"

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "recorder/observe/fake_command.h"
-#include "recorder/observe/targets.h"
+#include "recorder/observe/process/targets.h"
 
-/* recorder/observe/targets.h: those of the fake that are there, all of them known. */
+/* recorder/observe/process/targets.h: those of the fake that are there, all of them known. */
 
 int targets_prepare(struct targets *targets, const struct targets_options *options)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "recorder/observe/timeline.h"
+#include "recorder/observe/window/timeline.h"
 
 #include "failing_memory.h"
 #include "recorder/observe/fake_recorder.h"

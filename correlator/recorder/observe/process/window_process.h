@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A process as its windows see it: its balance, and what it passes in them. Plain data. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "recorder/observe/process/balance.h"
+#include "recorder/observe/process/unseen_changes.h"
+#include "recorder/probe/session.h"
+
+struct window_process {
+	uint32_t pid;
+	uint32_t ns_pid; /* in its own pid namespace; 0 = not known */
+	bool mixes_threads; /* its contexts may be those of other Ruby threads */
+	struct balance balance;
+	enum session_way way; /* of its system calls */
+	bool has_both_ways; /* its mode has changed in the window */
+	/* In the window, and half of those in the last one, and so on: */
+	uint64_t stretches; /* slices */
+	uint64_t boundaries; /* and edges of system calls */
+	uint64_t window_stints; /* slices of this window */
+	struct unseen_changes unseen;
+};

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/observe/window/syscalls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <correlator/syscall_counts.h>
+
+#include "base/array.h"
+
+#include "recorder/observe/window/row_index.h"
+#include "recorder/observe/window/syscall_names.h"
+
+struct syscalls {
+	struct syscalls_places places;
+	struct window_syscall *calls;
+	size_t count;
+	size_t capacity;
+};
+
+struct syscalls *syscalls_new(const struct syscalls_places *places)
+{
+	struct syscalls *syscalls = calloc(1, sizeof(*syscalls));
+
+	if (syscalls)
+		syscalls->places = *places;
+	return syscalls;
+}
+
+void syscalls_free(struct syscalls *syscalls)
+{
+	if (syscalls)
+		free(syscalls->calls);
+	free(syscalls);
+}
+
+/* A session_syscall_fn. */
+static int add_call(void *user, const struct syscall_key *key, const struct syscall_sums *sums)
+{
+	struct syscalls *syscalls = user;
+
+	if (array_reserve(&syscalls->calls, &syscalls->capacity, syscalls->count + 1) < 0)
+		return -ENOMEM;
+	syscalls->calls[syscalls->count++] =
+		(struct window_syscall){ .key = key->account,
+					 .call = key->call,
+					 .calls = sums->calls,
+					 .inside_ns = sums->inside_ns };
+	return 0;
+}
+
+static void set_row(struct window_syscall *call, const struct window_row *row)
+{
+	call->process = row->process;
+	call->context = row->context;
+	call->tid = row->account.tid;
+	call->ns_tid = row->account.ns_tid;
+	call->is_inherited = row->account.flags & ACCOUNT_INHERITED;
+	memcpy(call->comm, row->account.comm, sizeof(call->comm));
+}
+
+/* The accounts that they were charged to. Those of overflow have none, and of a process that is
+ * gone no books. 0 or -ENOMEM. */
+static int find_rows(struct syscalls *syscalls, const struct window *window)
+{
+	_cleanup_(row_index_freep) struct row_index *index = row_index_new(window);
+
+	for (size_t i = 0; index && i < syscalls->count; i++) {
+		struct window_syscall *call = &syscalls->calls[i];
+		const struct window_row *row = row_index_find(index, &call->key);
+		struct observed *process =
+			observed_find(syscalls->places.processes, call->key.life);
+
+		if (row)
+			set_row(call, row);
+		else if (process)
+			call->process = &process->books;
+	}
+	return index ? 0 : -ENOMEM;
+}
+
+int syscalls_settle(struct syscalls *syscalls, const struct window *window)
+{
+	int r;
+
+	if (!syscalls)
+		return 0;
+	r = session_drain_syscalls(syscalls->places.session, window->epoch, add_call, syscalls);
+	return r < 0 ? r : find_rows(syscalls, window);
+}
+
+static void name_call(uint32_t call, char name[static SYSCALL_NAME_BYTES],
+		      struct syscall_record *record)
+{
+	syscall_name(call, name);
+	record->name = name;
+	record->abi = syscall_abi_name(call);
+	record->number = syscall_call_number(call);
+	record->has_number = record->number < SYSCALL_NUMBERS;
+}
+
+int syscalls_put(struct syscalls *syscalls)
+{
+	const struct window *window = syscalls ? syscalls->places.window : NULL;
+	struct record_key keys[KEYS_MAX];
+	struct syscall_record record;
+	char name[SYSCALL_NAME_BYTES];
+	int r = 0;
+
+	for (size_t i = 0; syscalls && i < syscalls->count && r == 0; i++) {
+		const struct window_syscall *call = &syscalls->calls[i];
+
+		if (!call->process)
+			continue;
+		window_syscall_record(window, call, keys, &record);
+		name_call(call->call, name, &record);
+		r = output_add(syscalls->places.output,
+			       window_wall_ns(window, window->end_ktime_ns), &record);
+	}
+	if (syscalls)
+		syscalls->count = 0;
+	return r;
+}
+
+/* A session_syscall_fn. */
+static int pass_over(void *user, const struct syscall_key *key, const struct syscall_sums *sums)
+{
+	(void)user;
+	(void)key;
+	(void)sums;
+	return 0;
+}
+
+void syscalls_forget(struct syscalls *syscalls)
+{
+	if (!syscalls)
+		return;
+	syscalls->count = 0;
+	/* Those that were not taken would be of a later window. */
+	(void)session_drain_syscalls(syscalls->places.session, syscalls->places.window->epoch,
+				     pass_over, NULL);
+}

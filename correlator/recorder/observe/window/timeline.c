@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/observe/window/timeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/hash_table.h"
+
+/* Nobody is woken for slices: how long the ring must hold them. */
+#define READ_PERIOD_NS (50 * NS_PER_MS)
+
+enum {
+	WRITE_AT_BYTES = 1024 * 1024
+};
+
+/* A row of a thread, for its name. */
+struct named_thread {
+	uint64_t serial;
+	const struct window_row *row;
+	UT_hash_handle hh;
+};
+
+struct timeline {
+	struct slices *slices;
+	uint64_t due_ns;
+};
+
+/* What is needed to make records of the slices of a window. */
+struct put {
+	const struct window *window;
+	struct observed_table *processes;
+	struct context_table *contexts;
+	struct output *output;
+	struct named_thread *threads; /* uthash, by serial */
+};
+
+struct timeline *timeline_new(uint64_t held_bytes_max)
+{
+	_cleanup_(timeline_freep) struct timeline *timeline = calloc(1, sizeof(*timeline));
+
+	if (!timeline)
+		return NULL;
+	timeline->slices = slices_new(held_bytes_max / sizeof(struct slice));
+	return timeline->slices ? TAKE_PTR(timeline) : NULL;
+}
+
+void timeline_free(struct timeline *timeline)
+{
+	if (!timeline)
+		return;
+	slices_free(timeline->slices);
+	free(timeline);
+}
+
+uint64_t timeline_due_ns(const struct timeline *timeline)
+{
+	return timeline ? timeline->due_ns : UINT64_MAX;
+}
+
+void timeline_read(struct timeline *timeline, struct session *session, uint64_t now_ns)
+{
+	if (!timeline || now_ns < timeline->due_ns)
+		return;
+	(void)session_read_slices(session, slices_add, timeline->slices);
+	timeline->due_ns = now_ns + READ_PERIOD_NS;
+}
+
+void timeline_settle(struct timeline *timeline, struct session *session, struct window *window,
+		     struct observed_table *processes)
+{
+	struct observed *process = processes->processes;
+
+	if (!timeline)
+		return;
+	(void)session_read_slices(session, slices_add, timeline->slices);
+	slices_settle(timeline->slices, (uint32_t)window->epoch);
+	for (; process; process = process->hh.next)
+		process->books.balance.slices_lost +=
+			slices_take_lost(timeline->slices, process->life);
+}
+
+/* The first row of each thread. 0 or -ENOMEM. */
+static int name_threads(struct put *put, struct named_thread *rooms)
+{
+	const struct window *window = put->window;
+	struct named_thread *known;
+
+	for (size_t i = 0; i < window->row_count; i++) {
+		const struct window_row *row = &window->rows[i];
+
+		HASH_FIND(hh, put->threads, &row->key.thread_serial, sizeof(row->key.thread_serial),
+			  known);
+		if (known)
+			continue;
+		rooms[i] = (struct named_thread){ .serial = row->key.thread_serial, .row = row };
+		HASH_ADD(hh, put->threads, serial, sizeof(rooms[i].serial), &rooms[i]);
+		if (!rooms[i].hh.tbl)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int write_much(struct put *put)
+{
+	if (output_mark(put->output) < WRITE_AT_BYTES)
+		return 0;
+	return output_write(put->output, window_wall_ns(put->window, put->window->end_ktime_ns));
+}
+
+/* One of a process that is not known any more has no record: nor has that process a balance. */
+static int put_piece(void *user, const struct slice_piece *piece)
+{
+	struct put *put = user;
+	const struct slice *slice = piece->slice;
+	const struct observed *process = observed_find(put->processes, slice->life);
+	const struct context *context = context_table_look(put->contexts, slice->context_hash);
+	struct record_key keys[KEYS_MAX];
+	struct named_thread *thread;
+	struct slice_record record;
+	int r;
+
+	if (!process)
+		return 0;
+	HASH_FIND(hh, put->threads, &slice->thread_serial, sizeof(slice->thread_serial), thread);
+	window_slice_record(put->window, &process->books, context, thread ? thread->row : NULL,
+			    piece, keys, &record);
+	r = output_add(put->output, window_wall_ns(put->window, put->window->end_ktime_ns),
+		       &record);
+	return r < 0 ? r : write_much(put);
+}
+
+int timeline_put(struct timeline *timeline, const struct window *window,
+		 struct observed_table *processes, struct context_table *contexts,
+		 struct output *output)
+{
+	struct put put = {
+		.window = window, .processes = processes, .contexts = contexts, .output = output
+	};
+	_cleanup_free_ struct named_thread *rooms = NULL;
+	int r;
+
+	if (!timeline)
+		return 0;
+	rooms = calloc(window->row_count + 1, sizeof(*rooms));
+	r = rooms ? name_threads(&put, rooms) : -ENOMEM;
+	if (r == 0)
+		r = slices_each(timeline->slices, put_piece, &put);
+	HASH_CLEAR(hh, put.threads);
+	slices_next(timeline->slices);
+	return r;
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/observe/window/window.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <correlator/snapshot.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/hash_table.h"
+#include "record/blocked.h"
+
+/* Serials of threads begin with 1. */
+enum {
+	NO_THREAD = 0
+};
+
+int window_init(struct window *window, const struct key_options *keys)
+{
+	window->keys = keys;
+	window->debts = stolen_debts_new();
+	return window->debts ? 0 : -ENOMEM;
+}
+
+void window_deinit(struct window *window)
+{
+	stolen_debts_free(window->debts);
+	free(window->rows);
+	free(window->books);
+}
+
+uint64_t window_wall_ns(const struct window *window, uint64_t ktime_ns)
+{
+	return ktime_ns + window->wall_offset_ns;
+}
+
+int64_t window_clock_set_ns(const struct window *window)
+{
+	int64_t set_ns = (int64_t)(window->wall_offset_ns - window->first_wall_offset_ns -
+				   (window->slept_ns - window->first_slept_ns));
+	const int64_t least_ns = WINDOW_CLOCK_SET_NS;
+
+	return set_ns > -least_ns && set_ns < least_ns ? 0 : set_ns;
+}
+
+uint64_t window_steady_ns(const struct window *window, uint64_t ktime_ns)
+{
+	return window_wall_ns(window, ktime_ns) - (uint64_t)window_clock_set_ns(window);
+}
+
+static uint64_t length_ns(const struct window *window)
+{
+	return window->end_ktime_ns - window->start_ktime_ns;
+}
+
+int window_add_account(void *user, const struct account_key *key, const struct account *account)
+{
+	struct window *window = user;
+	struct window_row *row;
+
+	if (array_reserve(&window->rows, &window->row_capacity, window->row_count + 1) < 0)
+		return -ENOMEM;
+	row = &window->rows[window->row_count++];
+	*row = (struct window_row){ .key = *key, .account = *account };
+	row->account.comm[COMM_BYTES - 1] = '\0';
+	return 0;
+}
+
+/* The first row of a thread in a context of this text. */
+struct first_row {
+	struct {
+		uint64_t thread_serial;
+		uint64_t texts_digest;
+	} key;
+	size_t row;
+	UT_hash_handle hh;
+};
+
+static bool has_equal_texts(const struct window *window, const struct context *a,
+			    const struct context *b)
+{
+	for (size_t i = 0; i < window->keys->count; i++) {
+		const char *text = a->values[i], *other = b->values[i];
+
+		if (!text != !other || (text && strcmp(text, other) != 0))
+			return false;
+	}
+	return true;
+}
+
+static void join_row(struct window_row *into, const struct window_row *row)
+{
+	struct account *account = &into->account;
+
+	account_fold(&account->totals, &row->account.totals);
+	if (row->account.first_ns < account->first_ns)
+		account->first_ns = row->account.first_ns;
+	if (row->account.last_ns > account->last_ns)
+		account->last_ns = row->account.last_ns;
+	/* What one of the two did not count is not known of both. */
+	account->flags =
+		(account->flags | row->account.flags) &
+		~((account->flags ^ row->account.flags) & (ACCOUNT_COUNTS_GVL | ACCOUNT_COUNTS_GC));
+}
+
+/* 1: the row is another's by now; 0: it is kept; -ENOMEM. */
+static int join(struct window *window, const struct window_row *row, struct first_row **firsts,
+		struct first_row *fresh)
+{
+	struct first_row *first;
+
+	if (!row->context)
+		return 0;
+	fresh->key.thread_serial = row->key.thread_serial;
+	fresh->key.texts_digest = row->context->texts_digest;
+	fresh->row = (size_t)(row - window->rows);
+	HASH_FIND(hh, *firsts, &fresh->key, sizeof(fresh->key), first);
+	if (!first) {
+		HASH_ADD(hh, *firsts, key, sizeof(fresh->key), fresh);
+		return fresh->hh.tbl ? 0 : -ENOMEM;
+	}
+	if (!has_equal_texts(window, window->rows[first->row].context, row->context))
+		return 0;
+	join_row(&window->rows[first->row], row);
+	return 1;
+}
+
+int window_join(struct window *window)
+{
+	_cleanup_free_ struct first_row *rooms = calloc(window->row_count, sizeof(*rooms));
+	struct first_row *firsts = NULL;
+	size_t kept = 0;
+	int r = 0;
+
+	if (!rooms && window->row_count)
+		return -ENOMEM;
+	for (size_t i = 0; i < window->row_count && r >= 0; i++) {
+		window->rows[kept] = window->rows[i];
+		r = join(window, &window->rows[kept], &firsts, &rooms[kept]);
+		kept += r == 0;
+	}
+	window->row_count = kept;
+	HASH_CLEAR(hh, firsts);
+	return r < 0 ? r : 0;
+}
+
+/* A context whose recorded values are all empty says as little as none, and cannot be told from it
+ * in a record. One that has none of the keys is somebody's, without a name. */
+static bool is_somebodys(const struct window *window, const struct context *context)
+{
+	bool has_empty = false;
+
+	for (size_t i = 0; context && i < window->keys->count; i++) {
+		if (context->values[i] && context->values[i][0] != '\0')
+			return true;
+		has_empty |= context->values[i] != NULL;
+	}
+	return context && !has_empty;
+}
+
+static void note_boundaries(struct window_process *process, const struct account_totals *totals)
+{
+	process->stretches += totals->slices;
+	process->window_stints += totals->slices;
+	process->boundaries += totals->slices + 2 * totals->syscalls;
+}
+
+void window_charge(struct window *window)
+{
+	for (size_t i = 0; i < window->row_count; i++) {
+		struct window_row *row = &window->rows[i];
+		struct account_totals *totals = &row->account.totals;
+		struct balance *balance = &row->process->balance;
+
+		if (!row->context && row->key.context_hash >= CONTEXT_HASH_FIRST)
+			balance->contexts_lost++;
+		note_boundaries(row->process, totals);
+		balance_add(balance,
+			    is_somebodys(window, row->context) ? row->key.context_hash
+							       : CONTEXT_HASH_NONE,
+			    totals);
+		totals->stolen_ns = (int64_t)stolen_debts_settle(
+			window->debts, row->key.thread_serial, totals->stolen_ns);
+	}
+}
+
+int window_close_process(struct window *window, struct window_process *process,
+			 const struct process_books *now)
+{
+	struct window_books *books;
+
+	if (array_reserve(&window->books, &window->books_capacity, window->books_count + 1) < 0)
+		return -ENOMEM;
+	books = &window->books[window->books_count++];
+	*books = (struct window_books){
+		.process = process,
+		.balance.common = { .pid = process->pid, .ns_pid = process->ns_pid },
+	};
+	balance_overflow(&process->balance, now, window->epoch, &books->overflow);
+	balance_close(&process->balance, now, window->epoch, length_ns(window), &books->balance);
+	note_boundaries(process, &books->overflow);
+	unseen_changes_add(&process->unseen, books->balance.losses[COUNTER_CHANGE_UNSEEN],
+			   process->window_stints);
+	process->window_stints = 0;
+	if (window_has_overflow(books))
+		books->overflow.stolen_ns = (int64_t)stolen_debts_settle(window->debts, NO_THREAD,
+									 books->overflow.stolen_ns);
+	return 0;
+}
+
+void window_age_process(struct window_process *process)
+{
+	process->stretches /= 2;
+	process->boundaries /= 2;
+}
+
+bool window_has_overflow(const struct window_books *books)
+{
+	static const struct account_totals zero;
+
+	return memcmp(&books->overflow, &zero, sizeof(zero)) != 0;
+}
+
+void window_share(struct window *window, uint64_t own_cpu_ns)
+{
+	for (size_t i = 0; i < window->books_count; i++) {
+		uint64_t share_ns = own_cpu_ns / (window->books_count - i);
+
+		window->books[i].balance.own_cpu_ns = share_ns;
+		own_cpu_ns -= share_ns;
+	}
+}
+
+/* What went the other way before the mode changed is part of the bound. */
+static struct split_way way_of(const struct window *window, const struct window_process *process)
+{
+	struct split_way way = window->ways[process->way];
+
+	if (process->has_both_ways)
+		way.spread_ns += fabs(window->ways[SESSION_WAY_LONG].hot_ns -
+				      window->ways[SESSION_WAY_SHORT].hot_ns);
+	return way;
+}
+
+static void fill_reasons(const struct account_totals *totals, struct cpu_record *record)
+{
+#define FILL(reason, name) \
+	record->blocked_##name##_ns = account_blocked_on_ns(totals, BLOCKED_ON_##reason);
+	BLOCKED_REASONS(FILL)
+#undef FILL
+}
+
+static void fill_totals(const struct window *window, const struct window_process *process,
+			const struct account_totals *totals, struct cpu_record *record)
+{
+	struct split_way way = way_of(window, process);
+	struct split split;
+
+	record->window_ns = length_ns(window);
+	record->has_kernel_split = window->has_kernel_split;
+	record->has_syscalls = record->has_kernel_split;
+	record->cpu_ns = account_on_cpu(totals);
+	split_account(&way, totals, &split);
+	record->user_ns = split.user_ns;
+	record->kernel_ns = split.kernel_ns;
+	record->split_error_ns = split.error_ns;
+#define SPLIT(type, name)
+#define TOTAL(type, name) record->name = (uint64_t)totals->name;
+	ACCOUNT_TOTALS(SPLIT, TOTAL)
+#undef TOTAL
+#undef SPLIT
+	fill_reasons(totals, record);
+}
+
+/* The configured keys: "" each where no context was in force, absent where it has no such key. */
+static void fill_keys(const struct window *window, const struct context *context, bool is_nobodys,
+		      struct record_key keys[static KEYS_MAX])
+{
+	for (size_t i = 0; i < window->keys->count; i++) {
+		keys[i].name = window->keys->record_names[i];
+		keys[i].value = is_nobodys ? "" : (context ? context->values[i] : NULL);
+	}
+}
+
+static uint32_t context_flags(const struct window_process *process, const struct context *context,
+			      uint64_t context_hash, uint32_t account_flags)
+{
+	uint32_t flags = 0;
+
+	if (account_flags & ACCOUNT_INHERITED)
+		flags |= CPU_RECORD_INHERITED;
+	if (context && (account_flags & ACCOUNT_OF_ORIGIN))
+		flags |= CPU_RECORD_INHERITED_BY_EXEC;
+	if (context && context->is_truncated)
+		flags |= CPU_RECORD_TRUNCATED;
+	if (!context && context_hash != CONTEXT_HASH_NONE)
+		flags |= CPU_RECORD_UNKNOWN;
+	if (process->mixes_threads)
+		flags |= CPU_RECORD_MIXED_THREADS;
+	return flags;
+}
+
+static uint32_t account_flags_of(const struct slice *slice)
+{
+	return (slice->flags & SLICE_IS_INHERITED ? ACCOUNT_INHERITED : 0) |
+	       (slice->flags & SLICE_IS_OF_ORIGIN ? ACCOUNT_OF_ORIGIN : 0);
+}
+
+void window_row_record(const struct window *window, const struct window_row *row,
+		       struct record_key keys[static KEYS_MAX], struct cpu_record *ret_record)
+{
+	const struct account *account = &row->account;
+	const struct context *context = row->context;
+
+	*ret_record = (struct cpu_record){
+		.common = { .pid = row->process->pid, .ns_pid = row->process->ns_pid },
+		.tid = account->tid,
+		.ns_tid = account->ns_tid,
+		.thread_name = account->comm,
+		.keys = keys,
+		.keys_count = window->keys->count,
+		.first_ns = window_wall_ns(window, account->first_ns),
+		.last_ns = window_wall_ns(window, account->last_ns),
+		.flags =
+			context_flags(row->process, context, row->key.context_hash, account->flags),
+	};
+	fill_keys(window, context, !is_somebodys(window, context), keys);
+	fill_totals(window, row->process, &account->totals, ret_record);
+	ret_record->has_gvl = account->flags & ACCOUNT_COUNTS_GVL;
+	ret_record->has_gc = account->flags & ACCOUNT_COUNTS_GC;
+}
+
+void window_sample_record(const struct window *window, const struct window_sample *sample,
+			  struct record_key keys[static KEYS_MAX], struct sample_record *ret_record)
+{
+	const struct context *context = sample->context;
+
+	*ret_record = (struct sample_record){
+		.common = { .pid = sample->process->pid, .ns_pid = sample->process->ns_pid },
+		.tid = sample->tid,
+		.ns_tid = sample->ns_tid,
+		.thread_name = sample->tid ? sample->comm : NULL,
+		.keys = keys,
+		.keys_count = window->keys->count,
+		.window_ns = length_ns(window),
+		.samples = sample->count,
+		.waits = sample->waited.waits,
+		.blocked_ns = sample->waited.blocked_ns,
+		.run_queue_ns = sample->waited.run_queue_ns,
+		.flags = sample->tid
+				 ? context_flags(sample->process, context, sample->key.context_hash,
+						 sample->account_flags)
+				 : CPU_RECORD_OVERFLOW,
+	};
+	fill_keys(window, context, sample->tid && !is_somebodys(window, context), keys);
+}
+
+void window_syscall_record(const struct window *window, const struct window_syscall *syscall,
+			   struct record_key keys[static KEYS_MAX],
+			   struct syscall_record *ret_record)
+{
+	const struct context *context = syscall->context;
+
+	*ret_record = (struct syscall_record){
+		.common = { .pid = syscall->process->pid, .ns_pid = syscall->process->ns_pid },
+		.tid = syscall->tid,
+		.ns_tid = syscall->ns_tid,
+		.thread_name = syscall->tid ? syscall->comm : NULL,
+		.keys = keys,
+		.keys_count = window->keys->count,
+		.window_ns = length_ns(window),
+		.calls = syscall->calls,
+		.inside_ns = syscall->inside_ns,
+		.flags = syscall->tid
+				 ? context_flags(syscall->process, context,
+						 syscall->key.context_hash, syscall->is_inherited)
+				 : CPU_RECORD_OVERFLOW,
+	};
+	fill_keys(window, context, syscall->tid && !is_somebodys(window, context), keys);
+}
+
+static void fill_running(const struct window *window, const struct window_process *process,
+			 const struct slice *slice, struct slice_record *record)
+{
+	const struct account_totals totals = { .user_ns = slice->user_ns,
+					       .kernel_ns = slice->kernel_ns,
+					       .syscalls = slice->syscalls };
+	struct split_way way = way_of(window, process);
+	struct split split;
+
+	split_account(&way, &totals, &split);
+	record->has_cpu = true;
+	record->cpu_number = slice->cpu;
+	record->cpu_ns = slice_running_ns(slice);
+	record->has_kernel_split = window->has_kernel_split;
+	record->user_ns = split.user_ns;
+	record->kernel_ns = split.kernel_ns;
+}
+
+void window_slice_record(const struct window *window, const struct window_process *process,
+			 const struct context *context, const struct window_row *thread,
+			 const struct slice_piece *piece, struct record_key keys[static KEYS_MAX],
+			 struct slice_record *ret_record)
+{
+	const struct slice *slice = piece->slice;
+	bool is_overflow = slice->flags & SLICE_IS_OVERFLOW;
+
+	*ret_record = (struct slice_record){
+		.common = { .pid = process->pid, .ns_pid = process->ns_pid },
+		.tid = slice->tid,
+		.ns_tid = slice->ns_tid,
+		.thread_name = thread ? thread->account.comm : NULL,
+		.keys = keys,
+		.keys_count = window->keys->count,
+		.fiber = !is_overflow && is_somebodys(window, context) ? slice->fiber : 0,
+		.state = sched_state_name(piece->state),
+		.blocked_on = sched_state_is_asleep(piece->state) ? blocked_name(slice->blocked_on)
+								  : NULL,
+		.start_ns = window_wall_ns(window, piece->start_ns),
+		.end_ns = window_wall_ns(window, piece->end_ns),
+		.woken_by_pid = (uint32_t)(piece->woken_by >> 32),
+		.woken_by_tid = (uint32_t)piece->woken_by,
+		.flags = is_overflow ? CPU_RECORD_OVERFLOW
+				     : context_flags(process, context, slice->context_hash,
+						     account_flags_of(slice)),
+	};
+	fill_keys(window, is_overflow ? NULL : context,
+		  !is_overflow && !is_somebodys(window, context), keys);
+	if (piece->state == SCHED_RUNNING)
+		fill_running(window, process, slice, ret_record);
+}
+
+void window_overflow_record(const struct window *window, const struct window_books *books,
+			    struct record_key keys[static KEYS_MAX], struct cpu_record *ret_record)
+{
+	*ret_record = (struct cpu_record){
+		.common = { .pid = books->process->pid, .ns_pid = books->process->ns_pid },
+		.thread_name = "",
+		.keys = keys,
+		.keys_count = window->keys->count,
+		.first_ns = window_wall_ns(window, window->start_ktime_ns),
+		.last_ns = window_wall_ns(window, window->end_ktime_ns),
+		.flags = CPU_RECORD_OVERFLOW,
+	};
+	fill_keys(window, NULL, false, keys);
+	fill_totals(window, books->process, &books->overflow, ret_record);
+}
+
+void window_next(struct window *window)
+{
+	stolen_debts_end_window(window->debts, length_ns(window));
+	window->row_count = window->books_count = 0;
+	window->start_ktime_ns = window->end_ktime_ns;
+}

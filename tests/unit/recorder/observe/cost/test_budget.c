@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/observe/cost/budget.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* Halves of halves: exact. */
+#define BUDGET 0.5
+#define OVER   0.625
+#define WITHIN 0.25
+#define BELOW  0.125
+
+enum {
+	NEVER = 10000
+};
+
+static struct budget budget;
+
+static int set_up(void **state)
+{
+	(void)state;
+	budget_init(&budget, BUDGET);
+	return 0;
+}
+
+/* Windows of that cost until a step is called for; NEVER: none is. */
+static unsigned int windows_until(enum budget_step step, double percent)
+{
+	for (unsigned int windows = 1; windows < NEVER; windows++) {
+		enum budget_step got = budget_on_window(&budget, percent);
+
+		if (got == step)
+			return windows;
+		assert_int_equal(got, BUDGET_STAY);
+	}
+	return NEVER;
+}
+
+static void without_one_nothing_is_called_for(void **state)
+{
+	(void)state;
+	budget_init(&budget, 0);
+	assert_int_equal(windows_until(BUDGET_STEP_DOWN, OVER), NEVER);
+}
+
+static void three_windows_over_it_call_for_a_step_down_and_so_on(void **state)
+{
+	(void)state;
+	assert_int_equal(windows_until(BUDGET_STEP_DOWN, OVER), BUDGET_WINDOWS_OVER);
+	assert_int_equal(windows_until(BUDGET_STEP_DOWN, OVER), BUDGET_WINDOWS_OVER);
+	/* One within it makes an accident of what came before. */
+	assert_int_equal(budget_on_window(&budget, OVER), BUDGET_STAY);
+	assert_int_equal(budget_on_window(&budget, OVER), BUDGET_STAY);
+	assert_int_equal(budget_on_window(&budget, WITHIN), BUDGET_STAY);
+	assert_int_equal(windows_until(BUDGET_STEP_DOWN, OVER), BUDGET_WINDOWS_OVER);
+}
+
+static void a_step_up_needs_a_cost_well_below_it(void **state)
+{
+	(void)state;
+	(void)windows_until(BUDGET_STEP_DOWN, OVER);
+	/* Just half of it is not well below. */
+	assert_int_equal(windows_until(BUDGET_STEP_UP, WITHIN), NEVER);
+	assert_int_equal(windows_until(BUDGET_STEP_UP, BELOW), BUDGET_PATIENCE_FIRST);
+	assert_int_equal(windows_until(BUDGET_STEP_UP, BELOW), BUDGET_PATIENCE_FIRST);
+}
+
+static void all_of_it_may_be_used(void **state)
+{
+	(void)state;
+	assert_int_equal(windows_until(BUDGET_STEP_DOWN, BUDGET), NEVER);
+}
+
+/* Each step up doubles the cost again, at once. */
+static void one_that_is_taken_back_soon_waits_longer_next_time(void **state)
+{
+	unsigned int expected = BUDGET_PATIENCE_FIRST;
+
+	(void)state;
+	for (unsigned int i = 0; i < 10; i++) {
+		(void)windows_until(BUDGET_STEP_DOWN, OVER);
+		assert_int_equal(windows_until(BUDGET_STEP_UP, BELOW), expected);
+		budget_stepped_up(&budget);
+		expected = expected * 2 < BUDGET_PATIENCE_MAX ? expected * 2 : BUDGET_PATIENCE_MAX;
+	}
+}
+
+/* A step up that is taken back in the last one of so many windows. */
+static void step_up_for(unsigned int windows)
+{
+	budget_stepped_up(&budget);
+	for (unsigned int i = 0; i < windows - BUDGET_WINDOWS_OVER; i++)
+		assert_int_equal(budget_on_window(&budget, WITHIN), BUDGET_STAY);
+	assert_int_equal(windows_until(BUDGET_STEP_DOWN, OVER), BUDGET_WINDOWS_OVER);
+}
+
+static void one_that_has_lasted_as_long_as_it_was_waited_for_is_forgotten(void **state)
+{
+	(void)state;
+	(void)windows_until(BUDGET_STEP_DOWN, OVER);
+	(void)windows_until(BUDGET_STEP_UP, BELOW);
+	step_up_for(BUDGET_PATIENCE_FIRST - 1);
+	assert_int_equal(windows_until(BUDGET_STEP_UP, BELOW), 2 * BUDGET_PATIENCE_FIRST);
+	step_up_for(2 * BUDGET_PATIENCE_FIRST);
+	assert_int_equal(windows_until(BUDGET_STEP_UP, BELOW), BUDGET_PATIENCE_FIRST);
+	/* It was taken back, and is not judged again. */
+	step_up_for(BUDGET_PATIENCE_FIRST);
+	(void)windows_until(BUDGET_STEP_DOWN, OVER);
+	assert_int_equal(windows_until(BUDGET_STEP_UP, BELOW), BUDGET_PATIENCE_FIRST);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(without_one_nothing_is_called_for, set_up),
+		cmocka_unit_test_setup(three_windows_over_it_call_for_a_step_down_and_so_on,
+				       set_up),
+		cmocka_unit_test_setup(a_step_up_needs_a_cost_well_below_it, set_up),
+		cmocka_unit_test_setup(all_of_it_may_be_used, set_up),
+		cmocka_unit_test_setup(one_that_is_taken_back_soon_waits_longer_next_time, set_up),
+		cmocka_unit_test_setup(
+			one_that_has_lasted_as_long_as_it_was_waited_for_is_forgotten, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

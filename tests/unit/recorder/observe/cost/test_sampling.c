@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/observe/cost/sampling.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define START (1000 * NS_PER_S)
+
+static void the_first_stretch_begins_at_once(void **state)
+{
+	struct sampling sampling = { 0 };
+
+	(void)state;
+	sampling_plan(&sampling, START, START + NS_PER_S, 12345);
+	assert_int_equal(sampling.begin_ns, START);
+	assert_int_equal(sampling.end_ns, START + SAMPLING_STRETCH_NS);
+}
+
+/* Windows of a length, one after the other: what is measured of the time, in all. */
+static uint64_t sample(uint64_t window_ns, uint64_t windows, unsigned int *ret_stretches)
+{
+	struct sampling sampling = { 0 };
+	uint64_t now_ns = START, sum_ns = 0, random = 88172645463325252;
+
+	*ret_stretches = 0;
+	for (uint64_t window = 1; window <= windows; window++) {
+		uint64_t end_ns = START + window * window_ns;
+
+		while (true) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			sampling_plan(&sampling, now_ns, end_ns, random);
+			if (sampling.begin_ns == UINT64_MAX)
+				break;
+			assert_true(sampling.begin_ns >= now_ns);
+			assert_true(sampling.end_ns > sampling.begin_ns);
+			assert_true(sampling.end_ns <= end_ns);
+			sum_ns += sampling.end_ns - sampling.begin_ns;
+			now_ns = sampling.end_ns;
+			++*ret_stretches;
+		}
+		now_ns = end_ns;
+	}
+	return sum_ns;
+}
+
+static void it_is_one_stretch_a_second_whatever_the_windows(void **state)
+{
+	static const uint64_t windows_ms[] = { 100, 250, 1000, 3000, 60000 };
+	unsigned int stretches;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(windows_ms) / sizeof(windows_ms[0]); i++) {
+		uint64_t sum_ns =
+			sample(windows_ms[i] * NS_PER_MS, 600 * 1000 / windows_ms[i], &stretches);
+
+		assert_in_range(stretches, 540, 600);
+		assert_int_equal(sum_ns, stretches * SAMPLING_STRETCH_NS);
+	}
+	/* A window that is shorter than a stretch is all of it. */
+	assert_int_equal(sample(20 * NS_PER_MS, 500, &stretches), 10 * 20 * NS_PER_MS);
+	assert_int_equal(stretches, 10);
+}
+
+static void it_is_anywhere_in_the_second(void **state)
+{
+	struct sampling first = { .period_end_ns = START }, last = first;
+
+	(void)state;
+	sampling_plan(&first, START, START + NS_PER_S, 0);
+	sampling_plan(&last, START, START + NS_PER_S, NS_PER_S - SAMPLING_STRETCH_NS);
+	assert_int_equal(first.begin_ns, START);
+	assert_int_equal(last.end_ns, START + NS_PER_S);
+	assert_int_equal(last.end_ns - last.begin_ns, SAMPLING_STRETCH_NS);
+}
+
+static void a_rest_of_a_window_that_is_too_short_has_none(void **state)
+{
+	const uint64_t end_ns = START + NS_PER_S;
+	struct sampling sampling = { .period_end_ns = end_ns - SAMPLING_STRETCH_NS };
+
+	(void)state;
+	sampling_plan(&sampling, START, end_ns, 0);
+	assert_int_equal(sampling.begin_ns, end_ns - SAMPLING_STRETCH_NS);
+	assert_int_equal(sampling.end_ns, end_ns);
+	sampling = (struct sampling){ .period_end_ns = end_ns - SAMPLING_STRETCH_NS + 1 };
+	sampling_plan(&sampling, START, end_ns, 0);
+	assert_true(sampling.begin_ns == UINT64_MAX && sampling.end_ns == UINT64_MAX);
+	/* The next window has it: as soon as it begins, at the latest. */
+	assert_int_equal(sampling.period_end_ns, end_ns - SAMPLING_STRETCH_NS + 1);
+	sampling = (struct sampling){ 0 };
+	sampling_plan(&sampling, end_ns, end_ns, 0);
+	assert_true(sampling.begin_ns == UINT64_MAX && sampling.end_ns == UINT64_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_stretch_begins_at_once),
+		cmocka_unit_test(it_is_one_stretch_a_second_whatever_the_windows),
+		cmocka_unit_test(it_is_anywhere_in_the_second),
+		cmocka_unit_test(a_rest_of_a_window_that_is_too_short_has_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/observe/cost/ways.h"
+
+#include "recorder/observe/fake_kernel.h"
+
+static const struct key_options keys = { 0 };
+static struct observed_table table;
+static struct observed *process;
+static struct ways ways;
+static struct split_way lengths[_SESSION_WAY_MAX];
+
+static int set_up(void **state)
+{
+	(void)state;
+	fake_reset();
+	fake.has_split = true;
+	fake.short_way_ns = 100;
+	fake.long_way_ns = 300;
+	table = (struct observed_table){ .keys = &keys };
+	process = observed_add(&table, life_of(FAKE_PID), FAKE_PID, 0, "ruby");
+	ways = (struct ways){ 0 };
+	memset(lengths, 0, sizeof(lengths));
+	return process ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	observed_table_deinit(&table);
+	return 0;
+}
+
+static void look(int times, unsigned int lean_causes)
+{
+	process->lean_causes = lean_causes;
+	for (int i = 0; i < times; i++)
+		ways_follow(&ways, &fake.session, &table);
+}
+
+static void the_long_way_is_measured_once_somebody_goes_it_and_a_little_longer(void **state)
+{
+	(void)state;
+	look(20, 0);
+	assert_string_equal(fake.told, "");
+	look(3, LEAN_BUDGET);
+	assert_string_equal(fake.told, "way 1\n");
+	look(9, 0);
+	assert_string_equal(fake.told, "way 1\n");
+	look(1, 0);
+	assert_string_equal(fake.told, "way 1\nno way 1\n");
+	look(20, 0);
+	look(1, LEAN_BUDGET);
+	assert_string_equal(fake.told, "way 1\nno way 1\nway 1\n");
+}
+
+static void who_goes_it_meanwhile_has_it_measured_as_long_again(void **state)
+{
+	(void)state;
+	look(1, LEAN_BUDGET);
+	look(9, 0);
+	look(1, LEAN_BUDGET);
+	look(9, 0);
+	assert_string_equal(fake.told, "way 1\n");
+	look(1, 0);
+	assert_string_equal(fake.told, "way 1\nno way 1\n");
+}
+
+static void one_that_cannot_be_measured_is_not_tried_each_time(void **state)
+{
+	(void)state;
+	fake.failures[FAKE_CALIBRATE] = -EIO;
+	look(2, LEAN_BUDGET);
+	assert_string_equal(fake.told, "way 1\n");
+}
+
+static void with_a_split_that_was_given_up_it_has_ended_and_begins_anew(void **state)
+{
+	(void)state;
+	look(1, LEAN_BUDGET);
+	ways_give_up(&ways);
+	look(1, LEAN_BUDGET);
+	assert_string_equal(fake.told, "way 1\nway 1\n");
+}
+
+static void nobody_goes_it_without_a_split_or_where_all_are_lean(void **state)
+{
+	(void)state;
+	fake.has_split = false;
+	look(1, LEAN_BUDGET);
+	ways_measure(&fake.session, 0, lengths);
+	fake.has_split = fake.is_lean = true;
+	look(1, LEAN_BUDGET);
+	assert_string_equal(fake.told, "");
+	assert_true(lengths[SESSION_WAY_SHORT].hot_ns == 0);
+	ways_note(&table, &fake.session);
+	assert_int_equal(process->books.way, SESSION_WAY_SHORT);
+	assert_false(process->books.has_both_ways);
+}
+
+static void a_long_way_that_is_not_measured_is_the_short_one_and_doubted(void **state)
+{
+	(void)state;
+	ways_measure(&fake.session, 0, lengths);
+	assert_true(lengths[SESSION_WAY_SHORT].hot_ns == 100);
+	assert_true(lengths[SESSION_WAY_SHORT].spread_ns == 0);
+	assert_true(lengths[SESSION_WAY_LONG].hot_ns == 100);
+	assert_true(lengths[SESSION_WAY_LONG].spread_ns == 100);
+	look(1, LEAN_BUDGET);
+	ways_measure(&fake.session, 0, lengths);
+	assert_true(lengths[SESSION_WAY_SHORT].hot_ns == 100);
+	assert_true(lengths[SESSION_WAY_LONG].hot_ns == 300);
+	assert_true(lengths[SESSION_WAY_LONG].spread_ns == 0);
+}
+
+static void in_the_window_of_a_change_a_process_went_both(void **state)
+{
+	static const struct {
+		unsigned int lean_causes;
+		enum session_way way;
+		bool has_both;
+	} windows[] = {
+		{ 0, SESSION_WAY_SHORT, false },	   { LEAN_BUDGET, SESSION_WAY_LONG, true },
+		{ LEAN_NO_SITE, SESSION_WAY_LONG, false }, { 0, SESSION_WAY_SHORT, true },
+		{ 0, SESSION_WAY_SHORT, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
+		process->lean_causes = windows[i].lean_causes;
+		ways_note(&table, &fake.session);
+		assert_int_equal(process->books.way, windows[i].way);
+		assert_int_equal(process->books.has_both_ways, windows[i].has_both);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_long_way_is_measured_once_somebody_goes_it_and_a_little_longer),
+		TEST(who_goes_it_meanwhile_has_it_measured_as_long_again),
+		TEST(one_that_cannot_be_measured_is_not_tried_each_time),
+		TEST(with_a_split_that_was_given_up_it_has_ended_and_begins_anew),
+		TEST(nobody_goes_it_without_a_split_or_where_all_are_lean),
+		TEST(a_long_way_that_is_not_measured_is_the_short_one_and_doubted),
+		TEST(in_the_window_of_a_change_a_process_went_both),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

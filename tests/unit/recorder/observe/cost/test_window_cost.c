@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/observe/cost/own_cost.h"
+
+#include "recorder/observe/fake_kernel.h"
+
+static struct own_cost cost;
+static struct self_program programs[SESSION_PROGRAMS_MAX];
+static struct self_record record;
+static uint64_t asked_cpu_ns;
+
+static int set_up(void **state)
+{
+	(void)state;
+	fake_reset();
+	asked_cpu_ns = 0;
+	fake.program_count = 2;
+	fake.programs[0] = (struct session_program){ "on_switch", 1000, 70000 };
+	fake.programs[1] = (struct session_program){ "on_exit", 10, 900 };
+	return 0;
+}
+
+/* What the programs run, while they are measured, in the time up to then. */
+static void run(uint64_t ns, uint64_t count, uint64_t run_ns)
+{
+	fake.now_ns += ns;
+	fake.programs[0].run_count += count;
+	fake.programs[0].run_ns += run_ns;
+}
+
+static void begin(bool measures_all)
+{
+	own_cost_begin(&cost, &fake.session, measures_all, fake.now_ns, fake.now_ns + NS_PER_S);
+}
+
+static void measure(uint64_t window_ns)
+{
+	record = (struct self_record){ 0 };
+	own_cost_measure(&cost, fake.now_ns, window_ns, asked_cpu_ns, programs, &record);
+}
+
+/* Mapped, in memory or not. */
+static uint64_t mapped_bytes(void)
+{
+	_cleanup_file_ FILE *file = fopen("/proc/self/statm", "re");
+	uint64_t pages = 0;
+
+	assert_true(file && fscanf(file, "%" SCNu64, &pages) == 1);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void our_cpu_is_that_of_all_that_we_run_since_the_last_window(void **state)
+{
+	(void)state;
+	fake.own_cpu_ns = 5000;
+	fake.calibration_cpu_ns = 700;
+	begin(true);
+	fake.own_cpu_ns += 30;
+	fake.calibration_cpu_ns += 4;
+	run(1000, 1, 10);
+	measure(1000);
+	assert_int_equal(record.window_ns, 1000);
+	assert_int_equal(record.own_cpu_ns, 34);
+	assert_true(record.own_rss_bytes > 0 && record.own_rss_bytes < mapped_bytes());
+	assert_int_equal(record.own_rss_bytes % (uint64_t)sysconf(_SC_PAGESIZE), 0);
+	/* Of one CPU: ours, and the programs'. */
+	assert_true(cost.percent == 100.0 * (34.0 / 1000 + 10.0 / 1000));
+	own_cost_next_window(&cost, fake.now_ns, fake.now_ns + NS_PER_S);
+	fake.own_cpu_ns += 8;
+	run(2000, 1, 10);
+	measure(2000);
+	assert_int_equal(record.own_cpu_ns, 8);
+	assert_true(cost.percent == 100.0 * (8.0 / 2000 + 10.0 / 2000));
+	/* A window that took no time costs what the last one did. */
+	measure(0);
+	assert_true(cost.percent == 100.0 * (8.0 / 2000 + 10.0 / 2000));
+}
+
+/* A window of 1000 ns more, in which so much of our CPU is used, part of it for others. */
+static void use(uint64_t own_ns, uint64_t asked_ns)
+{
+	own_cost_next_window(&cost, fake.now_ns, fake.now_ns + NS_PER_S);
+	fake.own_cpu_ns += own_ns;
+	asked_cpu_ns += asked_ns;
+	run(1000, 1, 10);
+	measure(1000);
+}
+
+/* CPU time that others cause is in the record, but not in the percentage that the budget bounds. */
+static void what_others_ask_for_is_in_no_budget(void **state)
+{
+	(void)state;
+	begin(true);
+	use(950, 900);
+	assert_int_equal(record.own_cpu_ns, 950);
+	assert_true(cost.percent == 100.0 * (50.0 / 1000 + 10.0 / 1000));
+	use(30, 10);
+	assert_int_equal(record.own_cpu_ns, 30);
+	assert_true(cost.percent == 100.0 * (20.0 / 1000 + 10.0 / 1000));
+	/* Between the two readings some was used. */
+	use(5, 6);
+	assert_true(cost.percent == 100.0 * 10.0 / 1000);
+}
+
+static void programs_that_are_measured_all_the_time_are_told_as_they_are(void **state)
+{
+	(void)state;
+	begin(true);
+	assert_string_equal(fake.told, "programs timed\n");
+	assert_true(own_cost_due_ns(&cost) == UINT64_MAX);
+	run(NS_PER_S, 500, 6000);
+	fake.programs[1].run_count += 3;
+	fake.programs[1].run_ns += 40;
+	measure(NS_PER_S);
+	assert_true(record.has_programs);
+	assert_ptr_equal(record.programs, programs);
+	assert_int_equal(record.programs_count, 2);
+	assert_string_equal(programs[0].name, "on_switch");
+	assert_int_equal(programs[0].run_count, 500);
+	assert_int_equal(programs[0].run_ns, 6000);
+	assert_string_equal(programs[1].name, "on_exit");
+	assert_int_equal(programs[1].run_count, 3);
+	assert_int_equal(programs[1].run_ns, 40);
+	assert_int_equal(record.programs_measured_ns, NS_PER_S);
+	assert_int_equal(record.programs_samples, 0);
+	assert_null(record.programs_error);
+	/* The next window has its own. */
+	own_cost_next_window(&cost, fake.now_ns, fake.now_ns + NS_PER_S);
+	run(NS_PER_S, 1, 2);
+	measure(NS_PER_S);
+	assert_int_equal(programs[0].run_count, 1);
+	assert_int_equal(programs[0].run_ns, 2);
+	assert_int_equal(programs[1].run_count, 0);
+	assert_string_equal(fake.told, "programs timed\n");
+}
+
+static void as_many_programs_are_told_as_there_may_be(void **state)
+{
+	(void)state;
+	fake.program_count = SESSION_PROGRAMS_MAX;
+	for (uint64_t i = 0; i < SESSION_PROGRAMS_MAX; i++)
+		fake.programs[i] = (struct session_program){ "on_exit", i, 10 * i };
+	begin(true);
+	for (uint64_t i = 0; i < SESSION_PROGRAMS_MAX; i++)
+		fake.programs[i].run_count += 100 + i;
+	fake.now_ns += NS_PER_S;
+	measure(NS_PER_S);
+	assert_int_equal(record.programs_count, SESSION_PROGRAMS_MAX);
+	for (uint64_t i = 0; i < SESSION_PROGRAMS_MAX; i++)
+		assert_int_equal(programs[i].run_count, 100 + i);
+}
+
+static void where_the_kernel_does_it_anyway_it_is_not_asked(void **state)
+{
+	(void)state;
+	for (int measures_all = 0; measures_all < 2; measures_all++) {
+		(void)set_up(state);
+		fake.are_timed = true;
+		begin(measures_all);
+		assert_string_equal(fake.told, "");
+		assert_true(own_cost_due_ns(&cost) == UINT64_MAX);
+		run(NS_PER_S, 5, 60);
+		measure(NS_PER_S);
+		assert_true(record.has_programs);
+		assert_int_equal(programs[0].run_ns, 60);
+	}
+}
+
+static void of_a_stretch_the_window_is_estimated(void **state)
+{
+	(void)state;
+	begin(false);
+	/* The first one at once. */
+	assert_string_equal(fake.told, "programs timed\n");
+	assert_int_equal(own_cost_due_ns(&cost), fake.now_ns + SAMPLING_STRETCH_NS);
+	run(SAMPLING_STRETCH_NS - 1, 1, 100);
+	own_cost_sample(&cost, fake.now_ns);
+	assert_string_equal(fake.told, "programs timed\n");
+	run(1, 4, 500);
+	own_cost_sample(&cost, fake.now_ns);
+	assert_string_equal(fake.told, "programs timed\nprograms not timed\n");
+	assert_true(own_cost_due_ns(&cost) == UINT64_MAX);
+	/* What others have measured meanwhile is not of it. */
+	run(NS_PER_S - SAMPLING_STRETCH_NS, 1000, 10000);
+	own_cost_sample(&cost, fake.now_ns);
+	measure(NS_PER_S);
+	assert_true(record.has_programs);
+	assert_int_equal(programs[0].run_count, 5 * 20);
+	assert_int_equal(programs[0].run_ns, 600 * 20);
+	assert_int_equal(record.programs_measured_ns, SAMPLING_STRETCH_NS);
+	assert_int_equal(record.programs_samples, 1);
+	assert_true(cost.percent == 100.0 * (600 / (double)SAMPLING_STRETCH_NS));
+	/* It has one in the next window, too. */
+	own_cost_next_window(&cost, fake.now_ns, fake.now_ns + NS_PER_S);
+	assert_in_range(own_cost_due_ns(&cost), fake.now_ns,
+			fake.now_ns + NS_PER_S - SAMPLING_STRETCH_NS);
+	fake.now_ns = own_cost_due_ns(&cost);
+	own_cost_sample(&cost, fake.now_ns);
+	run(SAMPLING_STRETCH_NS, 2, 20);
+	own_cost_sample(&cost, fake.now_ns);
+	measure(NS_PER_S);
+	assert_int_equal(programs[0].run_count, 2 * 20);
+	assert_int_equal(record.programs_samples, 1);
+}
+
+static void a_stretch_ends_with_its_window(void **state)
+{
+	(void)state;
+	begin(false);
+	run(SAMPLING_STRETCH_NS / 2, 5, 60);
+	measure(SAMPLING_STRETCH_NS / 2);
+	assert_string_equal(fake.told, "programs timed\nprograms not timed\n");
+	assert_int_equal(programs[0].run_ns, 60);
+	assert_int_equal(record.programs_measured_ns, SAMPLING_STRETCH_NS / 2);
+	assert_int_equal(record.programs_samples, 1);
+}
+
+static void without_any_run_nothing_was_measured_and_the_last_figure_holds(void **state)
+{
+	(void)state;
+	begin(true);
+	run(1000, 1, 10);
+	measure(1000);
+	own_cost_next_window(&cost, fake.now_ns, fake.now_ns + NS_PER_S);
+	fake.now_ns += 1000;
+	measure(1000);
+	assert_false(record.has_programs);
+	assert_int_equal(record.programs_count, 0);
+	assert_true(cost.percent == 100.0 * 10 / 1000);
+}
+
+static void expect_error(int error, const char *text)
+{
+	for (int measures_all = 0; measures_all < 2; measures_all++) {
+		(void)set_up(NULL);
+		fake.timing = error;
+		begin(measures_all);
+		run(1000, 1, 10);
+		measure(1000);
+		assert_false(record.has_programs);
+		assert_string_equal(record.programs_error, text);
+		assert_true(cost.percent == 0);
+		/* It is not asked again. */
+		assert_true(own_cost_due_ns(&cost) == UINT64_MAX);
+		own_cost_next_window(&cost, fake.now_ns, fake.now_ns + NS_PER_S);
+		run(1000, 1, 10);
+		own_cost_sample(&cost, fake.now_ns);
+		measure(1000);
+		assert_false(record.has_programs);
+		assert_string_equal(fake.told, "programs timed\n");
+		if (measures_all)
+			assert_non_null(strstr(fake.said, text));
+	}
+}
+
+static void what_the_kernel_refuses_is_said_and_not_asked_for_again(void **state)
+{
+	(void)state;
+	expect_error(-EPERM, "that needs CAP_SYS_ADMIN");
+	expect_error(-ENOTSUP, strerror(ENOTSUP));
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(our_cpu_is_that_of_all_that_we_run_since_the_last_window),
+		TEST(what_others_ask_for_is_in_no_budget),
+		TEST(programs_that_are_measured_all_the_time_are_told_as_they_are),
+		TEST(as_many_programs_are_told_as_there_may_be),
+		TEST(where_the_kernel_does_it_anyway_it_is_not_asked),
+		TEST(of_a_stretch_the_window_is_estimated),
+		TEST(a_stretch_ends_with_its_window),
+		TEST(without_any_run_nothing_was_measured_and_the_last_figure_holds),
+		TEST(what_the_kernel_refuses_is_said_and_not_asked_for_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

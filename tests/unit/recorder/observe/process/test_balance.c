@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/observe/process/balance.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <correlator/snapshot.h>
+
+enum {
+	SOME_CONTEXT = CONTEXT_HASH_FIRST,
+	WINDOW = 7
+};
+
+static const struct account_totals FIVE = { .user_ns = 2, .kernel_ns = 3, .blocked_ns = 1000 };
+
+static void time_is_attributed_only_to_a_context(void **state)
+{
+	struct balance balance = { 0 };
+	struct process_books now = { .epochs[WINDOW & 1].exec_ns = 20 };
+	struct balance_record record;
+
+	(void)state;
+	balance_add(&balance, SOME_CONTEXT, &FIVE);
+	balance_add(&balance, CONTEXT_HASH_NONE, &FIVE);
+	balance_add(&balance, CONTEXT_HASH_UNKNOWN, &FIVE);
+	balance_close(&balance, &now, WINDOW, 99, &record);
+	assert_int_equal(record.attributed_ns, 5);
+	assert_int_equal(record.unattributed_ns, 10);
+	assert_int_equal(record.overflow_ns, 0);
+	assert_int_equal(record.exec_ns, 20);
+	assert_int_equal(record.residual_ns, 5);
+	assert_int_equal(record.window_ns, 99);
+}
+
+static void a_residual_may_be_negative(void **state)
+{
+	struct balance balance = { 0 };
+	struct process_books now = { .epochs[WINDOW & 1].exec_ns = 1 };
+	struct balance_record record;
+
+	(void)state;
+	balance_add(&balance, SOME_CONTEXT, &FIVE);
+	balance_close(&balance, &now, WINDOW, 1, &record);
+	assert_true(record.residual_ns == -4);
+}
+
+/* After theft that was told late; the sums over all windows are right. */
+static void exec_time_that_went_back_is_taken_out_of_the_next(void **state)
+{
+	static const struct {
+		int64_t growth_ns;
+		uint64_t exec_ns;
+	} windows[] = { { 100, 100 }, { -7, 0 }, { 5, 0 }, { 10, 8 }, { 3, 3 } };
+	struct balance balance = { 0 };
+	struct process_books now = { 0 };
+	struct balance_record record;
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
+		now.epochs[i & 1].exec_ns += (uint64_t)windows[i].growth_ns;
+		balance_close(&balance, &now, i, 1, &record);
+		assert_int_equal(record.exec_ns, windows[i].exec_ns);
+		assert_true(record.residual_ns == (int64_t)windows[i].exec_ns);
+	}
+}
+
+static void each_window_holds_its_own_growth(void **state)
+{
+	struct balance balance = { 0 };
+	struct process_books now = { .epochs[WINDOW & 1].exec_ns = 100 };
+	struct balance_record record;
+
+	(void)state;
+	now.epochs[WINDOW & 1].overflow.user_ns = 7;
+	balance_add(&balance, SOME_CONTEXT, &FIVE);
+	balance_add(&balance, CONTEXT_HASH_NONE, &FIVE);
+	balance_close(&balance, &now, WINDOW, 1, &record);
+	assert_int_equal(record.overflow_ns, 7);
+
+	now.epochs[WINDOW & 1].exec_ns += 11;
+	now.epochs[WINDOW & 1].overflow.kernel_ns += 11;
+	balance_close(&balance, &now, WINDOW, 1, &record);
+	assert_int_equal(record.exec_ns, 11);
+	assert_int_equal(record.attributed_ns, 0);
+	assert_int_equal(record.unattributed_ns, 0);
+	assert_int_equal(record.overflow_ns, 11);
+	assert_true(record.residual_ns == 0);
+}
+
+static void each_loss_is_told_once(void **state)
+{
+	struct balance balance = { .contexts_lost = 1000,
+				   .slices_lost = 2000,
+				   .stacks_full = 3000,
+				   .frames_unreadable = 4000 };
+	struct process_books now = { 0 };
+	struct balance_record record;
+
+	(void)state;
+	for (size_t i = 0; i < _COUNTER_MAX; i++)
+		now.losses[i] = i + 1;
+	balance_close(&balance, &now, WINDOW, 1, &record);
+	for (size_t i = 0; i < _COUNTER_MAX; i++)
+		assert_int_equal(record.losses[i],
+				 i + 1 + (i == COUNTER_CONTEXT_LOST ? 1000 : 0) +
+					 (i == COUNTER_SLICE_LOST ? 2000 : 0) +
+					 (i == COUNTER_STACKS_FULL ? 3000 : 0) +
+					 (i == COUNTER_FRAMES_UNREADABLE ? 4000 : 0));
+	/* The kernel's figures as they stand by then: one has grown. */
+	for (size_t i = 0; i < _COUNTER_MAX; i++)
+		now.losses[i] = i + 1 + (i == 0 ? 2 : 0);
+	balance_close(&balance, &now, WINDOW + 1, 1, &record);
+	for (size_t i = 0; i < _COUNTER_MAX; i++)
+		assert_int_equal(record.losses[i], i ? 0 : 2);
+}
+
+static void samples_are_their_windows_and_each_is_a_period(void **state)
+{
+	struct balance balance = { .samples = 3, .period_ns = 10 };
+	struct process_books now = { 0 };
+	struct balance_record record;
+
+	(void)state;
+	balance_close(&balance, &now, WINDOW, 1, &record);
+	assert_true(record.has_samples);
+	assert_int_equal(record.samples, 3);
+	assert_int_equal(record.sampled_ns, 30);
+	balance_close(&balance, &now, WINDOW + 1, 1, &record);
+	assert_true(record.has_samples);
+	assert_int_equal(record.samples, 0);
+	assert_int_equal(record.sampled_ns, 0);
+	balance.period_ns = 0;
+	balance_close(&balance, &now, WINDOW + 2, 1, &record);
+	assert_false(record.has_samples);
+}
+
+static void windows_of_the_other_parity_are_still_open(void **state)
+{
+	struct balance balance = { 0 };
+	struct process_books now = { 0 };
+	struct balance_record record;
+
+	(void)state;
+	now.epochs[WINDOW & 1].exec_ns = 5;
+	now.epochs[!(WINDOW & 1)].exec_ns = 1000;
+	balance_add(&balance, SOME_CONTEXT, &FIVE);
+	balance_close(&balance, &now, WINDOW, 1, &record);
+	assert_int_equal(record.exec_ns, 5);
+	now.epochs[!(WINDOW & 1)].exec_ns = 1700;
+	balance_close(&balance, &now, WINDOW + 1, 1, &record);
+	assert_int_equal(record.exec_ns, 1700);
+}
+
+static void overflow_is_the_growth_of_each_total(void **state)
+{
+	struct balance balance = { 0 };
+	struct process_books now = { 0 };
+	struct account_totals overflow;
+	uint64_t *totals = (uint64_t *)&now.epochs[WINDOW & 1].overflow,
+		 *before = (uint64_t *)&balance.before.epochs[WINDOW & 1].overflow;
+	const uint64_t *growth = (const uint64_t *)&overflow;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(overflow) / sizeof(uint64_t); i++) {
+		before[i] = 10 * i;
+		totals[i] = 10 * i + i + 1;
+	}
+	balance_overflow(&balance, &now, WINDOW, &overflow);
+	for (size_t i = 0; i < sizeof(overflow) / sizeof(uint64_t); i++)
+		assert_int_equal(growth[i], i + 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(time_is_attributed_only_to_a_context),
+		cmocka_unit_test(a_residual_may_be_negative),
+		cmocka_unit_test(exec_time_that_went_back_is_taken_out_of_the_next),
+		cmocka_unit_test(each_window_holds_its_own_growth),
+		cmocka_unit_test(each_loss_is_told_once),
+		cmocka_unit_test(samples_are_their_windows_and_each_is_a_period),
+		cmocka_unit_test(windows_of_the_other_parity_are_still_open),
+		cmocka_unit_test(overflow_is_the_growth_of_each_total),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

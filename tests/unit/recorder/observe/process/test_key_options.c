@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/observe/process/key_options.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "failing_memory.h"
+
+static void keys_may_be_renamed(void **state)
+{
+	struct key_options keys = { .count = 0 };
+
+	(void)state;
+	assert_int_equal(key_options_add(&keys, "request_id"), 0);
+	assert_int_equal(key_options_add(&keys, "pid=worker"), 0);
+	assert_string_equal(keys.names[0], "request_id");
+	assert_string_equal(keys.record_names[0], "request_id");
+	assert_string_equal(keys.names[1], "pid");
+	assert_string_equal(keys.record_names[1], "worker");
+	key_options_deinit(&keys);
+}
+
+static void without_memory_there_is_no_key(void **state)
+{
+	struct key_options keys = { .count = 0 };
+	size_t given = 0;
+	int r;
+
+	(void)state;
+	do {
+		memory_fails_once_after(given++);
+		r = key_options_add(&keys, "request_id=id");
+		memory_never_fails();
+		assert_int_equal(keys.count, r == 0);
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+	} while (r < 0);
+	assert_true(given > 2);
+	key_options_deinit(&keys);
+}
+
+static void keys_of_opentelemetry_have_a_prefix(void **state)
+{
+	struct key_options keys = { .count = 0 };
+
+	(void)state;
+	assert_int_equal(key_options_add(&keys, "otel.trace_id=trace"), 0);
+	assert_int_equal(key_options_add(&keys, "trace_id"), 0);
+	assert_int_equal(key_options_add(&keys, "otel.http.route"), 0);
+	assert_string_equal(keys.otel_names[0], "trace_id");
+	assert_string_equal(keys.record_names[0], "trace");
+	assert_null(keys.ruby_names[0]);
+	assert_string_equal(keys.ruby_names[1], "trace_id");
+	assert_null(keys.otel_names[1]);
+	assert_string_equal(keys.otel_names[2], "http.route");
+	assert_string_equal(keys.record_names[2], "otel.http.route");
+	assert_int_equal(keys.ruby_count, 1);
+	assert_int_equal(keys.otel_count, 2);
+	/* An index leads to one key. */
+	assert_int_equal(key_options_add(&keys, "otel.trace_id=again"), -EINVAL);
+	assert_int_equal(key_options_add(&keys, "otel."), -EINVAL);
+	assert_int_equal(key_options_add(&keys, "otel.=x"), -EINVAL);
+	key_options_deinit(&keys);
+	assert_int_equal(keys.otel_count, 0);
+}
+
+static void names_of_record_fields_are_refused(void **state)
+{
+	static const char *const cases[] = { "pid",  "kind", "user_ns", "x=tid", "message",
+					     "host", "",     "=x",	"x=" };
+	struct key_options keys = { .count = 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(key_options_add(&keys, cases[i]), -EINVAL);
+	assert_int_equal(keys.count, 0);
+}
+
+static void a_name_is_taken_once(void **state)
+{
+	struct key_options keys = { .count = 0 };
+
+	(void)state;
+	assert_int_equal(key_options_add(&keys, "a"), 0);
+	assert_int_equal(key_options_add(&keys, "b=a"), -EINVAL);
+	assert_int_equal(keys.count, 1);
+	key_options_deinit(&keys);
+}
+
+static struct key_options added(const char *const *texts, size_t count)
+{
+	struct key_options keys = { .count = 0 };
+
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(key_options_add(&keys, texts[i]), 0);
+	return keys;
+}
+
+static void an_endpoint_is_late_beside_a_request_id(void **state)
+{
+	static const char *const texts[] = { "endpoint=route", "tenant", "request_id=id",
+					     "endpoint" };
+	struct key_options keys = added(texts, 4);
+
+	(void)state;
+	assert_int_equal(keys.late, 1 << 0 | 1 << 3);
+	assert_int_equal(keys.request, 3);
+	key_options_deinit(&keys);
+}
+
+static void without_one_it_is_a_key_like_any_other(void **state)
+{
+	static const char *const texts[] = { "endpoint", "tenant=request_id", "otel.request_id" };
+	struct key_options keys = added(texts, 3);
+
+	(void)state;
+	assert_int_equal(keys.late, 0);
+	assert_int_equal(keys.request, 0);
+	key_options_deinit(&keys);
+}
+
+static void there_is_a_limit_of_keys(void **state)
+{
+	struct key_options keys = { .count = 0 };
+	char name[16];
+
+	(void)state;
+	for (unsigned int i = 0; i < KEYS_MAX; i++) {
+		(void)snprintf(name, sizeof(name), "key%u", i);
+		assert_int_equal(key_options_add(&keys, name), 0);
+	}
+	assert_int_equal(key_options_add(&keys, "more"), -EINVAL);
+	assert_int_equal(keys.count, KEYS_MAX);
+	key_options_deinit(&keys);
+}
+
+static void a_slip_is_of_a_key_of_our_integrations(void **state)
+{
+	(void)state;
+	assert_string_equal(key_options_nearest("requst_id"), "request_id");
+	assert_string_equal(key_options_nearest("end_point"), "endpoint");
+	assert_string_equal(key_options_nearest("traceid"), "trace_id");
+	assert_null(key_options_nearest("tenant"));
+	/* That is no slip. */
+	assert_null(key_options_nearest("endpoint"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_may_be_renamed),
+		cmocka_unit_test(without_memory_there_is_no_key),
+		cmocka_unit_test(keys_of_opentelemetry_have_a_prefix),
+		cmocka_unit_test(names_of_record_fields_are_refused),
+		cmocka_unit_test(a_name_is_taken_once),
+		cmocka_unit_test(an_endpoint_is_late_beside_a_request_id),
+		cmocka_unit_test(without_one_it_is_a_key_like_any_other),
+		cmocka_unit_test(there_is_a_limit_of_keys),
+		cmocka_unit_test(a_slip_is_of_a_key_of_our_integrations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

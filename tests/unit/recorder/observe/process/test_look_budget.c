@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/observe/process/look_budget.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define BURST CPU_BUDGET_BURST_NS
+
+static void the_first_are_free(void **unused)
+{
+	struct look_budget budget = { 0 };
+
+	(void)unused;
+	for (int i = 0; i < LOOK_BUDGET_FREE; i++) {
+		look_budget_spend(&budget, NS_PER_S, NS_PER_S);
+		assert_true(look_budget_next_ns(&budget, NS_PER_S) == NS_PER_S);
+	}
+	look_budget_spend(&budget, NS_PER_S, NS_PER_S);
+	assert_true(look_budget_next_ns(&budget, NS_PER_S) > NS_PER_S);
+}
+
+static void looks_are_at_once_while_they_are_few(void **unused)
+{
+	struct look_budget budget = { .looks = LOOK_BUDGET_FREE };
+
+	(void)unused;
+	assert_true(look_budget_next_ns(&budget, 5000) == 5000);
+	look_budget_spend(&budget, NS_PER_S, BURST);
+	assert_true(look_budget_next_ns(&budget, NS_PER_S) == NS_PER_S);
+}
+
+static void then_they_wait_until_what_they_took_is_a_small_part(void **unused)
+{
+	struct look_budget budget = { .looks = LOOK_BUDGET_FREE };
+	uint64_t next_ns;
+
+	(void)unused;
+	look_budget_spend(&budget, NS_PER_S, BURST);
+	look_budget_spend(&budget, NS_PER_S, NS_PER_MS);
+	next_ns = look_budget_next_ns(&budget, NS_PER_S);
+	assert_true(next_ns == NS_PER_S + CPU_BUDGET_PART * NS_PER_MS);
+	assert_true(look_budget_next_ns(&budget, next_ns) == next_ns);
+}
+
+static void who_looks_whenever_it_may_takes_that_part(void **unused)
+{
+	struct look_budget budget = { .looks = LOOK_BUDGET_FREE };
+	uint64_t now_ns = NS_PER_S, spent_ns = 0;
+
+	(void)unused;
+	while (now_ns < 101 * NS_PER_S) {
+		now_ns = look_budget_next_ns(&budget, now_ns) + 700 * NS_PER_US;
+		look_budget_spend(&budget, now_ns, 700 * NS_PER_US);
+		spent_ns += 700 * NS_PER_US;
+	}
+	assert_in_range(spent_ns, 100 * NS_PER_S / CPU_BUDGET_PART,
+			100 * NS_PER_S / CPU_BUDGET_PART + BURST + NS_PER_MS);
+}
+
+static void a_rest_pays_what_is_owed(void **unused)
+{
+	struct look_budget budget = { .looks = LOOK_BUDGET_FREE };
+	uint64_t now_ns = NS_PER_S;
+
+	(void)unused;
+	look_budget_spend(&budget, now_ns, 2 * BURST);
+	now_ns += 2 * BURST * CPU_BUDGET_PART;
+	assert_true(cpu_budget_debt_ns(&budget.others, now_ns) == 0);
+	look_budget_spend(&budget, now_ns, BURST);
+	assert_true(look_budget_next_ns(&budget, now_ns) == now_ns);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_are_free),
+		cmocka_unit_test(looks_are_at_once_while_they_are_few),
+		cmocka_unit_test(then_they_wait_until_what_they_took_is_a_small_part),
+		cmocka_unit_test(who_looks_whenever_it_may_takes_that_part),
+		cmocka_unit_test(a_rest_pays_what_is_owed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

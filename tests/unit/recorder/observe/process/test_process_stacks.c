@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/observe/process/process_stacks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "failing_memory.h"
+#include "recorder/observe/fake_names.h"
+
+enum {
+	PID = 4711,
+};
+
+static struct {
+	struct process_stacks stacks;
+	struct ruby_stack_report report;
+	struct target target;
+	uint64_t now_ns;
+} bench;
+
+static char symbols_of_one, symbols_of_another;
+
+static struct ruby_symbols *symbols(char *which)
+{
+	return (struct ruby_symbols *)which;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&bench, 0, sizeof(bench));
+	memset(&fake_names, 0, sizeof(fake_names));
+	bench.target.ruby.symbols = symbols(&symbols_of_one);
+	bench.now_ns = 1000 * NS_PER_S;
+	fake_names.layout.frame_bytes = 56;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	process_stacks_forget(&bench.stacks);
+	assert_int_equal(fake_names.freed, fake_names.made);
+	return 0;
+}
+
+static int look(void)
+{
+	return process_stacks_look(&bench.stacks, &bench.target, PID, bench.now_ns, &bench.report);
+}
+
+/* ---- where they are ---- */
+
+static void a_layout_is_looked_for_until_it_is_found(void **state)
+{
+	(void)state;
+	bench.target.link_map.is_musl = true;
+	bench.report.remark_count = 5;
+	assert_int_equal(look(), 1);
+	assert_int_equal(bench.stacks.layout.frame_bytes, 56);
+	assert_int_equal(fake_names.pid, PID);
+	assert_true(fake_names.is_musl);
+	assert_int_equal(fake_names.remarks_before, 0);
+	bench.now_ns += NS_PER_S;
+	assert_int_equal(look(), 0);
+	assert_int_equal(fake_names.searches, 1);
+}
+
+static void who_starts_is_waited_for_longer_and_longer_and_then_given_up(void **state)
+{
+	static const uint64_t pauses_ms[] = { 100, 200, 400, 800, 1600, 3200, 6400 };
+
+	(void)state;
+	fake_names.state = RUBY_STACK_MISSING;
+	assert_int_equal(look(), 0);
+	for (unsigned int i = 0; i < 7; i++) {
+		bench.now_ns += pauses_ms[i] * NS_PER_MS - 1;
+		assert_int_equal(look(), 0);
+		assert_int_equal(fake_names.searches, i + 1);
+		bench.now_ns++;
+		assert_int_equal(look(), i < 6 ? 0 : -ENOTSUP);
+		assert_int_equal(fake_names.searches, i + 2);
+	}
+	assert_int_equal(bench.report.remark_count, 1);
+	bench.now_ns += 3600 * NS_PER_S;
+	assert_int_equal(look(), 0);
+	assert_int_equal(fake_names.searches, 8);
+	assert_false(bench.stacks.has_layout);
+}
+
+static void the_last_error_is_why_it_is_given_up(void **state)
+{
+	int r = 0;
+
+	(void)state;
+	fake_names.search_error = -EIO;
+	for (int i = 0; i < 8; i++, bench.now_ns += 60 * NS_PER_S)
+		r = look();
+	assert_int_equal(r, -EIO);
+	assert_false(bench.stacks.has_layout);
+}
+
+static void what_was_not_looked_at_is_no_look(void **state)
+{
+	(void)state;
+	assert_int_equal(process_stacks_look(&bench.stacks, NULL, PID, bench.now_ns, &bench.report),
+			 0);
+	bench.target.ruby.symbols = NULL;
+	for (int i = 0; i < 20; i++, bench.now_ns += 100 * NS_PER_MS)
+		assert_int_equal(look(), 0);
+	assert_int_equal(fake_names.searches, 0);
+	/* Found right behind the last pause. */
+	bench.target.ruby.symbols = symbols(&symbols_of_one);
+	assert_int_equal(look(), 1);
+}
+
+static void a_child_has_them_where_its_parent_does(void **state)
+{
+	struct process_stacks child = { 0 };
+
+	(void)state;
+	process_stacks_inherit(&child, &bench.stacks);
+	assert_false(child.has_layout);
+	assert_int_equal(look(), 1);
+	process_stacks_inherit(&child, &bench.stacks);
+	assert_true(child.has_layout);
+	assert_int_equal(child.layout.frame_bytes, 56);
+}
+
+/* ---- what they are called ---- */
+
+static const struct stack_message met = {
+	.gc_count = 5,
+	.gc_flags = 0,
+	.frames = { .count = 1, .frames = { { .object_kind = 64 | RUBY_FRAME_RUBY, .pc = 12 } } },
+};
+
+/* 0 or what is wrong. */
+static int meet(char *table)
+{
+	struct stack_sighting sighting = { 0 };
+	struct frame_name name;
+	int r = process_stacks_meet(&bench.stacks, PID, symbols(table), &met, &sighting);
+
+	if (r < 0)
+		return r;
+	assert_ptr_equal(sighting.frames, &met.frames);
+	assert_int_equal(sighting.then.count, 5);
+	assert_int_equal(
+		frame_names_find(bench.stacks.names, &sighting, &met.frames.frames[0], &name), 0);
+	assert_string_equal(name.label, "method_64");
+	return 0;
+}
+
+static void names_are_made_once_and_anew_with_another_table_of_symbols(void **state)
+{
+	(void)state;
+	assert_int_equal(meet(&symbols_of_one), 0);
+	assert_int_equal(meet(&symbols_of_one), 0);
+	assert_int_equal(fake_names.made, 1);
+	assert_ptr_equal(fake_names.layout_given, &bench.stacks.layout);
+	assert_ptr_equal(fake_names.symbols, &symbols_of_one);
+	assert_int_equal(meet(&symbols_of_another), 0);
+	assert_int_equal(fake_names.made, 2);
+	assert_int_equal(fake_names.freed, 1);
+	assert_ptr_equal(fake_names.symbols, &symbols_of_another);
+	process_stacks_forget(&bench.stacks);
+	assert_int_equal(fake_names.freed, 2);
+}
+
+static void without_memory_there_is_an_error_and_the_next_one_may_have_it(void **state)
+{
+	(void)state;
+	memory_fails_once_after(0);
+	assert_int_equal(meet(&symbols_of_one), -ENOMEM);
+	memory_never_fails();
+	assert_int_equal(meet(&symbols_of_one), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_layout_is_looked_for_until_it_is_found, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(
+			who_starts_is_waited_for_longer_and_longer_and_then_given_up, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(the_last_error_is_why_it_is_given_up, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_was_not_looked_at_is_no_look, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_child_has_them_where_its_parent_does, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(
+			names_are_made_once_and_anew_with_another_table_of_symbols, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			without_memory_there_is_an_error_and_the_next_one_may_have_it, set_up,
+			tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What is said of keys that no context had. */
+#include "recorder/observe/window/missing_keys.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ears.h"
+
+static struct missing_keys missing;
+static struct key_options keys;
+static char said[1024];
+
+static void say(void)
+{
+	struct ears ears = ears_open();
+
+	missing_keys_say(&missing, &keys);
+	ears_close(&ears, said, sizeof(said));
+}
+
+static const char *const names[] = { "", "request_id", "endpoint", "te\nant" };
+
+/* IDs are places among the names; of 9 none is known. */
+static int find(void *context, uint64_t id, struct value_snapshot *ret_name)
+{
+	assert_ptr_equal(context, names);
+	if (id == 9)
+		return -ENOENT;
+	*ret_name = (struct value_snapshot){ .kind = VALUE_KIND_SYMBOL,
+					     .encoding = 1,
+					     .raw = strlen(names[id]),
+					     .length_bytes = (uint16_t)strlen(names[id]) };
+	memcpy(ret_name->bytes, names[id], strlen(names[id]));
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&missing, 0, sizeof(missing));
+	said[0] = '\0';
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	key_options_deinit(&keys);
+	return 0;
+}
+
+static void ask(const char *first, const char *second)
+{
+	assert_int_equal(key_options_add(&keys, first), 0);
+	if (second)
+		assert_int_equal(key_options_add(&keys, second), 0);
+}
+
+static void see(uint64_t first, uint64_t second, uint64_t third)
+{
+	const struct seen_keys seen = { .life = 1, .keys = { first, 0, second, third } };
+
+	missing_keys_see(&missing, &seen, find, (void *)names);
+}
+
+static void note(const char *first, const char *second)
+{
+	const char *const values[KEYS_MAX] = { first, second };
+	const struct context context = { .values = values };
+
+	missing_keys_note(&missing, &keys, &context);
+}
+
+static void those_that_there_are_are_named_once(void **state)
+{
+	(void)state;
+	ask("requst_id", NULL);
+	note(NULL, NULL);
+	see(1, 9, 0);
+	see(1, 2, 3);
+	say();
+	assert_string_equal(said,
+			    "correlator: warning: no context had the key requst_id; contexts have: "
+			    "request_id, endpoint, te\\x0aant\n");
+}
+
+static void where_none_could_be_named_a_slip_is_told(void **state)
+{
+	(void)state;
+	ask("requst_id", "colour");
+	note(NULL, NULL);
+	assert_true(missing_keys_lacks_some(&missing, &keys));
+	say();
+	assert_string_equal(said, "correlator: warning: no context had the key requst_id: did you "
+				  "mean request_id?\n"
+				  "correlator: warning: no context had the key colour\n");
+}
+
+static void a_key_that_was_found_or_comes_late_is_not_missing(void **state)
+{
+	(void)state;
+	ask("request_id", "endpoint");
+	assert_true(missing_keys_lacks_some(&missing, &keys));
+	note("1", NULL);
+	assert_false(missing_keys_lacks_some(&missing, &keys));
+	say();
+	assert_string_equal(said, "");
+}
+
+static void without_contexts_nothing_is_said_of_keys(void **state)
+{
+	(void)state;
+	ask("request_id", NULL);
+	missing_keys_note(&missing, &keys, NULL);
+	say();
+	assert_string_equal(said, "");
+}
+
+static void of_many_the_first_are_named(void **state)
+{
+	(void)state;
+	ask("requst_id", NULL);
+	note(NULL, NULL);
+	for (size_t i = 0; i < MISSING_KEYS_NAMES_MAX; i++)
+		(void)snprintf(missing.names[missing.name_count++], MISSING_KEYS_NAME_BYTES,
+			       "%063zu", i);
+	see(1, 2, 3);
+	assert_int_equal(missing.name_count, MISSING_KEYS_NAMES_MAX);
+	say();
+	assert_non_null(strstr(said, "007\n"));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(those_that_there_are_are_named_once),
+		TEST(where_none_could_be_named_a_slip_is_told),
+		TEST(a_key_that_was_found_or_comes_late_is_not_missing),
+		TEST(without_contexts_nothing_is_said_of_keys),
+		TEST(of_many_the_first_are_named),
+	};
+#undef TEST
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/observe/window/split.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum {
+	COUNT = 101 /* a value a percent */
+};
+
+static const struct split_way WAY = {
+	.hot_ns = 150.25,
+	.spread_ns = 10,
+	.lone_excess_ns = 200,
+	.slept_excess_ns = 3000,
+};
+
+static struct split split_of(struct account_totals totals)
+{
+	struct split split;
+
+	split_account(&WAY, &totals, &split);
+	assert_int_equal(split.user_ns + split.kernel_ns, totals.user_ns + totals.kernel_ns);
+	assert_true(split.error_ns <= totals.user_ns + totals.kernel_ns);
+	return split;
+}
+
+/* In no order. */
+static void fill(double *values, int sign)
+{
+	for (int i = 0; i < COUNT; i++) {
+		int number = sign > 0 ? i : COUNT - 1 - i;
+
+		values[i * 37 % COUNT] = 20000 + sign * number * number;
+	}
+}
+
+/* Of the squares of 0..100, the mean of 20..80 is 2810; 10 and 90 are the quantiles. */
+static void an_estimate_is_the_mean_of_the_middle_and_its_spread_the_farther_quantile(void **state)
+{
+	struct split_way way = { 0 };
+	double hot_ns[COUNT];
+
+	(void)state;
+	fill(hot_ns, 1);
+	split_estimate(hot_ns, COUNT, NULL, 0, NULL, 0, &way);
+	assert_true(way.hot_ns == 20000 + 2810);
+	assert_true(way.spread_ns == 90 * 90 - 2810);
+	fill(hot_ns, -1);
+	split_estimate(hot_ns, COUNT, NULL, 0, NULL, 0, &way);
+	assert_true(way.hot_ns == 20000 - 2810);
+	assert_true(way.spread_ns == 90 * 90 - 2810);
+	assert_true(way.lone_excess_ns == 0 && way.slept_excess_ns == 0);
+}
+
+static void what_cold_calls_have_in_addition_is_what_most_have_at_most(void **state)
+{
+	double hot_ns[] = { 100 }, lone_ns[COUNT], slept_ns[] = { 7000, 5000, 6000 };
+	double fast_ns[] = { 99 };
+	struct split_way way = { 0 };
+
+	(void)state;
+	fill(lone_ns, 1);
+	split_estimate(hot_ns, 1, lone_ns, COUNT, slept_ns, 3, &way);
+	assert_true(way.lone_excess_ns == 20000 + 90 * 90 - 100);
+	assert_true(way.slept_excess_ns == 6000 - 100);
+	split_estimate(hot_ns, 1, fast_ns, 1, fast_ns, 1, &way);
+	assert_true(way.lone_excess_ns == 0 && way.slept_excess_ns == 0);
+}
+
+static void without_samples_the_way_stays_and_all_of_it_is_in_doubt(void **state)
+{
+	struct split_way way = WAY;
+
+	(void)state;
+	split_estimate(NULL, 0, NULL, 0, NULL, 0, &way);
+	assert_true(way.hot_ns == WAY.hot_ns && way.spread_ns == WAY.hot_ns);
+	assert_true(way.lone_excess_ns == WAY.lone_excess_ns);
+	assert_true(way.slept_excess_ns == WAY.slept_excess_ns);
+}
+
+/* 4,000 ways, and half of what one cold call in 10 us takes more. */
+static void each_call_moves_its_way_to_kernel_time(void **state)
+{
+	struct split split = split_of((struct account_totals){
+		.user_ns = 1000000, .kernel_ns = 500000, .syscalls = 4000 });
+
+	(void)state;
+	assert_int_equal(split.user_ns, 1000000 - 601000 - 150 * 100);
+	assert_int_equal(split.kernel_ns, 500000 + 601000 + 150 * 100);
+}
+
+static void no_more_is_moved_than_there_is_user_time(void **state)
+{
+	struct split split = split_of(
+		(struct account_totals){ .user_ns = 1000, .kernel_ns = 50, .syscalls = 4000 });
+
+	(void)state;
+	assert_int_equal(split.user_ns, 0);
+	assert_int_equal(split.kernel_ns, 1050);
+	assert_int_equal(split.error_ns, 1050);
+}
+
+static void without_calls_and_theft_nothing_is_in_doubt(void **state)
+{
+	struct split split = split_of((struct account_totals){ .user_ns = 7, .kernel_ns = 8 });
+
+	(void)state;
+	assert_int_equal(split.user_ns, 7);
+	assert_int_equal(split.error_ns, 0);
+}
+
+/* 10 ns a call, half of what those take more that may be cold, and one at the ends. */
+static void the_bound_grows_with_the_calls_and_with_those_that_may_be_cold(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		split_of((struct account_totals){ .user_ns = 2000000, .syscalls = 1000 }).error_ns,
+		10000 + 200 * 100 + 160);
+	assert_int_equal(
+		split_of((struct account_totals){ .user_ns = 2000000, .syscalls = 10 }).error_ns,
+		100 + 10 * 100 + 160);
+}
+
+static void calls_that_lost_the_cpu_may_be_much_longer(void **state)
+{
+	(void)state;
+	assert_int_equal(split_of((struct account_totals){ .user_ns = 2000000,
+							   .syscalls = 10,
+							   .switches_voluntary = 4,
+							   .switches_involuntary = 1 })
+				 .error_ns,
+			 100 + 10 * 100 + 160 + 5 * 3000);
+	assert_int_equal(split_of((struct account_totals){ .user_ns = 2000000,
+							   .syscalls = 1,
+							   .switches_involuntary = 1000 })
+				 .error_ns,
+			 10 + 100 + 160 + 2 * 3000);
+}
+
+/* It is taken from the larger part: what of it was the smaller one's is still in that. */
+static void what_was_stolen_may_have_been_taken_from_the_wrong_part(void **state)
+{
+	(void)state;
+	assert_int_equal(split_of((struct account_totals){
+					  .user_ns = 2000000, .kernel_ns = 300, .stolen_ns = 5000 })
+				 .error_ns,
+			 300);
+	assert_int_equal(split_of((struct account_totals){ .user_ns = 2000000,
+							   .kernel_ns = 9000,
+							   .stolen_ns = 5000 })
+				 .error_ns,
+			 5000);
+	assert_int_equal(split_of((struct account_totals){
+					  .user_ns = 2000000, .kernel_ns = 9000, .stolen_ns = 1 })
+				 .error_ns,
+			 1);
+	assert_int_equal(split_of((struct account_totals){ .user_ns = 2000000,
+							   .kernel_ns = 9000,
+							   .stolen_ns = -5000 })
+				 .error_ns,
+			 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			an_estimate_is_the_mean_of_the_middle_and_its_spread_the_farther_quantile),
+		cmocka_unit_test(what_cold_calls_have_in_addition_is_what_most_have_at_most),
+		cmocka_unit_test(without_samples_the_way_stays_and_all_of_it_is_in_doubt),
+		cmocka_unit_test(each_call_moves_its_way_to_kernel_time),
+		cmocka_unit_test(no_more_is_moved_than_there_is_user_time),
+		cmocka_unit_test(without_calls_and_theft_nothing_is_in_doubt),
+		cmocka_unit_test(the_bound_grows_with_the_calls_and_with_those_that_may_be_cold),
+		cmocka_unit_test(calls_that_lost_the_cpu_may_be_much_longer),
+		cmocka_unit_test(what_was_stolen_may_have_been_taken_from_the_wrong_part),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

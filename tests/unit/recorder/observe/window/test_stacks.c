@@ -1,0 +1,1236 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/observe/window/stacks.h"
+
+#include <openssl/evp.h>
+
+#include "failing_memory.h"
+#include "recorder/observe/fake_names.h"
+#include "recorder/observe/fake_recorder.h"
+#include "recorder/observe/fake_target.h"
+#include "recorder/symbolize/kernel_symbols.h"
+
+enum {
+	HZ = 100,
+	SERIAL = 7,
+	TID = 40,
+	NS_TID = 4,
+	STACK = 1000, /* the first; the others follow */
+	IDS = 512,
+};
+
+#define WALL_OFFSET_NS (FAKE_WALL_NS - FAKE_START_NS)
+
+struct bench {
+	struct stacks *stacks;
+	struct key_options keys;
+	struct observed_table processes;
+	struct observed *process;
+	struct output output;
+	struct window window;
+};
+
+static const struct ruby_frame main_frame = { .object_kind = 8 | RUBY_FRAME_RUBY, .pc = 11 };
+static const struct ruby_frame total_frame = { .object_kind = 16 | RUBY_FRAME_RUBY, .pc = 12 };
+static const struct ruby_frame c_frame = { .object_kind = 24 | RUBY_FRAME_C };
+
+static bool are_digests_refused;
+
+/* The kernel's own functions: 16 bytes each from 0x1000 and 0x1010 on; above 0x8000 is a module. */
+static int fake_symbols_error, fake_symbols_readings;
+static uint64_t fake_modules;
+
+/* Of native code: what is said of each address. */
+static struct {
+	struct native_name name;
+	uint64_t takes_ns;
+	uint64_t asked; /* address, last */
+	bool may_read; /* the same */
+	unsigned int processes;
+	size_t names;
+} fake_native;
+
+struct native_names *native_names_new(struct object_files *files)
+{
+	assert_null(files);
+	fake_native.names++;
+	return calloc(1, 1);
+}
+
+void native_names_free(struct native_names *names)
+{
+	fake_native.names -= names != NULL;
+	free(names);
+}
+
+struct native_process *native_process_new(pid_t pid)
+{
+	assert_int_equal(pid, FAKE_PID);
+	fake_native.processes++;
+	return calloc(1, 1);
+}
+
+void native_process_free(struct native_process *process)
+{
+	fake_native.processes -= process != NULL;
+	free(process);
+}
+
+void native_names_find(struct native_names *names, struct native_process *process, uint64_t address,
+		       uint64_t now_ns, bool may_read, struct native_name *ret_name)
+{
+	assert_non_null(names);
+	assert_non_null(process);
+	assert_int_equal(now_ns, fake.now_ns);
+	fake.now_ns += fake_native.takes_ns;
+	fake_native.asked = address;
+	fake_native.may_read = may_read;
+	*ret_name = fake_native.name;
+}
+
+struct kernel_symbols *kernel_symbols_new(void)
+{
+	return calloc(1, 1);
+}
+
+void kernel_symbols_free(struct kernel_symbols *symbols)
+{
+	free(symbols);
+}
+
+int kernel_symbols_read_running(struct kernel_symbols *symbols)
+{
+	assert_non_null(symbols);
+	fake_symbols_readings++;
+	return fake_symbols_error;
+}
+
+#define SCHEDULE UINT64_C(0x3000)
+
+int kernel_symbols_find(const struct kernel_symbols *symbols, uint64_t address,
+			char ret_name[static KERNEL_NAME_BYTES])
+{
+	const char *name = address < 0x1010	 ? "first"
+			   : address == SCHEDULE ? "__schedule"
+						 : "second";
+
+	assert_non_null(symbols);
+	(void)strcpy(ret_name, address < 0x1000 ? "" : name);
+	return address < 0x1000 ? -ENOENT : 0;
+}
+
+bool kernel_symbols_is_movable(const struct kernel_symbols *symbols, uint64_t address)
+{
+	assert_non_null(symbols);
+	return address >= 0x8000;
+}
+
+uint64_t kernel_symbols_running_modules(void)
+{
+	return fake_modules;
+}
+
+/* As OpenSSL's. */
+int EVP_Digest(const void *data, size_t size_bytes, unsigned char *digest, unsigned int *ret_bytes,
+	       const EVP_MD *type, ENGINE *engine)
+{
+	EVP_MD_CTX *context = EVP_MD_CTX_new();
+	int is_made = context && !are_digests_refused && EVP_DigestInit_ex(context, type, engine) &&
+		      EVP_DigestUpdate(context, data, size_bytes) &&
+		      EVP_DigestFinal_ex(context, digest, ret_bytes);
+
+	EVP_MD_CTX_free(context);
+	return is_made;
+}
+
+static int lay_out(void **state)
+{
+	struct bench *bench = calloc(1, sizeof(*bench));
+	const struct stacks_places places = {
+		.session = &fake.session,
+		.processes = bench ? &bench->processes : NULL,
+		.window = bench ? &bench->window : NULL,
+		.output = bench ? &bench->output : NULL,
+		.hz = HZ,
+	};
+
+	if (!bench || set_up(state) < 0)
+		return -1;
+	memset(&fake_names, 0, sizeof(fake_names));
+	fake_symbols_error = fake_symbols_readings = 0;
+	memset(&fake_native, 0, sizeof(fake_native));
+	fake_targets_reset();
+	fake_target_add(FAKE_PID)->found.ruby.symbols = (struct ruby_symbols *)bench;
+	bench->processes.keys = &bench->keys;
+	bench->window.number = 1;
+	bench->stacks = stacks_new(&places);
+	bench->process = observed_add(&bench->processes, life_of(FAKE_PID), FAKE_PID, 0, "ruby");
+	*state = bench;
+	return bench->stacks && bench->process && window_init(&bench->window, &bench->keys) == 0 &&
+			       output_prepare(&bench->output, &fake.recording.output) ==
+				       EXIT_CODE_OK &&
+			       output_open(&bench->output, FAKE_WALL_NS) == EXIT_CODE_OK
+		       ? 0
+		       : -1;
+}
+
+static int lay_out_native(void **state)
+{
+	struct bench *bench;
+	int r = lay_out(state);
+
+	if (r < 0)
+		return r;
+	bench = *state;
+	stacks_free(bench->stacks);
+	bench->stacks = stacks_new(&(struct stacks_places){ .session = &fake.session,
+							    .processes = &bench->processes,
+							    .window = &bench->window,
+							    .output = &bench->output,
+							    .hz = HZ,
+							    .has_native = true });
+	return bench->stacks ? 0 : -1;
+}
+
+static int put_away(void **state)
+{
+	struct bench *bench = *state;
+
+	stacks_free(bench->stacks);
+	output_deinit(&bench->output);
+	window_deinit(&bench->window);
+	observed_table_deinit(&bench->processes);
+	free(bench);
+	return fake_native.processes == 0 && fake_native.names == 0 ? 0 : -1;
+}
+
+static void sample(pid_t pid, uint64_t context_hash)
+{
+	fake.sampled[fake.sampled_count++] = (struct account_key){ .context_hash = context_hash,
+								   .thread_serial = SERIAL,
+								   .life = life_of(pid) };
+}
+
+/* The kernel side tells a stack: its frames, the innermost first. */
+static void tell_stack(uint64_t stack, uint32_t flags, const struct ruby_frame *frames,
+		       uint32_t count)
+{
+	static struct stack_message message;
+
+	message.stack = stack;
+	message.life = message.image = life_of(FAKE_PID);
+	message.frames.flags = flags;
+	message.frames.count = count;
+	memcpy(message.frames.frames, frames, count * sizeof(*frames));
+	fake.on_stack(fake.on_stack_context, &message);
+}
+
+/* A window with a sample of overflow of that stack. */
+static void meet(struct bench *bench, uint64_t stack)
+{
+	fake.sampled_stack = stack;
+	sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
+	assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
+	assert_int_equal(stacks_put(bench->stacks), 0);
+	bench->window.number++;
+}
+
+/* Of a frame that is in the records before who names it. "" of none. */
+static const char *name_of_id(char names[IDS][2][256], size_t count, const char *id)
+{
+	if (strcmp(id, "-") == 0)
+		return "";
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(names[i][0], id) == 0)
+			return names[i][1];
+	fail_msg("%s is no frame that was written before", id);
+	return NULL;
+}
+
+/* What was written: a line a record, frames by their names. */
+static const char *written(struct bench *bench)
+{
+	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
+	static struct record_view view;
+	static char names[IDS][2][256];
+	size_t count = 0;
+
+	recorded_text[0] = '\0';
+	assert_int_equal(output_write(&bench->output, FAKE_WALL_NS), 0);
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while (record_reader_next(reader, &view) > 0) {
+		if (view.kind == RECORD_KIND_STACK) {
+			assert_in_range(count, 0, IDS - 1);
+			(void)strcpy(names[count][0], text(&view, "stack_id"));
+			assert_int_equal(strlen(names[count][0]), 32);
+			(void)strcpy(names[count][1], text(&view, "name"));
+			print("%s %s %s:%" PRId64 "/%" PRId64 " < %s", text(&view, "name"),
+			      text(&view, "frame_kind"), text(&view, "file"), number(&view, "line"),
+			      number(&view, "first_line"),
+			      name_of_id(names, count, text(&view, "parent_id")));
+			count++;
+		} else if (view.kind == RECORD_KIND_SAMPLE && number(&view, "samples") < 0) {
+			print("%" PRId64 " waits of %" PRId64 " and %" PRId64 " ns in %s",
+			      number(&view, "waits"), number(&view, "blocked_ns"),
+			      number(&view, "run_queue_ns"),
+			      name_of_id(names, count, text(&view, "stack_id")));
+			assert_int_equal(number(&view, "period_ns"), -1);
+		} else if (view.kind == RECORD_KIND_SAMPLE) {
+			print("%" PRId64 " in %s", number(&view, "samples"),
+			      name_of_id(names, count, text(&view, "stack_id")));
+		}
+	}
+	return recorded_text;
+}
+
+static void samples_of_accounts_and_of_overflow_are_in_the_books_once(void **state)
+{
+	struct bench *bench = *state;
+	const struct account_key key = { .context_hash = CONTEXT_HASH_NONE,
+					 .thread_serial = SERIAL,
+					 .life = life_of(FAKE_PID) };
+	const struct account account = { .tid = FAKE_PID };
+	size_t mark = output_mark(&bench->output);
+
+	assert_int_equal(window_add_account(&bench->window, &key, &account), 0);
+	bench->window.rows[0].process = &bench->process->books;
+	sample(FAKE_PID, CONTEXT_HASH_NONE);
+	sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
+	sample(FAKE_PID + 1, CONTEXT_HASH_NONE); /* gone: it has no books */
+	assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
+	assert_int_equal(bench->process->books.balance.samples, 4);
+	assert_int_equal(bench->process->books.balance.period_ns, 10 * NS_PER_MS);
+	assert_int_equal(stacks_put(bench->stacks), 0);
+	assert_true(output_mark(&bench->output) > mark);
+
+	assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
+	assert_int_equal(bench->process->books.balance.samples, 4);
+}
+
+/* ---- frames ---- */
+
+static void each_frame_is_written_once_and_samples_name_the_innermost(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, (struct ruby_frame[]){ c_frame, total_frame, main_frame }, 3);
+	tell_stack(STACK + 1, 0, (struct ruby_frame[]){ total_frame, main_frame }, 2);
+	tell_stack(STACK + 2, 0, (struct ruby_frame[]){ main_frame, total_frame, main_frame }, 3);
+	meet(bench, STACK);
+	meet(bench, STACK + 1);
+	meet(bench, STACK + 2);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "method_16 ruby app.rb:12/3 < method_8\n"
+					    "method_24 c -:-1/-1 < method_16\n"
+					    "method_8 ruby app.rb:11/3 < method_16\n"
+					    "2 in method_24\n"
+					    "2 in method_16\n"
+					    "2 in method_8\n");
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 0);
+}
+
+static void a_frame_is_another_by_all_that_its_record_says(void **state)
+{
+	struct ruby_frame other = main_frame;
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	other.pc++;
+	tell_stack(STACK + 1, 0, &other, 1);
+	other.object_kind += 8;
+	tell_stack(STACK + 2, 0, &other, 1);
+	other.object_kind = (8 | RUBY_FRAME_C);
+	tell_stack(STACK + 3, 0, &other, 1);
+	other.object_kind = (8 | RUBY_FRAME_COMPILED);
+	tell_stack(STACK + 4, 0, &other, 1);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "method_8 ruby app.rb:12/3 < \n"
+					    "method_16 ruby app.rb:12/3 < \n"
+					    "method_8 c -:-1/-1 < \n");
+}
+
+/* Two recordings are compared by them: the first half of SHA-256, as sha256sum has it. */
+static void a_frame_is_called_the_same_in_any_recording(void **state)
+{
+	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
+	static const char *const ids[] = { "5bc0b137718f3998bbbbcda7f6f38e38",
+					   "54f939d02e614f1b26e93961d197cc90" };
+	static struct record_view view;
+	struct bench *bench = *state;
+	size_t found = 0;
+
+	tell_stack(STACK, 0, (struct ruby_frame[]){ c_frame, main_frame }, 2);
+	assert_int_equal(output_write(&bench->output, FAKE_WALL_NS), 0);
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while (record_reader_next(reader, &view) > 0)
+		if (view.kind == RECORD_KIND_STACK)
+			assert_string_equal(text(&view, "stack_id"), ids[found++]);
+	assert_int_equal(found, 2);
+}
+
+static void frames_without_a_name_are_counted_and_said(void **state)
+{
+	const struct ruby_frame frames[] = {
+		{ .object_kind = RUBY_FRAME_UNREADABLE },
+		{ .object_kind = 8 | _RUBY_FRAME_KIND_MAX },
+		{ .object_kind = 8 },
+		{ .object_kind = FAKE_NAMELESS | RUBY_FRAME_RUBY },
+	};
+	struct bench *bench = *state;
+
+	for (uint32_t i = 0; i < 4; i++)
+		tell_stack(STACK + i, 0, &frames[i], 1);
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 4);
+	assert_string_equal(written(bench), "[unknown] unknown -:-1/-1 < \n");
+	fake_names.error = -ESRCH;
+	tell_stack(STACK + 4, 0, &main_frame, 1);
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 5);
+}
+
+static void a_collection_is_a_frame_and_a_cut_stack_has_its_root_named_so(void **state)
+{
+	const struct ruby_frame gc = { .object_kind = RUBY_FRAME_GC };
+	struct bench *bench = *state;
+
+	tell_stack(STACK, RUBY_FRAMES_CUT, (struct ruby_frame[]){ gc, main_frame }, 2);
+	tell_stack(STACK + 1, RUBY_FRAMES_TORN, &main_frame, 1);
+	assert_string_equal(written(bench), "[cut] cut -:-1/-1 < \n"
+					    "method_8 ruby app.rb:11/3 < [cut]\n"
+					    "method_0 gc -:-1/-1 < method_8\n"
+					    "method_8 ruby app.rb:11/3 < \n");
+}
+
+static void samples_without_frames_say_why(void **state)
+{
+	struct bench *bench = *state;
+
+	meet(bench, STACK_NO_RUBY);
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 0);
+	meet(bench, STACK_NO_LAYOUT);
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 2);
+	/* Its message was lost. */
+	meet(bench, STACK);
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 2);
+	/* It had no frames. */
+	tell_stack(STACK + 1, 0, &main_frame, 0);
+	meet(bench, STACK + 1);
+	assert_string_equal(written(bench), "[no Ruby] native -:-1/-1 < \n"
+					    "2 in [no Ruby]\n"
+					    "[unknown] unknown -:-1/-1 < \n"
+					    "2 in [unknown]\n"
+					    "2 in [unknown]\n"
+					    "2 in [unknown]\n");
+}
+
+static void stacks_of_who_is_not_observed_any_more_are_nothing(void **state)
+{
+	struct bench *bench = *state;
+
+	size_t mark = output_mark(&bench->output);
+
+	observed_remove(&bench->processes, bench->process);
+	tell_stack(STACK, 0, &main_frame, 1);
+	assert_int_equal(output_mark(&bench->output), mark);
+}
+
+/* ---- how long it is remembered ---- */
+
+/* Who is late counts it later. */
+static void a_stack_is_known_in_its_window_and_in_the_next_two(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	meet(bench, STACK);
+	meet(bench, STACK);
+	meet(bench, STACK);
+	meet(bench, STACK);
+	tell_stack(STACK, 0, &main_frame, 1);
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "2 in method_8\n"
+					    "2 in method_8\n"
+					    "2 in method_8\n"
+					    "[unknown] unknown -:-1/-1 < \n"
+					    "2 in [unknown]\n"
+					    "2 in method_8\n");
+}
+
+static void a_stack_that_is_told_again_is_known_longer(void **state)
+{
+	struct bench *bench = *state;
+
+	for (int i = 0; i < 3; i++) {
+		tell_stack(STACK, 0, &main_frame, 1);
+		bench->window.number++;
+	}
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n2 in method_8\n");
+}
+
+static void frames_are_written_anew_now_and_then(void **state)
+{
+	struct bench *bench = *state;
+
+	bench->window.number = 63;
+	tell_stack(STACK, 0, &main_frame, 1);
+	meet(bench, STACK_NO_RUBY);
+	tell_stack(STACK, 0, &main_frame, 1);
+	assert_int_equal(bench->window.number, 64);
+	meet(bench, STACK_NO_RUBY);
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_stack(STACK, 0, &main_frame, 1);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "[no Ruby] native -:-1/-1 < \n"
+					    "2 in [no Ruby]\n"
+					    "2 in [no Ruby]\n"
+					    "method_8 ruby app.rb:11/3 < \n");
+}
+
+/* 65,536 of them; then all come again. */
+static void as_many_frames_are_known_to_be_written_as_there_is_room_for(void **state)
+{
+	static struct ruby_frame frames[RUBY_FRAMES_MAX];
+	struct bench *bench = *state;
+	size_t mark;
+
+	for (uint32_t i = 0; i < 65536; i += RUBY_FRAMES_MAX) {
+		for (uint32_t j = 0; j < RUBY_FRAMES_MAX; j++)
+			frames[RUBY_FRAMES_MAX - 1 - j] =
+				(struct ruby_frame){ .object_kind = 8 | RUBY_FRAME_RUBY,
+						     .pc = i + j };
+		tell_stack(STACK, 0, frames, RUBY_FRAMES_MAX);
+	}
+	mark = output_mark(&bench->output);
+	tell_stack(STACK, 0, &frames[RUBY_FRAMES_MAX - 1], 1);
+	assert_int_equal(output_mark(&bench->output), mark);
+	tell_stack(STACK, 0, &total_frame, 1);
+	mark = output_mark(&bench->output);
+	tell_stack(STACK, 0, &frames[RUBY_FRAMES_MAX - 1], 1);
+	assert_true(output_mark(&bench->output) > mark);
+}
+
+/* And have room again when the window is over. */
+static void stacks_without_room_are_counted(void **state)
+{
+	struct bench *bench = *state;
+
+	for (uint64_t i = 0; i < 2 * STACKS_TOLD_MAX; i++)
+		tell_stack(STACK + i, 0, &main_frame, 0);
+	assert_int_equal(bench->process->books.balance.stacks_full, 0);
+	tell_stack(STACK, 0, &main_frame, 0);
+	assert_int_equal(bench->process->books.balance.stacks_full, 0);
+	tell_stack(1, 0, &main_frame, 0);
+	assert_int_equal(bench->process->books.balance.stacks_full, 1);
+	bench->window.number = 3;
+	assert_int_equal(stacks_put(bench->stacks), 0);
+	tell_stack(1, 0, &main_frame, 0);
+	assert_int_equal(bench->process->books.balance.stacks_full, 1);
+}
+
+/* ---- what is above them ---- */
+
+/* The kernel side tells a tip: addresses of our kernel, the innermost first. */
+static void tell_tip(uint64_t tip, const uint64_t *kernel, uint32_t count)
+{
+	static struct tip_message message;
+
+	message.tip = tip;
+	message.native_pc = 0;
+	message.life = message.image = life_of(FAKE_PID);
+	message.kernel_count = count;
+	memcpy(message.kernel, kernel, count * sizeof(*kernel));
+	fake.on_tip(fake.on_stack_context, &message);
+}
+
+/* It came behind the exec: at these addresses there is something else now, but for the kernel's. */
+static void what_is_told_of_the_program_before_an_exec_is_not_looked_up(void **state)
+{
+	struct bench *bench = *state;
+	size_t mark = output_mark(&bench->output);
+
+	bench->process->image++;
+	tell_stack(STACK, 0, &main_frame, 1);
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 1);
+	tell_tip(STACK + 1, (uint64_t[]){ 0x1000 }, 1);
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 1);
+	assert_int_equal(output_mark(&bench->output), mark);
+	assert_int_equal(fake_names.made, 0);
+	meet(bench, STACK);
+	fake.sampled_tip = STACK + 1;
+	meet(bench, STACK);
+	bench->process->image--;
+	tell_stack(STACK, 0, &main_frame, 1);
+	meet(bench, STACK);
+	fake.sampled_tip = STACK + 2;
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "[unknown] unknown -:-1/-1 < \n"
+					    "2 in [unknown]\n"
+					    "first kernel -:-1/-1 < [unknown]\n"
+					    "2 in first\n"
+					    "method_8 ruby app.rb:11/3 < \n"
+					    "first kernel -:-1/-1 < method_8\n"
+					    "2 in first\n"
+					    "[unknown] unknown -:-1/-1 < method_8\n"
+					    "2 in [unknown]\n");
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 1);
+}
+
+static void frames_of_the_kernel_are_above_those_of_ruby(void **state)
+{
+	const uint64_t addresses[] = { 0x1010, 0x1010, 0x1011 };
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	/* Behind a call that is a function's last instruction begins the next one. */
+	tell_tip(STACK + 1, addresses, 3);
+	fake.sampled_tip = STACK + 1;
+	meet(bench, STACK);
+	meet(bench, STACK_NO_RUBY);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "second kernel -:-1/-1 < method_8\n"
+					    "first kernel -:-1/-1 < second\n"
+					    "second kernel -:-1/-1 < first\n"
+					    "2 in second\n"
+					    "[no Ruby] native -:-1/-1 < \n"
+					    "second kernel -:-1/-1 < [no Ruby]\n"
+					    "first kernel -:-1/-1 < second\n"
+					    "second kernel -:-1/-1 < first\n"
+					    "2 in second\n");
+}
+
+static void an_address_without_a_name_is_unknown(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_tip(STACK + 1, (uint64_t[]){ 0x10, 0x10 }, 2);
+	fake.sampled_tip = STACK + 1;
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "[unknown] kernel -:-1/-1 < method_8\n"
+					    "[unknown] kernel -:-1/-1 < [unknown]\n"
+					    "2 in [unknown]\n");
+}
+
+static void where_the_kernel_hides_its_addresses_it_is_one_frame_and_said_once(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_symbols_error = -EPERM;
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_tip(STACK + 1, (uint64_t[]){ 0x1000, 0x2000 }, 2);
+	fake.sampled_tip = STACK + 1;
+	meet(bench, STACK);
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "[kernel] kernel -:-1/-1 < method_8\n"
+					    "2 in [kernel]\n"
+					    "2 in [kernel]\n");
+	assert_non_null(strstr(fake.said, "kptr_restrict"));
+	assert_int_equal(fake_symbols_readings, 1);
+}
+
+static void a_stack_of_the_kernel_that_may_go_on_is_cut(void **state)
+{
+	uint64_t addresses[KERNEL_FRAMES_MAX];
+	struct bench *bench = *state;
+
+	for (size_t i = 0; i < KERNEL_FRAMES_MAX; i++)
+		addresses[i] = 0x1011;
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_tip(STACK + 1, addresses, KERNEL_FRAMES_MAX);
+	tell_tip(STACK + 2, addresses, KERNEL_FRAMES_MAX - 1);
+	fake.sampled_tip = STACK + 1;
+	meet(bench, STACK);
+	assert_non_null(strstr(written(bench), "[cut] cut -:-1/-1 < method_8\n"
+					       "second kernel -:-1/-1 < [cut]\n"));
+	fake.sampled_tip = STACK + 2;
+	meet(bench, STACK);
+	assert_null(strstr(strstr(written(bench), "[cut] cut") + 1, "[cut] cut"));
+}
+
+static void of_a_tip_that_was_not_told_it_is_said_so(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	fake.sampled_tip = STACK + 1;
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "[unknown] unknown -:-1/-1 < method_8\n"
+					    "2 in [unknown]\n");
+}
+
+/* Two addresses of one function. */
+static void samples_whose_frames_are_called_the_same_are_one_record(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_tip(STACK + 1, (uint64_t[]){ 0x1000 }, 1);
+	tell_tip(STACK + 2, (uint64_t[]){ 0x1004 }, 1);
+	fake.sampled_stack = STACK;
+	for (uint64_t tip = STACK + 1; tip <= STACK + 2; tip++) {
+		fake.sampled_tip = tip;
+		sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
+		assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
+	}
+	assert_int_equal(stacks_put(bench->stacks), 0);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "first kernel -:-1/-1 < method_8\n"
+					    "4 in first\n");
+}
+
+/* ---- waits ---- */
+
+/* A window with a wait of overflow in that stack. */
+static void wait_in(struct bench *bench, uint64_t stack)
+{
+	fake.waited_stack = stack;
+	fake.waited[fake.waited_count++] =
+		(struct account_key){ .context_hash = CONTEXT_HASH_OVERFLOW,
+				      .thread_serial = SERIAL,
+				      .life = life_of(FAKE_PID) };
+	assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
+	assert_int_equal(stacks_put(bench->stacks), 0);
+	bench->window.number++;
+}
+
+static void waits_have_their_time_and_are_no_samples(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
+	fake.sampled_stack = STACK;
+	wait_in(bench, STACK);
+	assert_non_null(strstr(written(bench), "1 waits of 300 and 40 ns in method_8\n"));
+	assert_non_null(strstr(written(bench), "2 in method_8\n"));
+	assert_int_equal(bench->process->books.balance.samples, 2);
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 0);
+}
+
+/* Its stack and its tip were told where it began. */
+static void one_that_goes_on_keeps_its_frames(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_tip(STACK + 1, (uint64_t[]){ 0x1000 }, 1);
+	fake.sampled_tip = STACK + 1;
+	for (int i = 0; i < 5; i++)
+		wait_in(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "first kernel -:-1/-1 < method_8\n"
+					    "1 waits of 300 and 40 ns in first\n"
+					    "1 waits of 300 and 40 ns in first\n"
+					    "1 waits of 300 and 40 ns in first\n"
+					    "1 waits of 300 and 40 ns in first\n"
+					    "1 waits of 300 and 40 ns in first\n");
+}
+
+static void of_the_kernel_it_has_what_leads_to_the_scheduler(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_tip(STACK + 1, (uint64_t[]){ 0x2000, 0x2001, SCHEDULE + 1, 0x1001 }, 4);
+	fake.sampled_tip = STACK + 1;
+	wait_in(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "first kernel -:-1/-1 < method_8\n"
+					    "__schedule kernel -:-1/-1 < first\n"
+					    "1 waits of 300 and 40 ns in __schedule\n");
+	/* A sample met there has all of them. */
+	meet(bench, STACK);
+	assert_non_null(strstr(written(bench), "second kernel -:-1/-1 < __schedule\n"
+					       "second kernel -:-1/-1 < second\n"
+					       "2 in second\n"));
+}
+
+static void one_whose_beginning_was_not_seen_is_unknown(void **state)
+{
+	struct bench *bench = *state;
+
+	wait_in(bench, STACK_NOT_SEEN);
+	assert_string_equal(written(bench), "[unknown] unknown -:-1/-1 < \n"
+					    "1 waits of 300 and 40 ns in [unknown]\n");
+}
+
+/* Of the last window it is known in this one, of who was late. */
+static void tips_are_forgotten_a_window_after_they_were_told(void **state)
+{
+	struct bench *bench = *state;
+
+	for (uint64_t i = 0; i < 2 * TIPS_TOLD_MAX; i++)
+		tell_tip(STACK + i, (uint64_t[]){ 0x1000 }, 1);
+	assert_int_equal(bench->process->books.balance.stacks_full, 0);
+	tell_tip(STACK, (uint64_t[]){ 0x1000 }, 1);
+	assert_int_equal(bench->process->books.balance.stacks_full, 0);
+	tell_tip(1, (uint64_t[]){ 0x1000 }, 1);
+	assert_int_equal(bench->process->books.balance.stacks_full, 1);
+	bench->window.number = 2;
+	assert_int_equal(stacks_put(bench->stacks), 0);
+	tell_tip(1, (uint64_t[]){ 0x1000 }, 1);
+	assert_int_equal(bench->process->books.balance.stacks_full, 2);
+	bench->window.number = 3;
+	assert_int_equal(stacks_put(bench->stacks), 0);
+	tell_tip(1, (uint64_t[]){ 0x1000 }, 1);
+	assert_int_equal(bench->process->books.balance.stacks_full, 2);
+}
+
+/* A module comes where another one was. */
+static void names_are_read_anew_when_modules_have_come_or_gone(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_tip(STACK + 1, (uint64_t[]){ 0x8000 }, 1);
+	fake.sampled_tip = STACK + 1;
+	meet(bench, STACK);
+	assert_int_equal(fake_symbols_readings, 1);
+	fake_modules++;
+	meet(bench, STACK);
+	assert_int_equal(fake_symbols_readings, 1);
+	fake.now_ns += NS_PER_S;
+	tell_tip(STACK + 1, (uint64_t[]){ 0x8000 }, 1);
+	meet(bench, STACK);
+	assert_int_equal(fake_symbols_readings, 2);
+	fake.now_ns += NS_PER_S;
+	tell_tip(STACK + 1, (uint64_t[]){ 0x8000 }, 1);
+	meet(bench, STACK);
+	assert_int_equal(fake_symbols_readings, 2);
+}
+
+/* The same of an address of native code that is called so. */
+static void tell_native(uint64_t tip, const char *label, const char *file, bool is_ruby,
+			uint32_t kernel_count)
+{
+	struct tip_message told = { .tip = tip,
+				    .life = life_of(FAKE_PID),
+				    .image = life_of(FAKE_PID),
+				    .native_pc = 77,
+				    .kernel_count = kernel_count,
+				    .kernel = { 0x1000 } };
+
+	(void)strcpy(fake_native.name.label, label);
+	(void)strcpy(fake_native.name.path, file);
+	fake_native.name.is_ruby = is_ruby;
+	fake.on_tip(fake.on_stack_context, &told);
+	assert_int_equal(fake_native.asked, 77);
+	fake.sampled_tip = tip;
+}
+
+static void a_native_function_is_between_ruby_and_the_kernel(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &c_frame, 1);
+	tell_native(STACK + 1, "memmove", "/lib/libc.so.6", false, 1);
+	meet(bench, STACK);
+	tell_native(STACK + 2, "[vdso]", "", false, 0);
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_24 c -:-1/-1 < \n"
+					    "memmove native /lib/libc.so.6:-1/-1 < method_24\n"
+					    "first kernel -:-1/-1 < memmove\n"
+					    "2 in first\n"
+					    "[vdso] native -:-1/-1 < method_24\n"
+					    "2 in [vdso]\n");
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 0);
+}
+
+static void native_code_of_the_program_before_an_exec_is_counted_and_not_asked_for(void **state)
+{
+	const struct tip_message told = { .tip = STACK + 1,
+					  .life = life_of(FAKE_PID),
+					  .image = life_of(FAKE_PID),
+					  .native_pc = 77,
+					  .kernel_count = 1,
+					  .kernel = { 0x1000 } };
+	struct bench *bench = *state;
+
+	(void)strcpy(fake_native.name.label, "memmove");
+	tell_stack(STACK, 0, &c_frame, 1);
+	bench->process->image++;
+	fake.on_tip(fake.on_stack_context, &told);
+	assert_int_equal(fake_native.asked, 0);
+	assert_int_equal(fake_native.processes, 0);
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 1);
+	fake.sampled_tip = STACK + 1;
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_24 c -:-1/-1 < \n"
+					    "first kernel -:-1/-1 < method_24\n"
+					    "2 in first\n");
+}
+
+static void code_that_is_no_files_is_not_shown(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_native(STACK + 1, "", "", false, 0);
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "2 in method_8\n");
+}
+
+/* It is what runs Ruby code; of a method in C, of a collection and without Ruby it is the news. */
+static void the_interpreter_is_not_shown_above_ruby_code(void **state)
+{
+	const struct ruby_frame gc = { .object_kind = RUBY_FRAME_GC };
+	const struct ruby_frame compiled = { .object_kind = 8 | RUBY_FRAME_COMPILED };
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_stack(STACK + 1, 0, &compiled, 1);
+	tell_stack(STACK + 2, 0, &c_frame, 1);
+	tell_stack(STACK + 3, 0, &gc, 1);
+	tell_native(STACK + 9, "vm_exec", "/lib/libruby.so", true, 0);
+	for (uint64_t i = 0; i < 4; i++) {
+		meet(bench, STACK + i);
+		bench->window.number = 1;
+	}
+	meet(bench, STACK_NO_RUBY);
+	bench->window.number = 1;
+	tell_native(STACK + 10, "memmove", "", false, 0);
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "method_8 ruby app.rb:-1/3 < \n"
+					    "method_24 c -:-1/-1 < \n"
+					    "method_0 gc -:-1/-1 < \n"
+					    "2 in method_8\n"
+					    "2 in method_8\n"
+					    "vm_exec native /lib/libruby.so:-1/-1 < method_24\n"
+					    "2 in vm_exec\n"
+					    "vm_exec native /lib/libruby.so:-1/-1 < method_0\n"
+					    "2 in vm_exec\n"
+					    "[no Ruby] native -:-1/-1 < \n"
+					    "vm_exec native /lib/libruby.so:-1/-1 < [no Ruby]\n"
+					    "2 in vm_exec\n"
+					    "memmove native -:-1/-1 < method_8\n"
+					    "2 in memmove\n");
+}
+
+static void native_code_that_is_not_known_is_counted_and_said(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_native(STACK + 1, FRAME_UNKNOWN, "", false, 0);
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 1);
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "[unknown] unknown -:-1/-1 < method_8\n"
+					    "2 in [unknown]\n");
+}
+
+/* Another file has come to its place. */
+static void what_an_address_is_called_is_asked_each_time_it_is_told(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_native(STACK + 1, "first", "/a", false, 0);
+	tell_native(STACK + 1, "second", "/b", false, 0);
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "second native /b:-1/-1 < method_8\n"
+					    "2 in second\n");
+}
+
+/* As the other looks at them do: after those that are free, and a burst, a 20th of a CPU. */
+static void reading_files_takes_a_small_part_of_our_time(void **state)
+{
+	struct bench *bench = *state;
+	uint64_t begin_ns = fake.now_ns, spent_ns = 0;
+
+	fake_native.takes_ns = 5 * NS_PER_MS;
+	for (uint64_t i = 0; i < 1000; i++) {
+		fake_native.takes_ns = fake_native.may_read || i == 0 ? 5 * NS_PER_MS : 0;
+		tell_native(STACK + i, "one", "", false, 0);
+		spent_ns += fake_native.takes_ns;
+		fake.now_ns += NS_PER_MS;
+	}
+	assert_true(spent_ns < (LOOK_BUDGET_FREE + 2) * 5 * NS_PER_MS + CPU_BUDGET_BURST_NS +
+				       (fake.now_ns - begin_ns) / CPU_BUDGET_PART);
+	assert_false(fake_native.may_read);
+	fake.now_ns += 100 * NS_PER_S;
+	tell_native(STACK, "one", "", false, 0);
+	assert_true(fake_native.may_read);
+	(void)bench;
+}
+
+/* ---- whose samples ---- */
+
+static void a_sample_is_of_the_thread_of_its_account(void **state)
+{
+	struct bench *bench = *state;
+	const struct account_key key = { .context_hash = CONTEXT_HASH_NONE,
+					 .thread_serial = SERIAL,
+					 .life = life_of(FAKE_PID) };
+	const struct account account = {
+		.tid = TID, .ns_tid = NS_TID, .comm = "worker", .flags = ACCOUNT_INHERITED
+	};
+	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
+	static struct record_view view;
+	size_t found = 0;
+
+	bench->process->books.ns_pid = 5;
+	bench->window.wall_offset_ns = WALL_OFFSET_NS;
+	bench->window.start_ktime_ns = FAKE_START_NS;
+	bench->window.end_ktime_ns = FAKE_START_NS + NS_PER_S;
+	bench->window.epoch = fake.sampled_epoch = 9;
+	fake.now_ns += 5;
+	assert_int_equal(window_add_account(&bench->window, &key, &account), 0);
+	bench->window.rows[0].process = &bench->process->books;
+	sample(FAKE_PID, CONTEXT_HASH_NONE);
+	fake.sampled_stack = STACK_NO_RUBY;
+	assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
+	assert_int_equal(stacks_put(bench->stacks), 0);
+	assert_int_equal(output_write(&bench->output, FAKE_WALL_NS), 0);
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while (record_reader_next(reader, &view) > 0) {
+		if (view.kind != RECORD_KIND_STACK && view.kind != RECORD_KIND_SAMPLE)
+			continue;
+		found++;
+		assert_int_equal(number(&view, "pid"), FAKE_PID);
+		assert_int_equal(number(&view, "ns_pid"), 5);
+		if (view.kind == RECORD_KIND_STACK) {
+			assert_int_equal(view.wall_ns, FAKE_WALL_NS + 5);
+			continue;
+		}
+		assert_int_equal(view.wall_ns, FAKE_WALL_NS + NS_PER_S);
+		assert_int_equal(number(&view, "tid"), TID);
+		assert_int_equal(number(&view, "ns_tid"), NS_TID);
+		assert_string_equal(text(&view, "thread_name"), "worker");
+		assert_true(
+			record_text_is(record_view_find(&view, "flags")->items[0], "inherited"));
+		assert_int_equal(number(&view, "period_ns"), 10 * NS_PER_MS);
+	}
+	assert_int_equal(found, 2);
+}
+
+static void many_samples_are_all_written(void **state)
+{
+	struct bench *bench = *state;
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < 20; i++) {
+		for (uint32_t j = 0; j < FAKE_ACCOUNTS_MAX; j++) {
+			sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
+			fake.sampled[j].thread_serial = i * FAKE_ACCOUNTS_MAX + j;
+		}
+		assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
+	}
+	assert_int_equal(stacks_put(bench->stacks), 0);
+	(void)written(bench);
+	for (const char *line = recorded_text; (line = strstr(line, "2 in")); line++)
+		count++;
+	assert_int_equal(count, 20 * FAKE_ACCOUNTS_MAX);
+}
+
+static void without_memory_a_window_is_an_error(void **state)
+{
+	struct bench *bench = *state;
+	size_t successes = 0;
+	int r;
+
+	do {
+		sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
+		memory_fails_once_after(successes++);
+		r = stacks_settle(bench->stacks, &bench->window);
+		memory_never_fails();
+		assert_true(r == -ENOMEM || memory_failures() == 0);
+	} while (memory_failures());
+	assert_int_equal(r, 0);
+	assert_true(successes > 2);
+}
+
+static void
+a_frame_that_cannot_be_digested_ends_what_is_written_and_samples_are_forgotten(void **state)
+{
+	struct bench *bench = *state;
+	size_t mark = output_mark(&bench->output);
+
+	sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
+	assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
+	are_digests_refused = true;
+	assert_int_equal(stacks_put(bench->stacks), -ENOMEM);
+	are_digests_refused = false;
+	assert_int_equal(output_mark(&bench->output), mark);
+	assert_int_equal(stacks_put(bench->stacks), 0);
+	assert_int_equal(output_mark(&bench->output), mark);
+}
+
+static void of_a_window_that_is_lost_nothing_is_left(void **state)
+{
+	struct bench *bench = *state;
+	size_t mark = output_mark(&bench->output);
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
+	assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
+	output_forget(&bench->output, mark);
+	stacks_forget(bench->stacks);
+	assert_int_equal(stacks_put(bench->stacks), 0);
+	assert_int_equal(output_mark(&bench->output), mark);
+	meet(bench, STACK);
+	tell_stack(STACK, 0, &main_frame, 1);
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "[unknown] unknown -:-1/-1 < \n"
+					    "2 in [unknown]\n"
+					    "method_8 ruby app.rb:11/3 < \n"
+					    "2 in method_8\n");
+}
+
+/* Its frames are in the records before it, whatever was missing. */
+static void
+without_memory_a_stack_is_counted_or_known_and_so_it_is_when_it_is_told_again(void **state)
+{
+	size_t successes = 0, failures;
+
+	do {
+		struct bench *bench;
+		bool is_known;
+
+		(void)put_away(state);
+		assert_int_equal(lay_out(state), 0);
+		bench = *state;
+		memory_fails_once_after(successes++);
+		tell_stack(STACK, 0, &main_frame, 1);
+		memory_never_fails();
+		failures = memory_failures();
+		meet(bench, STACK);
+		is_known = !bench->process->books.balance.stacks_full &&
+			   !bench->process->books.balance.frames_unreadable;
+		assert_int_equal(strstr(written(bench), "2 in method_8") != NULL, is_known);
+		tell_stack(STACK, 0, &main_frame, 1);
+		meet(bench, STACK);
+		assert_non_null(strstr(written(bench), "2 in method_8"));
+	} while (failures);
+	assert_true(successes > 4);
+}
+
+/* ---- where frames are ---- */
+
+static void look(struct bench *bench)
+{
+	bench->process->target = calloc(1, sizeof(*bench->process->target));
+	assert_non_null(bench->process->target);
+	bench->process->target->ruby.symbols = (struct ruby_symbols *)bench;
+	for (int i = 0; i < 10; i++, fake.now_ns += 60 * NS_PER_S)
+		stacks_look(bench->stacks, fake.now_ns);
+}
+
+static void the_kernel_side_is_told_once_where_frames_are(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_names.layout.frame_bytes = 56;
+	bench->process->image += 7;
+	look(bench);
+	assert_int_equal(fake_names.searches, 0); /* it is not configured yet */
+	target_free(TAKE_PTR(bench->process->target));
+	bench->process->is_configured = true;
+	look(bench);
+	assert_string_equal(fake.told, "frames of 0\n");
+	assert_int_equal(fake.stack_layout.frame_bytes, 56);
+	assert_int_equal(fake.stack_layout.image, life_of(FAKE_PID) + 7);
+	assert_int_equal(fake_names.pid, FAKE_PID);
+	assert_string_equal(fake.said, "");
+}
+
+static void where_frames_are_that_the_kernel_side_cannot_be_told_is_said(void **state)
+{
+	struct bench *bench = *state;
+
+	fake.failures[FAKE_SET_LAYOUT] = -E2BIG;
+	bench->process->is_configured = true;
+	look(bench);
+	assert_string_equal(fake.told, "frames of 0\n");
+	assert_string_equal(fake.said,
+			    "cannot tell where the frames of process 4000000 (ruby) are\n");
+}
+
+static void a_process_whose_frames_are_not_found_is_told_of_once(void **state)
+{
+	struct bench *bench = *state;
+	const char *first;
+
+	fake_names.state = RUBY_STACK_DISAGREED;
+	bench->process->is_configured = true;
+	look(bench);
+	assert_string_equal(fake.told, "");
+	first = strstr(fake.said, "4000000 (ruby)");
+	assert_non_null(first);
+	assert_string_equal(strchr(first, '\n'), "\n");
+	expect_said("frame_pc: 8, and not 0");
+	expect_said("doctor -p 4000000");
+}
+
+static void a_recording_without_stacks_has_none(void **state)
+{
+	struct bench *bench = *state;
+
+	sample(FAKE_PID, CONTEXT_HASH_NONE);
+	stacks_look(NULL, FAKE_START_NS);
+	assert_int_equal(stacks_settle(NULL, &bench->window), 0);
+	assert_int_equal(stacks_put(NULL), 0);
+	stacks_forget(NULL);
+	assert_int_equal(bench->process->books.balance.samples, 0);
+	assert_int_equal(bench->process->books.balance.period_ns, 0);
+}
+
+#define LAID(test)   cmocka_unit_test_setup_teardown(test, lay_out, put_away)
+#define NATIVE(test) cmocka_unit_test_setup_teardown(test, lay_out_native, put_away)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LAID(samples_of_accounts_and_of_overflow_are_in_the_books_once),
+		LAID(waits_have_their_time_and_are_no_samples),
+		LAID(one_that_goes_on_keeps_its_frames),
+		LAID(of_the_kernel_it_has_what_leads_to_the_scheduler),
+		LAID(one_whose_beginning_was_not_seen_is_unknown),
+		LAID(each_frame_is_written_once_and_samples_name_the_innermost),
+		LAID(a_frame_is_another_by_all_that_its_record_says),
+		LAID(a_frame_is_called_the_same_in_any_recording),
+		LAID(frames_without_a_name_are_counted_and_said),
+		LAID(a_collection_is_a_frame_and_a_cut_stack_has_its_root_named_so),
+		LAID(samples_without_frames_say_why),
+		LAID(stacks_of_who_is_not_observed_any_more_are_nothing),
+		LAID(a_stack_is_known_in_its_window_and_in_the_next_two),
+		LAID(a_stack_that_is_told_again_is_known_longer),
+		LAID(frames_are_written_anew_now_and_then),
+		LAID(as_many_frames_are_known_to_be_written_as_there_is_room_for),
+		LAID(stacks_without_room_are_counted),
+		LAID(a_sample_is_of_the_thread_of_its_account),
+		LAID(what_is_told_of_the_program_before_an_exec_is_not_looked_up),
+		LAID(frames_of_the_kernel_are_above_those_of_ruby),
+		LAID(an_address_without_a_name_is_unknown),
+		LAID(where_the_kernel_hides_its_addresses_it_is_one_frame_and_said_once),
+		LAID(a_stack_of_the_kernel_that_may_go_on_is_cut),
+		LAID(of_a_tip_that_was_not_told_it_is_said_so),
+		LAID(samples_whose_frames_are_called_the_same_are_one_record),
+		LAID(tips_are_forgotten_a_window_after_they_were_told),
+		LAID(names_are_read_anew_when_modules_have_come_or_gone),
+		NATIVE(a_native_function_is_between_ruby_and_the_kernel),
+		NATIVE(native_code_of_the_program_before_an_exec_is_counted_and_not_asked_for),
+		NATIVE(code_that_is_no_files_is_not_shown),
+		NATIVE(the_interpreter_is_not_shown_above_ruby_code),
+		NATIVE(native_code_that_is_not_known_is_counted_and_said),
+		NATIVE(what_an_address_is_called_is_asked_each_time_it_is_told),
+		NATIVE(reading_files_takes_a_small_part_of_our_time),
+		LAID(many_samples_are_all_written),
+		LAID(without_memory_a_window_is_an_error),
+		LAID(a_frame_that_cannot_be_digested_ends_what_is_written_and_samples_are_forgotten),
+		LAID(without_memory_a_stack_is_counted_or_known_and_so_it_is_when_it_is_told_again),
+		LAID(of_a_window_that_is_lost_nothing_is_left),
+		LAID(the_kernel_side_is_told_once_where_frames_are),
+		LAID(where_frames_are_that_the_kernel_side_cannot_be_told_is_said),
+		LAID(a_process_whose_frames_are_not_found_is_told_of_once),
+		LAID(a_recording_without_stacks_has_none),
+	};
+
+	return cmocka_run_group_tests(tests, make_file, remove_file);
+}

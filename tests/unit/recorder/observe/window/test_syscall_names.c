@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include <cmocka.h>
+
+#include <correlator/syscall_counts.h>
+
+#include "recorder/observe/window/syscall_names.h"
+
+static uint32_t call_of(uint64_t number, uint32_t is_32_bit)
+{
+	return syscall_call(number, 1, is_32_bit);
+}
+
+static void expect(uint32_t call, const char *wanted)
+{
+	char name[SYSCALL_NAME_BYTES];
+
+	syscall_name(call, name);
+	assert_string_equal(name, wanted);
+}
+
+static void the_machines_own_are_called_as_its_headers_have_them(void **state)
+{
+	(void)state;
+	expect(call_of(SYS_read, 0), "read");
+	expect(call_of(SYS_getppid, 0), "getppid");
+	expect(call_of(SYS_newfstatat, 0), "newfstatat");
+	expect(call_of(SYS_statx, 0), "statx");
+	expect(call_of(SYS_clone3, 0), "clone3");
+	expect(call_of(SYS_restart_syscall, 0), "restart_syscall");
+	assert_null(syscall_abi_name(call_of(SYS_read, 0)));
+}
+
+static void what_has_no_name_has_its_number(void **state)
+{
+	(void)state;
+	expect(call_of(SYSCALL_NUMBERS - 1, 0), "syscall_1023");
+	expect(call_of(SYSCALL_NUMBERS - 1, 1), "syscall_1023");
+	expect(call_of(SYSCALL_NUMBERS, 0), "invalid");
+	expect(call_of(~UINT64_C(0), 0), "invalid");
+	/* Of no table that there is. */
+	expect((uint32_t)_SYSCALL_ABI_MAX << 16 | 1, "syscall_0");
+	assert_null(syscall_abi_name((uint32_t)_SYSCALL_ABI_MAX << 16 | 1));
+}
+
+#ifdef __x86_64__
+static void other_ways_into_the_kernel_have_tables_of_their_own(void **state)
+{
+	(void)state;
+	expect(call_of(20, 1), "getpid");
+	expect(call_of(3, 1), "read");
+	assert_string_equal(syscall_abi_name(call_of(3, 1)), "i386");
+	expect(call_of(SYSCALL_X32_BIT | 110, 0), "getppid");
+	expect(call_of(SYSCALL_X32_BIT | 512, 0), "rt_sigaction");
+	assert_string_equal(syscall_abi_name(call_of(SYSCALL_X32_BIT, 0)), "x32");
+}
+#else
+static void other_ways_into_the_kernel_have_tables_of_their_own(void **state)
+{
+	(void)state;
+	expect(call_of(3, 1), "syscall_3");
+	assert_string_equal(syscall_abi_name(call_of(3, 1)), "arm");
+}
+#endif
+
+/* What counts calls, or is not one, is no name. */
+static void no_name_is_twice_in_a_table_nor_any_that_is_no_call(void **state)
+{
+	char name[SYSCALL_NAME_BYTES], other[SYSCALL_NAME_BYTES];
+	unsigned int named = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < SYSCALL_NUMBERS; i++) {
+		syscall_name(call_of(i, 0), name);
+		named += strncmp(name, "syscall_", 8) != 0;
+		assert_string_not_equal(name, "syscalls");
+		assert_string_not_equal(name, "arch_specific_syscall");
+		for (uint32_t j = 0; j < i; j++) {
+			syscall_name(call_of(j, 0), other);
+			assert_string_not_equal(name, other);
+		}
+	}
+	assert_in_range(named, 250, 600);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_machines_own_are_called_as_its_headers_have_them),
+		cmocka_unit_test(what_has_no_name_has_its_number),
+		cmocka_unit_test(other_ways_into_the_kernel_have_tables_of_their_own),
+		cmocka_unit_test(no_name_is_twice_in_a_table_nor_any_that_is_no_call),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
