@@ -200,15 +200,15 @@ int recorder_run(struct recorder *recorder)
 		uint64_t due_ns =
 			clock_earliest(clock_earliest(look_ns, own_cost_due_ns(&recorder->cost)),
 				       clock_earliest(flush_ns, write_ns));
-		uint64_t read_ns = timeline_due_ns(recorder->timeline);
+		uint64_t read_ns = window_slices_due_ns(recorder->timeline);
 		bool is_over = wait_for_work(
 			recorder, clock_earliest(end_ns, clock_earliest(due_ns, read_ns)));
 		uint64_t now_ns = clock_monotonic_ns();
 
 		own_cost_sample(&recorder->cost, now_ns);
-		timeline_read(recorder->timeline, recorder->session, now_ns);
+		window_slices_read(recorder->timeline, recorder->session, now_ns);
 		process_changes_look(recorder, now_ns);
-		stacks_look(recorder->stacks, now_ns);
+		window_stacks_look(recorder->stacks, now_ns);
 		if (now_ns >= flush_ns) {
 			targets_find_lost_exits(targets);
 			observed_check_publishers(&targets->processes, now_ns);

@@ -43,7 +43,7 @@ static int attach(struct recorder *recorder)
 
 static int begin_stacks(struct recorder *recorder)
 {
-	const struct stacks_places places = {
+	const struct window_stacks_places places = {
 		.session = recorder->session,
 		.processes = &recorder->targets.processes,
 		.window = &recorder->window,
@@ -54,16 +54,16 @@ static int begin_stacks(struct recorder *recorder)
 
 	if (!places.hz)
 		return EXIT_CODE_OK;
-	recorder->stacks = stacks_new(&places);
+	recorder->stacks = window_stacks_new(&places);
 	if (!recorder->stacks)
 		return EXIT_CODE_FAILURE;
-	stacks_look(recorder->stacks, clock_monotonic_ns());
+	window_stacks_look(recorder->stacks, clock_monotonic_ns());
 	return EXIT_CODE_OK;
 }
 
 static int begin_syscalls(struct recorder *recorder)
 {
-	const struct syscalls_places places = {
+	const struct window_syscalls_places places = {
 		.session = recorder->session,
 		.processes = &recorder->targets.processes,
 		.window = &recorder->window,
@@ -72,7 +72,7 @@ static int begin_syscalls(struct recorder *recorder)
 
 	if (!recorder->options->counts_syscalls)
 		return EXIT_CODE_OK;
-	recorder->syscalls = syscalls_new(&places);
+	recorder->syscalls = window_syscalls_new(&places);
 	return recorder->syscalls ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
 }
 
@@ -182,7 +182,7 @@ static int prepare(struct recorder *recorder)
 		uint64_t ring_bytes =
 			options->timeline_bytes ? options->timeline_bytes : SLICE_RING_BYTES;
 
-		recorder->timeline = timeline_new(WINDOW_RINGS * ring_bytes);
+		recorder->timeline = window_slices_new(WINDOW_RINGS * ring_bytes);
 		if (!recorder->timeline)
 			return EXIT_CODE_FAILURE;
 	}
@@ -288,9 +288,9 @@ void recorder_free(struct recorder *recorder)
 	agent_set_identifier(NULL, -1);
 	session_free(recorder->session);
 	window_deinit(&recorder->window);
-	timeline_free(recorder->timeline);
-	stacks_free(recorder->stacks);
-	syscalls_free(recorder->syscalls);
+	window_slices_free(recorder->timeline);
+	window_stacks_free(recorder->stacks);
+	window_syscalls_free(recorder->syscalls);
 	context_table_free(recorder->contexts);
 	output_deinit(&recorder->output);
 	alerting_deinit(&recorder->alerting);

@@ -13,10 +13,10 @@
 #include "recorder/observe/recorder.h"
 #include "recorder/observe/window/contexts.h"
 #include "recorder/observe/window/missing_keys.h"
-#include "recorder/observe/window/stacks.h"
-#include "recorder/observe/window/syscalls.h"
-#include "recorder/observe/window/timeline.h"
 #include "recorder/observe/window/window.h"
+#include "recorder/observe/window/window_slices.h"
+#include "recorder/observe/window/window_stacks.h"
+#include "recorder/observe/window/window_syscalls.h"
 #include "recorder/probe/session.h"
 
 struct recorder {
@@ -26,9 +26,9 @@ struct recorder {
 	struct context_table *contexts; /* what their accounts are named by */
 	struct window window; /* the open one */
 	bool is_last_window; /* it is the last one, and ends */
-	struct timeline *timeline; /* NULL = none is wanted */
-	struct stacks *stacks; /* NULL = none are wanted */
-	struct syscalls *syscalls; /* the same */
+	struct window_slices *timeline; /* NULL = none is wanted */
+	struct window_stacks *stacks; /* NULL = none are wanted */
+	struct window_syscalls *syscalls; /* the same */
 	struct own_cost cost;
 	struct budget budget;
 	uint64_t budget_turns; /* how often it made a process lean */

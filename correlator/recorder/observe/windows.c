@@ -211,12 +211,12 @@ static int resolve(struct recorder *recorder)
 
 static int settle_stacks(struct recorder *recorder)
 {
-	return stacks_settle(recorder->stacks, &recorder->window);
+	return window_stacks_settle(recorder->stacks, &recorder->window);
 }
 
 static int settle_syscalls(struct recorder *recorder)
 {
-	return syscalls_settle(recorder->syscalls, &recorder->window);
+	return window_syscalls_settle(recorder->syscalls, &recorder->window);
 }
 
 static int join(struct recorder *recorder)
@@ -233,25 +233,26 @@ static int charge(struct recorder *recorder)
 
 static int settle_timeline(struct recorder *recorder)
 {
-	timeline_settle(recorder->timeline, recorder->session, &recorder->window,
-			&recorder->targets.processes);
+	window_slices_settle(recorder->timeline, recorder->session, &recorder->window,
+			     &recorder->targets.processes);
 	return 0;
 }
 
 static int put_timeline(struct recorder *recorder)
 {
-	return timeline_put(recorder->timeline, &recorder->window, &recorder->targets.processes,
-			    recorder->contexts, &recorder->output);
+	return window_slices_put(recorder->timeline, &recorder->window,
+				 &recorder->targets.processes, recorder->contexts,
+				 &recorder->output);
 }
 
 static int put_stacks(struct recorder *recorder)
 {
-	return stacks_put(recorder->stacks);
+	return window_stacks_put(recorder->stacks);
 }
 
 static int put_syscalls(struct recorder *recorder)
 {
-	return syscalls_put(recorder->syscalls);
+	return window_syscalls_put(recorder->syscalls);
 }
 
 static int look_at_alerts(struct recorder *recorder)
@@ -308,8 +309,8 @@ static void forget(struct recorder *recorder, size_t mark)
 
 	log_warning("no memory: the records of a window are lost");
 	output_forget(&recorder->output, last < mark ? last : mark);
-	stacks_forget(recorder->stacks);
-	syscalls_forget(recorder->syscalls);
+	window_stacks_forget(recorder->stacks);
+	window_syscalls_forget(recorder->syscalls);
 }
 
 int windows_end(struct recorder *recorder, bool is_last)
@@ -330,7 +331,7 @@ int windows_end(struct recorder *recorder, bool is_last)
 	if (r < 0)
 		return r;
 	if (output_begins_anew(&recorder->output))
-		stacks_forget(recorder->stacks);
+		window_stacks_forget(recorder->stacks);
 	output_publish(&recorder->output);
 	context_table_end_window(recorder->contexts, window->number, remove_snapshot, recorder);
 	window_next(window);

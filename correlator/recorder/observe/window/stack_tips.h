@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The tips of a recording's stacks (correlator/stacks.h): what the kernel side told of them lately,
- * and what their frames are called. Owned by stacks.h; single thread. Logs why frames of the kernel
- * have no names, once.
+ * and what their frames are called. Owned by window_stacks.h; single thread. Logs why frames of the
+ * kernel have no names, once.
  */
 #pragma once
 

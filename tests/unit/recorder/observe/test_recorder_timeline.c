@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "recorder/observe/window/timeline.h"
+#include "recorder/observe/window/window_slices.h"
 
 #include "failing_memory.h"
 #include "recorder/observe/fake_recorder.h"
@@ -11,7 +11,7 @@ enum {
 };
 
 struct bench {
-	struct timeline *timeline;
+	struct window_slices *timeline;
 	struct key_options keys;
 	struct observed_table processes;
 	struct context_table *contexts;
@@ -25,7 +25,7 @@ static int lay_out(void **state)
 
 	if (!bench || set_up(state) < 0)
 		return -1;
-	bench->timeline = timeline_new(ROOM * sizeof(struct slice) + sizeof(struct slice) - 1);
+	bench->timeline = window_slices_new(ROOM * sizeof(struct slice) + sizeof(struct slice) - 1);
 	bench->contexts = context_table_new();
 	bench->processes.keys = &bench->keys;
 	*state = bench;
@@ -45,7 +45,7 @@ static int put_away(void **state)
 	struct bench *bench = *state;
 
 	memory_never_fails();
-	timeline_free(bench->timeline);
+	window_slices_free(bench->timeline);
 	output_deinit(&bench->output);
 	context_table_free(bench->contexts);
 	window_deinit(&bench->window);
@@ -77,16 +77,16 @@ static void run_often(struct bench *bench, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		(void)run(1);
 		if (fake.slice_count == FAKE_SLICES_MAX || i + 1 == count)
-			timeline_read(bench->timeline, &fake.session,
-				      timeline_due_ns(bench->timeline));
+			window_slices_read(bench->timeline, &fake.session,
+					   window_slices_due_ns(bench->timeline));
 	}
 }
 
 static int end_window(struct bench *bench)
 {
-	timeline_settle(bench->timeline, &fake.session, &bench->window, &bench->processes);
-	return timeline_put(bench->timeline, &bench->window, &bench->processes, bench->contexts,
-			    &bench->output);
+	window_slices_settle(bench->timeline, &fake.session, &bench->window, &bench->processes);
+	return window_slices_put(bench->timeline, &bench->window, &bench->processes,
+				 bench->contexts, &bench->output);
 }
 
 static uint64_t lost(const struct bench *bench)
@@ -106,13 +106,13 @@ static void the_ring_is_looked_into_20_times_a_second(void **state)
 	struct bench *bench = *state;
 	uint64_t now_ns = FAKE_START_NS;
 
-	assert_int_equal(timeline_due_ns(bench->timeline), 0);
-	timeline_read(bench->timeline, &fake.session, now_ns);
+	assert_int_equal(window_slices_due_ns(bench->timeline), 0);
+	window_slices_read(bench->timeline, &fake.session, now_ns);
 	assert_int_equal(fake.slice_readings, 1);
-	assert_int_equal(timeline_due_ns(bench->timeline), now_ns + NS_PER_S / 20);
-	timeline_read(bench->timeline, &fake.session, now_ns + NS_PER_S / 20 - 1);
+	assert_int_equal(window_slices_due_ns(bench->timeline), now_ns + NS_PER_S / 20);
+	window_slices_read(bench->timeline, &fake.session, now_ns + NS_PER_S / 20 - 1);
 	assert_int_equal(fake.slice_readings, 1);
-	timeline_read(bench->timeline, &fake.session, now_ns + NS_PER_S / 20);
+	window_slices_read(bench->timeline, &fake.session, now_ns + NS_PER_S / 20);
 	assert_int_equal(fake.slice_readings, 2);
 }
 
@@ -168,8 +168,8 @@ static void what_is_much_is_written_before_all_is_there(void **state)
 	struct bench *bench = *state;
 	struct stat status;
 
-	timeline_free(bench->timeline);
-	bench->timeline = timeline_new(MANY * sizeof(struct slice));
+	window_slices_free(bench->timeline);
+	bench->timeline = window_slices_new(MANY * sizeof(struct slice));
 	assert_non_null(bench->timeline);
 	/* A little is not. */
 	run_often(bench, 10);
@@ -193,10 +193,11 @@ static void without_memory_the_window_s_are_forgotten(void **state)
 	assert_int_equal(window_add_account(&bench->window, &key, &account), 0);
 	do {
 		(void)run(1);
-		timeline_settle(bench->timeline, &fake.session, &bench->window, &bench->processes);
+		window_slices_settle(bench->timeline, &fake.session, &bench->window,
+				     &bench->processes);
 		memory_fails_once_after(successes++);
-		r = timeline_put(bench->timeline, &bench->window, &bench->processes,
-				 bench->contexts, &bench->output);
+		r = window_slices_put(bench->timeline, &bench->window, &bench->processes,
+				      bench->contexts, &bench->output);
 		memory_never_fails();
 		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
 	} while (r < 0);
@@ -211,22 +212,22 @@ static void there_is_none_without_memory(void **state)
 	(void)state;
 	for (size_t successes = 0; successes < 2; successes++) {
 		memory_fails_once_after(successes);
-		assert_null(timeline_new(1000));
+		assert_null(window_slices_new(1000));
 	}
 	memory_never_fails();
-	timeline_free(NULL);
+	window_slices_free(NULL);
 }
 
 static void of_none_nothing_is_due_and_nothing_is_read(void **state)
 {
 	struct bench *bench = *state;
 
-	assert_int_equal(timeline_due_ns(NULL), UINT64_MAX);
-	timeline_read(NULL, &fake.session, FAKE_START_NS);
-	timeline_settle(NULL, &fake.session, &bench->window, &bench->processes);
+	assert_int_equal(window_slices_due_ns(NULL), UINT64_MAX);
+	window_slices_read(NULL, &fake.session, FAKE_START_NS);
+	window_slices_settle(NULL, &fake.session, &bench->window, &bench->processes);
 	assert_int_equal(fake.slice_readings, 0);
-	assert_int_equal(timeline_put(NULL, &bench->window, &bench->processes, bench->contexts,
-				      &bench->output),
+	assert_int_equal(window_slices_put(NULL, &bench->window, &bench->processes, bench->contexts,
+					   &bench->output),
 			 0);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "recorder/observe/window/timeline.h"
+#include "recorder/observe/window/window_slices.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct named_thread {
 	UT_hash_handle hh;
 };
 
-struct timeline {
+struct window_slices {
 	struct slices *slices;
 	uint64_t due_ns;
 };
@@ -34,9 +34,10 @@ struct put {
 	struct named_thread *threads; /* uthash, by serial */
 };
 
-struct timeline *timeline_new(uint64_t held_bytes_max)
+struct window_slices *window_slices_new(uint64_t held_bytes_max)
 {
-	_cleanup_(timeline_freep) struct timeline *timeline = calloc(1, sizeof(*timeline));
+	_cleanup_(window_slices_freep) struct window_slices *timeline =
+		calloc(1, sizeof(*timeline));
 
 	if (!timeline)
 		return NULL;
@@ -44,7 +45,7 @@ struct timeline *timeline_new(uint64_t held_bytes_max)
 	return timeline->slices ? TAKE_PTR(timeline) : NULL;
 }
 
-void timeline_free(struct timeline *timeline)
+void window_slices_free(struct window_slices *timeline)
 {
 	if (!timeline)
 		return;
@@ -52,12 +53,12 @@ void timeline_free(struct timeline *timeline)
 	free(timeline);
 }
 
-uint64_t timeline_due_ns(const struct timeline *timeline)
+uint64_t window_slices_due_ns(const struct window_slices *timeline)
 {
 	return timeline ? timeline->due_ns : UINT64_MAX;
 }
 
-void timeline_read(struct timeline *timeline, struct session *session, uint64_t now_ns)
+void window_slices_read(struct window_slices *timeline, struct session *session, uint64_t now_ns)
 {
 	if (!timeline || now_ns < timeline->due_ns)
 		return;
@@ -65,8 +66,8 @@ void timeline_read(struct timeline *timeline, struct session *session, uint64_t 
 	timeline->due_ns = now_ns + READ_PERIOD_NS;
 }
 
-void timeline_settle(struct timeline *timeline, struct session *session, struct window *window,
-		     struct observed_table *processes)
+void window_slices_settle(struct window_slices *timeline, struct session *session,
+			  struct window *window, struct observed_table *processes)
 {
 	struct observed *process = processes->processes;
 
@@ -129,9 +130,9 @@ static int put_piece(void *user, const struct slice_piece *piece)
 	return r < 0 ? r : write_much(put);
 }
 
-int timeline_put(struct timeline *timeline, const struct window *window,
-		 struct observed_table *processes, struct context_table *contexts,
-		 struct output *output)
+int window_slices_put(struct window_slices *timeline, const struct window *window,
+		      struct observed_table *processes, struct context_table *contexts,
+		      struct output *output)
 {
 	struct put put = {
 		.window = window, .processes = processes, .contexts = contexts, .output = output

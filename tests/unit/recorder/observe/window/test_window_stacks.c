@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "recorder/observe/window/stacks.h"
+#include "recorder/observe/window/window_stacks.h"
 
 #include <openssl/evp.h>
 
@@ -21,7 +21,7 @@ enum {
 #define WALL_OFFSET_NS (FAKE_WALL_NS - FAKE_START_NS)
 
 struct bench {
-	struct stacks *stacks;
+	struct window_stacks *stacks;
 	struct key_options keys;
 	struct observed_table processes;
 	struct observed *process;
@@ -145,7 +145,7 @@ int EVP_Digest(const void *data, size_t size_bytes, unsigned char *digest, unsig
 static int lay_out(void **state)
 {
 	struct bench *bench = calloc(1, sizeof(*bench));
-	const struct stacks_places places = {
+	const struct window_stacks_places places = {
 		.session = &fake.session,
 		.processes = bench ? &bench->processes : NULL,
 		.window = bench ? &bench->window : NULL,
@@ -162,7 +162,7 @@ static int lay_out(void **state)
 	fake_target_add(FAKE_PID)->found.ruby.symbols = (struct ruby_symbols *)bench;
 	bench->processes.keys = &bench->keys;
 	bench->window.number = 1;
-	bench->stacks = stacks_new(&places);
+	bench->stacks = window_stacks_new(&places);
 	bench->process = observed_add(&bench->processes, life_of(FAKE_PID), FAKE_PID, 0, "ruby");
 	*state = bench;
 	return bench->stacks && bench->process && window_init(&bench->window, &bench->keys) == 0 &&
@@ -181,13 +181,14 @@ static int lay_out_native(void **state)
 	if (r < 0)
 		return r;
 	bench = *state;
-	stacks_free(bench->stacks);
-	bench->stacks = stacks_new(&(struct stacks_places){ .session = &fake.session,
-							    .processes = &bench->processes,
-							    .window = &bench->window,
-							    .output = &bench->output,
-							    .hz = HZ,
-							    .has_native = true });
+	window_stacks_free(bench->stacks);
+	bench->stacks =
+		window_stacks_new(&(struct window_stacks_places){ .session = &fake.session,
+								  .processes = &bench->processes,
+								  .window = &bench->window,
+								  .output = &bench->output,
+								  .hz = HZ,
+								  .has_native = true });
 	return bench->stacks ? 0 : -1;
 }
 
@@ -195,7 +196,7 @@ static int put_away(void **state)
 {
 	struct bench *bench = *state;
 
-	stacks_free(bench->stacks);
+	window_stacks_free(bench->stacks);
 	output_deinit(&bench->output);
 	window_deinit(&bench->window);
 	observed_table_deinit(&bench->processes);
@@ -229,8 +230,8 @@ static void meet(struct bench *bench, uint64_t stack)
 {
 	fake.sampled_stack = stack;
 	sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
-	assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
-	assert_int_equal(stacks_put(bench->stacks), 0);
+	assert_int_equal(window_stacks_settle(bench->stacks, &bench->window), 0);
+	assert_int_equal(window_stacks_put(bench->stacks), 0);
 	bench->window.number++;
 }
 
@@ -296,13 +297,13 @@ static void samples_of_accounts_and_of_overflow_are_in_the_books_once(void **sta
 	sample(FAKE_PID, CONTEXT_HASH_NONE);
 	sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
 	sample(FAKE_PID + 1, CONTEXT_HASH_NONE); /* gone: it has no books */
-	assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
+	assert_int_equal(window_stacks_settle(bench->stacks, &bench->window), 0);
 	assert_int_equal(bench->process->books.balance.samples, 4);
 	assert_int_equal(bench->process->books.balance.period_ns, 10 * NS_PER_MS);
-	assert_int_equal(stacks_put(bench->stacks), 0);
+	assert_int_equal(window_stacks_put(bench->stacks), 0);
 	assert_true(output_mark(&bench->output) > mark);
 
-	assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
+	assert_int_equal(window_stacks_settle(bench->stacks, &bench->window), 0);
 	assert_int_equal(bench->process->books.balance.samples, 4);
 }
 
@@ -522,7 +523,7 @@ static void stacks_without_room_are_counted(void **state)
 	tell_stack(1, 0, &main_frame, 0);
 	assert_int_equal(bench->process->books.balance.stacks_full, 1);
 	bench->window.number = 3;
-	assert_int_equal(stacks_put(bench->stacks), 0);
+	assert_int_equal(window_stacks_put(bench->stacks), 0);
 	tell_stack(1, 0, &main_frame, 0);
 	assert_int_equal(bench->process->books.balance.stacks_full, 1);
 }
@@ -673,9 +674,9 @@ static void samples_whose_frames_are_called_the_same_are_one_record(void **state
 	for (uint64_t tip = STACK + 1; tip <= STACK + 2; tip++) {
 		fake.sampled_tip = tip;
 		sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
-		assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
+		assert_int_equal(window_stacks_settle(bench->stacks, &bench->window), 0);
 	}
-	assert_int_equal(stacks_put(bench->stacks), 0);
+	assert_int_equal(window_stacks_put(bench->stacks), 0);
 	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
 					    "first kernel -:-1/-1 < method_8\n"
 					    "4 in first\n");
@@ -691,8 +692,8 @@ static void wait_in(struct bench *bench, uint64_t stack)
 		(struct account_key){ .context_hash = CONTEXT_HASH_OVERFLOW,
 				      .thread_serial = SERIAL,
 				      .life = life_of(FAKE_PID) };
-	assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
-	assert_int_equal(stacks_put(bench->stacks), 0);
+	assert_int_equal(window_stacks_settle(bench->stacks, &bench->window), 0);
+	assert_int_equal(window_stacks_put(bench->stacks), 0);
 	bench->window.number++;
 }
 
@@ -770,11 +771,11 @@ static void tips_are_forgotten_a_window_after_they_were_told(void **state)
 	tell_tip(1, (uint64_t[]){ 0x1000 }, 1);
 	assert_int_equal(bench->process->books.balance.stacks_full, 1);
 	bench->window.number = 2;
-	assert_int_equal(stacks_put(bench->stacks), 0);
+	assert_int_equal(window_stacks_put(bench->stacks), 0);
 	tell_tip(1, (uint64_t[]){ 0x1000 }, 1);
 	assert_int_equal(bench->process->books.balance.stacks_full, 2);
 	bench->window.number = 3;
-	assert_int_equal(stacks_put(bench->stacks), 0);
+	assert_int_equal(window_stacks_put(bench->stacks), 0);
 	tell_tip(1, (uint64_t[]){ 0x1000 }, 1);
 	assert_int_equal(bench->process->books.balance.stacks_full, 2);
 }
@@ -985,8 +986,8 @@ static void a_sample_is_of_the_thread_of_its_account(void **state)
 	bench->window.rows[0].process = &bench->process->books;
 	sample(FAKE_PID, CONTEXT_HASH_NONE);
 	fake.sampled_stack = STACK_NO_RUBY;
-	assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
-	assert_int_equal(stacks_put(bench->stacks), 0);
+	assert_int_equal(window_stacks_settle(bench->stacks, &bench->window), 0);
+	assert_int_equal(window_stacks_put(bench->stacks), 0);
 	assert_int_equal(output_write(&bench->output, FAKE_WALL_NS), 0);
 	assert_int_equal(record_reader_open(path, &reader), 0);
 	while (record_reader_next(reader, &view) > 0) {
@@ -1020,9 +1021,9 @@ static void many_samples_are_all_written(void **state)
 			sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
 			fake.sampled[j].thread_serial = i * FAKE_ACCOUNTS_MAX + j;
 		}
-		assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
+		assert_int_equal(window_stacks_settle(bench->stacks, &bench->window), 0);
 	}
-	assert_int_equal(stacks_put(bench->stacks), 0);
+	assert_int_equal(window_stacks_put(bench->stacks), 0);
 	(void)written(bench);
 	for (const char *line = recorded_text; (line = strstr(line, "2 in")); line++)
 		count++;
@@ -1038,7 +1039,7 @@ static void without_memory_a_window_is_an_error(void **state)
 	do {
 		sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
 		memory_fails_once_after(successes++);
-		r = stacks_settle(bench->stacks, &bench->window);
+		r = window_stacks_settle(bench->stacks, &bench->window);
 		memory_never_fails();
 		assert_true(r == -ENOMEM || memory_failures() == 0);
 	} while (memory_failures());
@@ -1053,12 +1054,12 @@ a_frame_that_cannot_be_digested_ends_what_is_written_and_samples_are_forgotten(v
 	size_t mark = output_mark(&bench->output);
 
 	sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
-	assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
+	assert_int_equal(window_stacks_settle(bench->stacks, &bench->window), 0);
 	are_digests_refused = true;
-	assert_int_equal(stacks_put(bench->stacks), -ENOMEM);
+	assert_int_equal(window_stacks_put(bench->stacks), -ENOMEM);
 	are_digests_refused = false;
 	assert_int_equal(output_mark(&bench->output), mark);
-	assert_int_equal(stacks_put(bench->stacks), 0);
+	assert_int_equal(window_stacks_put(bench->stacks), 0);
 	assert_int_equal(output_mark(&bench->output), mark);
 }
 
@@ -1069,10 +1070,10 @@ static void of_a_window_that_is_lost_nothing_is_left(void **state)
 
 	tell_stack(STACK, 0, &main_frame, 1);
 	sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
-	assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
+	assert_int_equal(window_stacks_settle(bench->stacks, &bench->window), 0);
 	output_forget(&bench->output, mark);
-	stacks_forget(bench->stacks);
-	assert_int_equal(stacks_put(bench->stacks), 0);
+	window_stacks_forget(bench->stacks);
+	assert_int_equal(window_stacks_put(bench->stacks), 0);
 	assert_int_equal(output_mark(&bench->output), mark);
 	meet(bench, STACK);
 	tell_stack(STACK, 0, &main_frame, 1);
@@ -1119,7 +1120,7 @@ static void look(struct bench *bench)
 	assert_non_null(bench->process->target);
 	bench->process->target->ruby.symbols = (struct ruby_symbols *)bench;
 	for (int i = 0; i < 10; i++, fake.now_ns += 60 * NS_PER_S)
-		stacks_look(bench->stacks, fake.now_ns);
+		window_stacks_look(bench->stacks, fake.now_ns);
 }
 
 static void the_kernel_side_is_told_once_where_frames_are(void **state)
@@ -1173,10 +1174,10 @@ static void a_recording_without_stacks_has_none(void **state)
 	struct bench *bench = *state;
 
 	sample(FAKE_PID, CONTEXT_HASH_NONE);
-	stacks_look(NULL, FAKE_START_NS);
-	assert_int_equal(stacks_settle(NULL, &bench->window), 0);
-	assert_int_equal(stacks_put(NULL), 0);
-	stacks_forget(NULL);
+	window_stacks_look(NULL, FAKE_START_NS);
+	assert_int_equal(window_stacks_settle(NULL, &bench->window), 0);
+	assert_int_equal(window_stacks_put(NULL), 0);
+	window_stacks_forget(NULL);
 	assert_int_equal(bench->process->books.balance.samples, 0);
 	assert_int_equal(bench->process->books.balance.period_ns, 0);
 }

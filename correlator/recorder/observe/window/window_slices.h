@@ -14,29 +14,29 @@
 #include "recorder/observe/window/window.h"
 #include "recorder/probe/session.h"
 
-struct timeline;
+struct window_slices;
 
 /* Holds at most so many bytes of slices. NULL: no memory. */
-struct timeline *timeline_new(uint64_t held_bytes_max);
-void timeline_free(struct timeline *timeline);
-DEFINE_CLEANUP(struct timeline *, timeline_free);
+struct window_slices *window_slices_new(uint64_t held_bytes_max);
+void window_slices_free(struct window_slices *timeline);
+DEFINE_CLEANUP(struct window_slices *, window_slices_free);
 
 /* When the ring is to be looked into again; UINT64_MAX of NULL. */
-uint64_t timeline_due_ns(const struct timeline *timeline);
+uint64_t window_slices_due_ns(const struct window_slices *timeline);
 /* Looks into it. */
-void timeline_read(struct timeline *timeline, struct session *session, uint64_t now_ns);
+void window_slices_read(struct window_slices *timeline, struct session *session, uint64_t now_ns);
 
 /*
  * Of a window that was flushed, and whose rows are resolved: reads what is left of it, and counts
  * what was lost in the balances of its processes. Before their books are closed.
  */
-void timeline_settle(struct timeline *timeline, struct session *session, struct window *window,
-		     struct observed_table *processes);
+void window_slices_settle(struct window_slices *timeline, struct session *session,
+			  struct window *window, struct observed_table *processes);
 
 /*
  * Adds the records of that window's slices to the output, and writes it whenever there is much of
  * it. 0, or what output_add() and output_write() say. What does not come out so is forgotten.
  */
-int timeline_put(struct timeline *timeline, const struct window *window,
-		 struct observed_table *processes, struct context_table *contexts,
-		 struct output *output);
+int window_slices_put(struct window_slices *timeline, const struct window *window,
+		      struct observed_table *processes, struct context_table *contexts,
+		      struct output *output);

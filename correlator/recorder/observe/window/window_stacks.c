@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "recorder/observe/window/stacks.h"
+#include "recorder/observe/window/window_stacks.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -61,8 +61,8 @@ struct joined_sample {
 	UT_hash_handle hh;
 };
 
-struct stacks {
-	struct stacks_places places;
+struct window_stacks {
+	struct window_stacks_places places;
 	struct stack_tips *tips;
 	struct native_names *native; /* NULL = what native code runs is not told */
 	struct written_frame *written; /* uthash, by id */
@@ -72,7 +72,7 @@ struct stacks {
 	size_t capacity;
 };
 
-static void forget_written(struct stacks *stacks)
+static void forget_written(struct window_stacks *stacks)
 {
 	struct written_frame *frame, *next;
 
@@ -83,7 +83,7 @@ static void forget_written(struct stacks *stacks)
 }
 
 /* Those that were told before that window. */
-static void forget_leaves(struct stacks *stacks, uint64_t window)
+static void forget_leaves(struct window_stacks *stacks, uint64_t window)
 {
 	struct leaf *leaf, *next;
 
@@ -95,7 +95,7 @@ static void forget_leaves(struct stacks *stacks, uint64_t window)
 	}
 }
 
-void stacks_free(struct stacks *stacks)
+void window_stacks_free(struct window_stacks *stacks)
 {
 	if (!stacks)
 		return;
@@ -129,7 +129,7 @@ static void print_id(const uint8_t id[static ID_BYTES], char ret_text[static ID_
 		(void)snprintf(ret_text + 2 * i, 3, "%02x", id[i]);
 }
 
-static bool is_written(const struct stacks *stacks, const uint8_t id[static ID_BYTES])
+static bool is_written(const struct window_stacks *stacks, const uint8_t id[static ID_BYTES])
 {
 	const struct written_frame *frame;
 
@@ -138,7 +138,7 @@ static bool is_written(const struct stacks *stacks, const uint8_t id[static ID_B
 }
 
 /* Notes that a frame is in the records; without memory it comes again. */
-static void note_written(struct stacks *stacks, const uint8_t id[static ID_BYTES])
+static void note_written(struct window_stacks *stacks, const uint8_t id[static ID_BYTES])
 {
 	struct written_frame *frame;
 
@@ -154,7 +154,7 @@ static void note_written(struct stacks *stacks, const uint8_t id[static ID_BYTES
 }
 
 /* Writes a frame down unless it was. id: its parent's, "" = it has none, and if 0 then its own. */
-static int put_frame(struct stacks *stacks, const struct window_process *process,
+static int put_frame(struct window_stacks *stacks, const struct window_process *process,
 		     struct stack_record *record, char id[static ID_TEXT_BYTES])
 {
 	const struct window *window = stacks->places.window;
@@ -180,8 +180,8 @@ static int put_frame(struct stacks *stacks, const struct window_process *process
 	return 0;
 }
 
-static int put_plain(struct stacks *stacks, const struct window_process *process, const char *kind,
-		     const char *name, char id[static ID_TEXT_BYTES])
+static int put_plain(struct window_stacks *stacks, const struct window_process *process,
+		     const char *kind, const char *name, char id[static ID_TEXT_BYTES])
 {
 	struct stack_record record = { .name = name, .frame_kind = kind };
 
@@ -196,7 +196,7 @@ static struct ruby_symbols *symbols_of(struct observed *process)
 }
 
 /* Puts a frame of Ruby's behind the one with that id. */
-static int put_ruby_frame(struct stacks *stacks, struct observed *process,
+static int put_ruby_frame(struct window_stacks *stacks, struct observed *process,
 			  struct stack_sighting *sighting, const struct ruby_frame *frame,
 			  char id[static ID_TEXT_BYTES])
 {
@@ -223,7 +223,7 @@ static int put_ruby_frame(struct stacks *stacks, struct observed *process,
 	return put_frame(stacks, &process->books, &record, id);
 }
 
-static struct leaf *find_leaf(struct stacks *stacks, uint64_t stack)
+static struct leaf *find_leaf(struct window_stacks *stacks, uint64_t stack)
 {
 	struct leaf *leaf;
 
@@ -232,7 +232,7 @@ static struct leaf *find_leaf(struct stacks *stacks, uint64_t stack)
 }
 
 /* The leaf of a stack, new if there is none. NULL: no room. */
-static struct leaf *add_leaf(struct stacks *stacks, uint64_t stack)
+static struct leaf *add_leaf(struct window_stacks *stacks, uint64_t stack)
 {
 	struct leaf *leaf = find_leaf(stacks, stack);
 
@@ -252,7 +252,7 @@ static struct leaf *add_leaf(struct stacks *stacks, uint64_t stack)
 /* A session_stack_fn: what its frames are called now they may not be called later. */
 static void on_stack(void *user, const struct stack_message *message)
 {
-	struct stacks *stacks = user;
+	struct window_stacks *stacks = user;
 	const struct ruby_frames *frames = &message->frames;
 	struct observed *process = observed_find(stacks->places.processes, message->life);
 	struct stack_sighting sighting;
@@ -289,7 +289,7 @@ static void on_stack(void *user, const struct stack_message *message)
 }
 
 /* Reading a file's functions counts as a look at the process's family. */
-static void name_native(struct stacks *stacks, struct observed *process, uint64_t address,
+static void name_native(struct window_stacks *stacks, struct observed *process, uint64_t address,
 			struct native_name *ret_name)
 {
 	struct look_budget *budget = &process->family->looks;
@@ -307,7 +307,7 @@ static void name_native(struct stacks *stacks, struct observed *process, uint64_
 /* A session_tip_fn: what is at an address now may not be there later. */
 static void on_tip(void *user, const struct tip_message *message)
 {
-	struct stacks *stacks = user;
+	struct window_stacks *stacks = user;
 	struct observed *process = observed_find(stacks->places.processes, message->life);
 	bool has_native = stacks->native && message->native_pc;
 	struct native_name native;
@@ -327,9 +327,9 @@ static void on_tip(void *user, const struct tip_message *message)
 		process->books.balance.stacks_full++;
 }
 
-struct stacks *stacks_new(const struct stacks_places *places)
+struct window_stacks *window_stacks_new(const struct window_stacks_places *places)
 {
-	struct stacks *stacks = calloc(1, sizeof(*stacks));
+	struct window_stacks *stacks = calloc(1, sizeof(*stacks));
 
 	if (!stacks)
 		return NULL;
@@ -337,7 +337,7 @@ struct stacks *stacks_new(const struct stacks_places *places)
 	stacks->tips = stack_tips_new();
 	stacks->native = places->has_native ? native_names_new(places->processes->files) : NULL;
 	if (!stacks->tips || (places->has_native && !stacks->native)) {
-		stacks_free(stacks);
+		window_stacks_free(stacks);
 		return NULL;
 	}
 	session_on_stacks(places->session, on_stack, stacks);
@@ -345,7 +345,7 @@ struct stacks *stacks_new(const struct stacks_places *places)
 	return stacks;
 }
 
-static void tell_layout(struct stacks *stacks, struct observed *process)
+static void tell_layout(struct window_stacks *stacks, struct observed *process)
 {
 	struct ruby_stack_layout *layout = &process->stacks.layout;
 	int r;
@@ -357,7 +357,7 @@ static void tell_layout(struct stacks *stacks, struct observed *process)
 				      process->pid, process->comm);
 }
 
-static void look_at_process(struct stacks *stacks, struct observed *process, uint64_t now_ns)
+static void look_at_process(struct window_stacks *stacks, struct observed *process, uint64_t now_ns)
 {
 	struct ruby_stack_report report = { 0 };
 	int r;
@@ -374,7 +374,7 @@ static void look_at_process(struct stacks *stacks, struct observed *process, uin
 			    report.remark_count ? report.remarks[0] : strerror(-r), process->pid);
 }
 
-void stacks_look(struct stacks *stacks, uint64_t now_ns)
+void window_stacks_look(struct window_stacks *stacks, uint64_t now_ns)
 {
 	struct observed *process = stacks ? stacks->places.processes->processes : NULL;
 
@@ -382,7 +382,7 @@ void stacks_look(struct stacks *stacks, uint64_t now_ns)
 		look_at_process(stacks, process, now_ns);
 }
 
-static int add(struct stacks *stacks, const struct window_sample *sample)
+static int add(struct window_stacks *stacks, const struct window_sample *sample)
 {
 
 	if (array_reserve(&stacks->samples, &stacks->capacity, stacks->count + 1) < 0)
@@ -414,7 +414,7 @@ static int add_wait(void *user, const struct sample_key *key, const struct wait_
 }
 
 /* The account of each sample, which was charged before it was counted. 0 or -ENOMEM. */
-static int find_rows(struct stacks *stacks, const struct window *window)
+static int find_rows(struct window_stacks *stacks, const struct window *window)
 {
 	_cleanup_(row_index_freep) struct row_index *index = row_index_new(window);
 
@@ -435,7 +435,7 @@ static int find_rows(struct stacks *stacks, const struct window *window)
 }
 
 /* Those of overflow have no account, and of a process that is gone no books. */
-static void charge(struct stacks *stacks)
+static void charge(struct window_stacks *stacks)
 {
 	for (size_t i = 0; i < stacks->count; i++) {
 		struct window_sample *sample = &stacks->samples[i];
@@ -452,7 +452,7 @@ static void charge(struct stacks *stacks)
 	}
 }
 
-int stacks_settle(struct stacks *stacks, struct window *window)
+int window_stacks_settle(struct window_stacks *stacks, struct window *window)
 {
 	struct observed *process;
 	int r;
@@ -474,7 +474,7 @@ int stacks_settle(struct stacks *stacks, struct window *window)
 
 /* The innermost frame of a sample, which is in the records by then. A thread may wait for windows
  * in one that was told where it began. */
-static int put_leaf(struct stacks *stacks, const struct window_sample *sample,
+static int put_leaf(struct window_stacks *stacks, const struct window_sample *sample,
 		    char ret_id[static ID_TEXT_BYTES])
 {
 	struct leaf *leaf = find_leaf(stacks, sample->stack);
@@ -492,7 +492,7 @@ static int put_leaf(struct stacks *stacks, const struct window_sample *sample,
 }
 
 /* Puts the frames of the kernel behind the one with that id. */
-static int put_kernel(struct stacks *stacks, const struct window_sample *sample,
+static int put_kernel(struct window_stacks *stacks, const struct window_sample *sample,
 		      const struct tip_message *tip, char id[static ID_TEXT_BYTES])
 {
 	const struct window_process *process = sample->process;
@@ -517,7 +517,7 @@ static int put_kernel(struct stacks *stacks, const struct window_sample *sample,
  * Puts the native function behind the frame with that id. That Ruby code is run by the interpreter
  * everybody knows: its own functions are shown of methods in C, of collections, and without Ruby.
  */
-static int put_native(struct stacks *stacks, const struct window_sample *sample,
+static int put_native(struct window_stacks *stacks, const struct window_sample *sample,
 		      const struct stack_tip *tip, char id[static ID_TEXT_BYTES])
 {
 	const struct leaf *leaf = find_leaf(stacks, sample->stack);
@@ -532,7 +532,7 @@ static int put_native(struct stacks *stacks, const struct window_sample *sample,
 }
 
 /* Puts what is above the frame with that id. Of a tip that was not told it is not known. */
-static int put_tip(struct stacks *stacks, const struct window_sample *sample,
+static int put_tip(struct window_stacks *stacks, const struct window_sample *sample,
 		   char id[static ID_TEXT_BYTES])
 {
 	const struct stack_tip *tip = stack_tips_find(stacks->tips, sample->tip);
@@ -550,7 +550,7 @@ static int put_tip(struct stacks *stacks, const struct window_sample *sample,
 		       : r;
 }
 
-void stacks_forget(struct stacks *stacks)
+void window_stacks_forget(struct window_stacks *stacks)
 {
 	if (!stacks)
 		return;
@@ -585,7 +585,7 @@ static int join(struct joined_sample **joined, const struct joined_key *key,
 }
 
 /* Writes all frames of the window's samples down, and joins what is called the same. */
-static int put_frames(struct stacks *stacks, struct joined_sample **joined)
+static int put_frames(struct window_stacks *stacks, struct joined_sample **joined)
 {
 	int r = 0;
 
@@ -604,7 +604,7 @@ static int put_frames(struct stacks *stacks, struct joined_sample **joined)
 	return r;
 }
 
-static int put_sample(struct stacks *stacks, struct joined_sample *joined)
+static int put_sample(struct window_stacks *stacks, struct joined_sample *joined)
 {
 	const struct window *window = stacks->places.window;
 	struct record_key keys[KEYS_MAX];
@@ -617,7 +617,7 @@ static int put_sample(struct stacks *stacks, struct joined_sample *joined)
 			  &record);
 }
 
-int stacks_put(struct stacks *stacks)
+int window_stacks_put(struct window_stacks *stacks)
 {
 	const struct window *window = stacks ? stacks->places.window : NULL;
 	struct joined_sample *joined = NULL, *one, *next;

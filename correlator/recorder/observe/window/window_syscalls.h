@@ -11,27 +11,27 @@
 #include "recorder/observe/window/window.h"
 #include "recorder/probe/session.h"
 
-struct syscalls;
+struct window_syscalls;
 
 /* All borrowed for its life. NULL: no memory. */
-struct syscalls_places {
+struct window_syscalls_places {
 	struct session *session;
 	struct observed_table *processes;
 	const struct window *window;
 	struct output *output;
 };
-struct syscalls *syscalls_new(const struct syscalls_places *places);
-void syscalls_free(struct syscalls *syscalls);
-DEFINE_CLEANUP(struct syscalls *, syscalls_free);
+struct window_syscalls *window_syscalls_new(const struct window_syscalls_places *places);
+void window_syscalls_free(struct window_syscalls *syscalls);
+DEFINE_CLEANUP(struct window_syscalls *, window_syscalls_free);
 
 /*
  * Of a window that was flushed, and whose rows are resolved and not joined yet: takes its calls.
  * Does nothing of NULL, as the others. 0, -ENOMEM or -errno (logged).
  */
-int syscalls_settle(struct syscalls *syscalls, const struct window *window);
+int window_syscalls_settle(struct window_syscalls *syscalls, const struct window *window);
 
 /* Adds the records of that window's calls to the output, and forgets them. As output_add(). */
-int syscalls_put(struct syscalls *syscalls);
+int window_syscalls_put(struct window_syscalls *syscalls);
 
 /* A window is lost: forgets its calls. */
-void syscalls_forget(struct syscalls *syscalls);
+void window_syscalls_forget(struct window_syscalls *syscalls);

@@ -15,10 +15,10 @@
 #include "recorder/observe/window/window.h"
 #include "recorder/probe/session.h"
 
-struct stacks;
+struct window_stacks;
 
 /* All borrowed for its life. NULL: no memory. */
-struct stacks_places {
+struct window_stacks_places {
 	struct session *session;
 	struct observed_table *processes;
 	const struct window *window;
@@ -26,22 +26,22 @@ struct stacks_places {
 	uint32_t hz;
 	bool has_native; /* what native code runs is told, too */
 };
-struct stacks *stacks_new(const struct stacks_places *places);
-void stacks_free(struct stacks *stacks);
-DEFINE_CLEANUP(struct stacks *, stacks_free);
+struct window_stacks *window_stacks_new(const struct window_stacks_places *places);
+void window_stacks_free(struct window_stacks *stacks);
+DEFINE_CLEANUP(struct window_stacks *, window_stacks_free);
 
 /* Looks where the frames of processes are that are new. Does nothing of NULL, as the others. */
-void stacks_look(struct stacks *stacks, uint64_t now_ns);
+void window_stacks_look(struct window_stacks *stacks, uint64_t now_ns);
 
 /*
  * Of a window that was flushed, and whose rows are resolved and not joined yet: takes its samples,
  * and adds them to the balances. 0, -ENOMEM or -errno (logged).
  */
-int stacks_settle(struct stacks *stacks, struct window *window);
+int window_stacks_settle(struct window_stacks *stacks, struct window *window);
 
 /* Adds the records of that window's samples to the output, and forgets them. As output_add(). */
-int stacks_put(struct stacks *stacks);
+int window_stacks_put(struct window_stacks *stacks);
 
 /* A window is lost, and so are records that were added in it: forgets its samples, and what was
  * written. */
-void stacks_forget(struct stacks *stacks);
+void window_stacks_forget(struct window_stacks *stacks);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "recorder/observe/window/syscalls.h"
+#include "recorder/observe/window/window_syscalls.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,23 +12,23 @@
 #include "recorder/observe/window/row_index.h"
 #include "recorder/observe/window/syscall_names.h"
 
-struct syscalls {
-	struct syscalls_places places;
+struct window_syscalls {
+	struct window_syscalls_places places;
 	struct window_syscall *calls;
 	size_t count;
 	size_t capacity;
 };
 
-struct syscalls *syscalls_new(const struct syscalls_places *places)
+struct window_syscalls *window_syscalls_new(const struct window_syscalls_places *places)
 {
-	struct syscalls *syscalls = calloc(1, sizeof(*syscalls));
+	struct window_syscalls *syscalls = calloc(1, sizeof(*syscalls));
 
 	if (syscalls)
 		syscalls->places = *places;
 	return syscalls;
 }
 
-void syscalls_free(struct syscalls *syscalls)
+void window_syscalls_free(struct window_syscalls *syscalls)
 {
 	if (syscalls)
 		free(syscalls->calls);
@@ -38,7 +38,7 @@ void syscalls_free(struct syscalls *syscalls)
 /* A session_syscall_fn. */
 static int add_call(void *user, const struct syscall_key *key, const struct syscall_sums *sums)
 {
-	struct syscalls *syscalls = user;
+	struct window_syscalls *syscalls = user;
 
 	if (array_reserve(&syscalls->calls, &syscalls->capacity, syscalls->count + 1) < 0)
 		return -ENOMEM;
@@ -62,7 +62,7 @@ static void set_row(struct window_syscall *call, const struct window_row *row)
 
 /* The accounts that they were charged to. Those of overflow have none, and of a process that is
  * gone no books. 0 or -ENOMEM. */
-static int find_rows(struct syscalls *syscalls, const struct window *window)
+static int find_rows(struct window_syscalls *syscalls, const struct window *window)
 {
 	_cleanup_(row_index_freep) struct row_index *index = row_index_new(window);
 
@@ -80,7 +80,7 @@ static int find_rows(struct syscalls *syscalls, const struct window *window)
 	return index ? 0 : -ENOMEM;
 }
 
-int syscalls_settle(struct syscalls *syscalls, const struct window *window)
+int window_syscalls_settle(struct window_syscalls *syscalls, const struct window *window)
 {
 	int r;
 
@@ -100,7 +100,7 @@ static void name_call(uint32_t call, char name[static SYSCALL_NAME_BYTES],
 	record->has_number = record->number < SYSCALL_NUMBERS;
 }
 
-int syscalls_put(struct syscalls *syscalls)
+int window_syscalls_put(struct window_syscalls *syscalls)
 {
 	const struct window *window = syscalls ? syscalls->places.window : NULL;
 	struct record_key keys[KEYS_MAX];
@@ -132,7 +132,7 @@ static int pass_over(void *user, const struct syscall_key *key, const struct sys
 	return 0;
 }
 
-void syscalls_forget(struct syscalls *syscalls)
+void window_syscalls_forget(struct window_syscalls *syscalls)
 {
 	if (!syscalls)
 		return;
