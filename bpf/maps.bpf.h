@@ -17,7 +17,6 @@
 #include <bpf/bpf_tracing.h>
 
 #include <correlator/account.h>
-#include <correlator/books.h>
 #include <correlator/clock_offset.h>
 #include <correlator/config.h>
 #include <correlator/context_hash.h>
@@ -28,6 +27,7 @@
 #include <correlator/gc_time.h>
 #include <correlator/gem_abi.h>
 #include <correlator/gvl_wait.h>
+#include <correlator/kernel_books.h>
 #include <correlator/life.h>
 #include <correlator/limits.h>
 #include <correlator/missed_calls.h>

@@ -19,7 +19,7 @@ enum {
 };
 
 /* One value of the key; without a key there is one. */
-struct series {
+struct value_series {
 	bool is_firing;
 	bool is_turning; /* it holds while it is quiet, or does not while it fires: */
 	uint64_t since_ns; /* since then, */
@@ -37,16 +37,16 @@ struct series {
 
 struct alert {
 	struct alert_expression expression;
-	struct series *series; /* uthash */
+	struct value_series *series; /* uthash */
 	uint64_t seed;
 	uint64_t end_ns; /* of the last window; 0 = there was none */
 };
 
 /* NULL: no memory. */
-static struct series *add_series(struct alert *alert, const char *value, size_t value_bytes,
-				 unsigned int hash)
+static struct value_series *add_series(struct alert *alert, const char *value, size_t value_bytes,
+				       unsigned int hash)
 {
-	_cleanup_free_ struct series *series = calloc(1, sizeof(*series));
+	_cleanup_free_ struct value_series *series = calloc(1, sizeof(*series));
 
 	if (!series)
 		return NULL;
@@ -56,11 +56,11 @@ static struct series *add_series(struct alert *alert, const char *value, size_t 
 }
 
 /* By the text that is told, so that two that look the same are one. NULL: no memory. */
-static struct series *find_series(struct alert *alert, struct record_text text)
+static struct value_series *find_series(struct alert *alert, struct record_text text)
 {
 	char value[ALERT_VALUE_BYTES];
 	size_t value_bytes = text_escape(text.bytes, text.size_bytes, 0, value, sizeof(value));
-	struct series *series;
+	struct value_series *series;
 	unsigned int hash;
 
 	if (!alert->expression.key[0])
@@ -77,7 +77,7 @@ static struct series *find_series(struct alert *alert, struct record_text text)
 	return series ? series : add_series(alert, ALERT_OTHER, value_bytes, hash);
 }
 
-static void remove_series(struct alert *alert, struct series *series)
+static void remove_series(struct alert *alert, struct value_series *series)
 {
 	HASH_DELETE(hh, alert->series, series);
 	histogram_deinit(&series->requests);
@@ -101,7 +101,7 @@ int alert_new(const struct alert_expression *expression, struct alert **ret_aler
 
 void alert_free(struct alert *alert)
 {
-	struct series *series, *next;
+	struct value_series *series, *next;
 
 	if (!alert)
 		return;
@@ -143,7 +143,7 @@ static bool read_figure(const struct costs *costs, enum figure figure, int64_t *
 int alert_add_charge(struct alert *alert, const struct request_charge *charge)
 {
 	const struct alert_expression *expression = &alert->expression;
-	struct series *series;
+	struct value_series *series;
 	int64_t ns;
 
 	if (!is_of_use(expression) || alert_expression_is_of_requests(expression) ||
@@ -166,7 +166,7 @@ int alert_add_request(struct alert *alert, struct record_text value, const struc
 	const struct alert_expression *expression = &alert->expression;
 	bool is_counted = expression->function == ALERT_COUNT_REQUESTS ||
 			  expression->function == ALERT_RATE_REQUESTS;
-	struct series *series;
+	struct value_series *series;
 	int64_t ns = 0;
 
 	if (!alert_expression_is_of_requests(expression))
@@ -249,13 +249,13 @@ static bool measure_books(const struct alert_expression *expression,
 }
 
 /* Nothing used is 0; but not where all that was used lacks the figure. */
-static bool is_measured(const struct series *series)
+static bool is_measured(const struct value_series *series)
 {
 	return series->has_figure || !series->lacks_figure;
 }
 
 /* False: nothing was measured. */
-static bool measure(const struct alert_expression *expression, const struct series *series,
+static bool measure(const struct alert_expression *expression, const struct value_series *series,
 		    const struct alert_window *window, const struct alert_books *books,
 		    int64_t *ret_value)
 {
@@ -296,7 +296,7 @@ static uint64_t jitter_ns(const struct alert_window *window)
 }
 
 /* An alert that fires while nothing is measured. True: it is over now. */
-static bool end_silence(const struct alert_expression *expression, struct series *series,
+static bool end_silence(const struct alert_expression *expression, struct value_series *series,
 			const struct alert_window *window)
 {
 	uint64_t silence_ns =
@@ -311,7 +311,7 @@ static bool end_silence(const struct alert_expression *expression, struct series
 }
 
 /* The states that alert.h draws. True: it has changed. */
-static bool follow(const struct alert_expression *expression, struct series *series,
+static bool follow(const struct alert_expression *expression, struct value_series *series,
 		   const struct alert_window *window, bool has_value, bool holds)
 {
 	bool turns = series->is_firing ? !holds : holds;
@@ -338,7 +338,7 @@ static bool follow(const struct alert_expression *expression, struct series *ser
 	return true;
 }
 
-static void reset(struct series *series)
+static void reset(struct value_series *series)
 {
 	histogram_deinit(&series->requests);
 	series->request_count = 0;
@@ -351,7 +351,7 @@ static uint64_t wall_ns(const struct alert_window *window, uint64_t ns)
 	return ns + (uint64_t)window->clock_set_ns;
 }
 
-static void end_series(struct alert *alert, struct series *series,
+static void end_series(struct alert *alert, struct value_series *series,
 		       const struct alert_window *window, const struct alert_books *books,
 		       alert_change_fn on_change, void *user)
 {
@@ -386,7 +386,7 @@ void alert_end_window(struct alert *alert, const struct alert_window *window,
 		      const struct alert_books *books, alert_change_fn on_change, void *user)
 {
 	bool has_hole = is_behind_a_hole(alert, window);
-	struct series *series, *next;
+	struct value_series *series, *next;
 
 	HASH_ITER(hh, alert->series, series, next) {
 		series->is_turning &= !has_hole;

@@ -20,7 +20,7 @@
 #include "recorder/observe/process/look_failure.h"
 #include "recorder/probe/features.h"
 #include "recorder/probe/load.h"
-#include "recorder/probe/modes.h"
+#include "recorder/probe/load_modes.h"
 #include "recorder/target/elf/tls_symbol.h"
 #include "recorder/target/otel/otel_target.h"
 #include "recorder/target/proc/agent.h"
@@ -168,7 +168,7 @@ static void describe_own_namespaces(void)
 }
 
 /* Whether the kernel takes the programs of a mode, else it is as bad as that; 0 or -errno. */
-static int describe_programs(enum verdict bad, const struct mode *mode)
+static int describe_programs(enum verdict bad, const struct load_mode *mode)
 {
 	struct refusal refusal;
 	int r = load_try(&mode->options, &refusal);
@@ -192,8 +192,8 @@ static int describe_programs(enum verdict bad, const struct mode *mode)
 /* What records more. If the kernel refuses all modules together, each is tried alone. */
 static void try_modules(const struct kernel_offers *kernel)
 {
-	struct mode modes[MODES_MAX];
-	size_t count = modes_with_modules(kernel, modes);
+	struct load_mode modes[LOAD_MODES_MAX];
+	size_t count = load_modes_with_modules(kernel, modes);
 
 	if (describe_programs(VERDICT_NOTE, &modes[0]) == 0)
 		return;
@@ -204,14 +204,14 @@ static void try_modules(const struct kernel_offers *kernel)
 /* Whether the kernel takes those of each way to record. */
 static bool try_programs(void)
 {
-	struct mode modes[MODES_MAX];
+	struct load_mode modes[LOAD_MODES_MAX];
 	struct kernel_offers kernel;
 	bool are_taken = true;
 	size_t count;
 	int r = 0;
 
 	features_ask_kernel(&kernel);
-	count = modes_basic(&kernel, modes);
+	count = load_modes_basic(&kernel, modes);
 	/* Without the privilege it is the same of each. */
 	for (size_t i = 0; i < count && r != -EPERM; i++) {
 		r = describe_programs(VERDICT_BAD, &modes[i]);

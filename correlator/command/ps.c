@@ -13,7 +13,7 @@
 #include "base/rights.h"
 #include "command/arguments.h"
 #include "command/command.h"
-#include "command/screen.h"
+#include "command/stdout_screen.h"
 #include "command/streams.h"
 #include "reader/report/table.h"
 #include "record/watch_mode.h"
@@ -43,13 +43,13 @@ struct ruby {
 	char cells[_COLUMN_MAX][TEXT_BYTES];
 };
 
-struct listing {
+struct ruby_list {
 	struct ruby *rubies;
 	size_t count;
 	size_t capacity;
 };
 
-static struct ruby *add_ruby(struct listing *listing)
+static struct ruby *add_ruby(struct ruby_list *listing)
 {
 	size_t capacity = listing->capacity ? 2 * listing->capacity : 16;
 	struct ruby *ruby;
@@ -95,7 +95,7 @@ static void describe_publisher(struct ruby *ruby, const struct target *target)
 									     : WATCH_MODE_LEAN));
 }
 
-static int add(struct listing *listing, const struct target *target)
+static int add(struct ruby_list *listing, const struct target *target)
 {
 	struct ruby *ruby = add_ruby(listing);
 	const char *server = process_server_name(target->info.pid);
@@ -136,7 +136,7 @@ static void on_dropped(void *user, pid_t pid)
 static void write_cell(const void *context, size_t row, size_t column,
 		       char ret_text[static TABLE_CELL_BYTES])
 {
-	const struct listing *listing = context;
+	const struct ruby_list *listing = context;
 
 	(void)strcpy(ret_text, listing->rubies[row].cells[column]);
 }
@@ -148,7 +148,7 @@ static int compare(const void *a, const void *b)
 	return (first->pid > second->pid) - (first->pid < second->pid);
 }
 
-static void print_rows(struct listing *listing)
+static void print_rows(struct ruby_list *listing)
 {
 	static const struct table_column columns[_COLUMN_MAX] = {
 		[COLUMN_PID] = { "pid", 0, true },
@@ -162,8 +162,8 @@ static void print_rows(struct listing *listing)
 		.columns = columns,
 		.column_count = _COLUMN_MAX,
 		.row_count = listing->count,
-		.width = screen_is_endless() ? SIZE_MAX : screen_width(),
-		.is_bold = screen_takes_bold(),
+		.width = stdout_screen_is_endless() ? SIZE_MAX : stdout_screen_width(),
+		.is_bold = stdout_screen_takes_bold(),
 		.cell = write_cell,
 		.context = listing,
 	};
@@ -173,10 +173,10 @@ static void print_rows(struct listing *listing)
 }
 
 /* Says how a process that is observed badly, or not at all, can be observed better. */
-static void print_remedies(const struct listing *listing)
+static void print_remedies(const struct ruby_list *listing)
 {
 	bool has_nothing = false, has_gaps = false;
-	size_t width = screen_width();
+	size_t width = stdout_screen_width();
 
 	for (size_t i = 0; i < listing->count; i++) {
 		has_nothing |= listing->rubies[i].publishes_nothing;
@@ -195,7 +195,7 @@ static void print_remedies(const struct listing *listing)
 }
 
 /* Goes over all processes once. 0 or -errno. */
-static int find(struct listing *listing, size_t *ret_unreadable)
+static int find(struct ruby_list *listing, size_t *ret_unreadable)
 {
 	_cleanup_(discovery_freep) struct discovery *discovery = NULL;
 	const struct target_keys keys = { .wants_ruby = true, .wants_otel = true };
@@ -214,7 +214,7 @@ static int find(struct listing *listing, size_t *ret_unreadable)
 	return r;
 }
 
-static int list_processes(struct listing *listing)
+static int list_processes(struct ruby_list *listing)
 {
 	const char *lacks = process_access_lacks();
 	size_t unreadable = 0;
@@ -262,7 +262,7 @@ int command_ps(int argc, char **argv)
 		NULL,
 		NULL
 	};
-	struct listing listing = { 0 };
+	struct ruby_list listing = { 0 };
 	int code;
 
 	argp_err_exit_status = EXIT_CODE_USAGE;

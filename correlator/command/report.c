@@ -14,7 +14,7 @@
 #include "command/report_page.h"
 #include "command/report_stacks.h"
 #include "command/report_syscalls.h"
-#include "command/screen.h"
+#include "command/stdout_screen.h"
 #include "command/streams.h"
 #include "reader/aggregate/diff.h"
 #include "reader/report/format.h"
@@ -37,9 +37,9 @@ static struct format_options choose_format(const struct report_options *options,
 		.column_count = options->column_count,
 		.is_slowest = options->is_slowest,
 		.has_step = options->step_ns > 0,
-		.width = screen_width(),
-		.is_endless = screen_is_endless(),
-		.is_bold = screen_takes_bold(),
+		.width = stdout_screen_width(),
+		.is_endless = stdout_screen_is_endless(),
+		.is_bold = stdout_screen_takes_bold(),
 		.files = files,
 		.file_count = options->path_count,
 	};

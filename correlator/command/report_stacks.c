@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "command/recorded_keys.h"
 #include "command/recorded_samples.h"
-#include "command/screen.h"
+#include "command/stdout_screen.h"
 #include "command/streams.h"
 #include "reader/query/input.h"
 #include "reader/report/format_stacks.h"
@@ -41,7 +41,7 @@ static int print(const struct report_options *options, const struct stacks *stac
 {
 	const struct format_stacks_options format_options = {
 		.format = options->format,
-		.width = screen_width(),
+		.width = stdout_screen_width(),
 		.is_bottom_up = options->is_bottom_up,
 		.method_count = options->is_slowest ? METHODS_SHOWN : options->top_count,
 	};
@@ -97,7 +97,7 @@ static int print_diff(const struct report_options *options, const struct stacks 
 {
 	const struct format_stacks_options format_options = {
 		.format = options->format,
-		.width = screen_width(),
+		.width = stdout_screen_width(),
 		.method_count = options->top_count,
 	};
 	struct stacks_diff diff;

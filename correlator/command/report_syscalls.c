@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "command/recorded_keys.h"
-#include "command/screen.h"
+#include "command/stdout_screen.h"
 #include "command/streams.h"
 #include "reader/query/input.h"
 #include "reader/report/format_syscalls.h"
@@ -47,9 +47,9 @@ static int print(const struct report_options *options, const struct syscalls *sy
 {
 	const struct format_syscalls_options format_options = {
 		.format = options->format,
-		.width = screen_width(),
+		.width = stdout_screen_width(),
 		.top_count = options->top_count,
-		.is_bold = screen_takes_bold(),
+		.is_bold = stdout_screen_takes_bold(),
 	};
 	int r = format_syscalls(syscalls, &format_options, stdout);
 

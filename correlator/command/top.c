@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "command/arguments.h"
 #include "command/command.h"
-#include "command/screen.h"
+#include "command/stdout_screen.h"
 #include "command/streams.h"
 #include "reader/top/top.h"
 
@@ -293,13 +293,13 @@ static void describe_file(struct arguments *arguments)
 static void complete(struct arguments *arguments)
 {
 	struct top_options *top = &arguments->options;
-	size_t columns = screen_columns_wanted(WIDTH_MIN);
+	size_t columns = stdout_screen_columns_wanted(WIDTH_MIN);
 
 	top->is_batch |= !isatty(STDOUT_FILENO) || top->frame_count > 0;
 	if (!arguments->has_speed)
 		top->speed = top->is_batch ? 0 : 1;
 	top->width = columns > 0 ? columns : TOP_BATCH_WIDTH;
-	top->has_colour = screen_may_be_coloured();
+	top->has_colour = stdout_screen_may_be_coloured();
 	top->name = arguments->name;
 	top->start = &arguments->start;
 	if (top->path)

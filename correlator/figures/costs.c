@@ -34,7 +34,7 @@ static const struct {
 };
 
 /* One of both. */
-struct source {
+struct cost_source {
 	const struct record_view *view;
 	const struct cpu_record *written;
 };
@@ -65,13 +65,13 @@ static bool read_written(const struct cpu_record *record, size_t place, int64_t 
 	return true;
 }
 
-static bool read_count(const struct source *source, int place, int64_t *ret_value)
+static bool read_count(const struct cost_source *source, int place, int64_t *ret_value)
 {
 	return source->written ? read_written(source->written, (size_t)place, ret_value)
 			       : record_view_count_at(source->view, (size_t)place, ret_value);
 }
 
-static bool read_cost(const struct source *source, enum cost cost, int64_t *ret_value)
+static bool read_cost(const struct cost_source *source, enum cost cost, int64_t *ret_value)
 {
 	int whole = fields[cost].whole;
 	const int *parts = fields[cost].parts;
@@ -111,14 +111,14 @@ static void settle_reasons(struct costs *costs)
 		costs->missing &= ~reasons;
 }
 
-static bool is_of_child(const struct source *source)
+static bool is_of_child(const struct cost_source *source)
 {
 	if (source->written)
 		return source->written->flags & CPU_RECORD_INHERITED_BY_EXEC;
 	return record_view_lists_at(source->view, RECORD_PLACE(cpu, flags), "inherited_by_exec");
 }
 
-static struct costs costs_of(const struct source *source)
+static struct costs costs_of(const struct cost_source *source)
 {
 	struct costs costs = { .record_count = 1 };
 
@@ -137,12 +137,12 @@ static struct costs costs_of(const struct source *source)
 
 struct costs costs_of_record(const struct record_view *record)
 {
-	return costs_of(&(struct source){ .view = record });
+	return costs_of(&(struct cost_source){ .view = record });
 }
 
 struct costs costs_of_written(const struct cpu_record *record)
 {
-	return costs_of(&(struct source){ .written = record });
+	return costs_of(&(struct cost_source){ .written = record });
 }
 
 void costs_add(struct costs *costs, const struct costs *other)

@@ -5,7 +5,7 @@
  * whoever resolves names. All offsets are in bytes from the start of the structure that the group
  * names, all addresses are of the process; what stands there is the target's and to be bounded.
  * Every __u32 can be RUBY_LAYOUT_UNKNOWN, every address 0: not known, so what depends on it cannot
- * be told. Of a layout that ruby_stack_layout_find() gives, the groups "thread-local", execution
+ * be told. Of a layout that ruby_stack_finder_find() gives, the groups "thread-local", execution
  * context, frame, iseq and its body's first seven are known; the others may not be.
  *
  * Sources: CRuby's vm_core.h (rb_execution_context_t, rb_thread_t, rb_control_frame_t,

@@ -7,7 +7,7 @@
 
 #include <linux/types.h>
 
-#include <correlator/books.h>
+#include <correlator/kernel_books.h>
 #include <correlator/ruby_frame.h>
 
 enum stacks_sizes {

@@ -11,7 +11,7 @@
 #include <linux/types.h>
 
 #include <correlator/account.h>
-#include <correlator/books.h>
+#include <correlator/kernel_books.h>
 
 enum syscall_counts_sizes {
 	SYSCALL_PLACES = 16, /* different ones of a thread; a power of two */

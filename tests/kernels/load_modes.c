@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Loads all kernel programs in each mode (recorder/probe/modes.h), and prints a line for each. As
- * process 1 of a guest, of which it is the only file, it mounts what it needs first, and turns the
- * machine off at the end. Exit status: 0, or 1 if the kernel refused a program.
+ * Loads all kernel programs in each mode (recorder/probe/load_modes.h), and prints a line for each.
+ * As process 1 of a guest, of which it is the only file, it mounts what it needs first, and turns
+ * the machine off at the end. Exit status: 0, or 1 if the kernel refused a program.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include <sys/utsname.h>
 
 #include "recorder/probe/load.h"
-#include "recorder/probe/modes.h"
+#include "recorder/probe/load_modes.h"
 
 static void mount_at(const char *type, const char *path)
 {
@@ -24,7 +24,7 @@ static void mount_at(const char *type, const char *path)
 		(void)printf("loads: cannot mount %s: %s\n", path, strerror(errno));
 }
 
-static int load(const struct mode *mode)
+static int load(const struct load_mode *mode)
 {
 	struct refusal refusal = { 0 };
 	int r = load_try(&mode->options, &refusal);
@@ -41,14 +41,14 @@ static int load(const struct mode *mode)
 
 static int load_each(void)
 {
-	struct mode modes[2 * MODES_MAX];
+	struct load_mode modes[2 * LOAD_MODES_MAX];
 	struct kernel_offers kernel;
 	size_t count;
 	int refused = 0;
 
 	features_ask_kernel(&kernel);
-	count = modes_basic(&kernel, modes);
-	count += modes_with_modules(&kernel, modes + count);
+	count = load_modes_basic(&kernel, modes);
+	count += load_modes_with_modules(&kernel, modes + count);
 	for (size_t i = 0; i < count; i++)
 		refused += load(&modes[i]);
 	(void)printf("loads: %zu modes, %d refused\n", count, refused);

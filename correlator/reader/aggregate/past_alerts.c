@@ -12,7 +12,7 @@
 #include "reader/query/selection.h"
 
 /* Who recorded: the front of its records' IDs. */
-struct recorder {
+struct told_recorder {
 	struct past_alerts *alerts; /* that it is one of */
 	struct alert_set *set;
 	struct alert_window window; /* the open one; its end 0: there is none */
@@ -26,7 +26,7 @@ struct past_alerts {
 	const struct alert_set *expressions;
 	past_alert_fn on_change;
 	void *user;
-	struct recorder *recorders; /* uthash */
+	struct told_recorder *recorders; /* uthash */
 	struct selection selection;
 	uint64_t seed;
 };
@@ -48,7 +48,7 @@ int past_alerts_new(const struct alert_set *set, struct filter *filter, past_ale
 	return 0;
 }
 
-static void free_recorder(struct recorder *recorder)
+static void free_recorder(struct told_recorder *recorder)
 {
 	alert_set_free(recorder->set);
 	free(recorder);
@@ -56,7 +56,7 @@ static void free_recorder(struct recorder *recorder)
 
 void past_alerts_free(struct past_alerts *alerts)
 {
-	struct recorder *recorder, *next;
+	struct told_recorder *recorder, *next;
 
 	if (!alerts)
 		return;
@@ -77,7 +77,7 @@ static int copy_expressions(struct alert_set *set, const struct alert_set *from)
 	return r;
 }
 
-static void name_host(struct recorder *recorder, const struct record_view *record)
+static void name_host(struct told_recorder *recorder, const struct record_view *record)
 {
 	struct record_text host = { "", 0 };
 
@@ -86,9 +86,9 @@ static void name_host(struct recorder *recorder, const struct record_view *recor
 }
 
 static int add_recorder(struct past_alerts *alerts, struct record_text id, unsigned int hash,
-			const struct record_view *record, struct recorder **ret_recorder)
+			const struct record_view *record, struct told_recorder **ret_recorder)
 {
-	struct recorder *recorder;
+	struct told_recorder *recorder;
 	int r;
 
 	if (HASH_COUNT(alerts->recorders) == PAST_RECORDERS_MAX)
@@ -126,7 +126,7 @@ static struct record_text recorder_id(const struct record_view *record)
 }
 
 static int find_recorder(struct past_alerts *alerts, const struct record_view *record,
-			 struct recorder **ret_recorder)
+			 struct told_recorder **ret_recorder)
 {
 	struct record_text id = recorder_id(record);
 	unsigned int hash = hash_table_key(alerts->seed, id.bytes, id.size_bytes);
@@ -137,12 +137,12 @@ static int find_recorder(struct past_alerts *alerts, const struct record_view *r
 
 static void on_change(void *user, const struct alert_change *change)
 {
-	const struct recorder *recorder = user;
+	const struct told_recorder *recorder = user;
 
 	recorder->alerts->on_change(recorder->alerts->user, recorder->host, change);
 }
 
-static int end_window(struct recorder *recorder, bool is_last)
+static int end_window(struct told_recorder *recorder, bool is_last)
 {
 	if (!recorder->window.end_ns)
 		return 0;
@@ -150,7 +150,7 @@ static int end_window(struct recorder *recorder, bool is_last)
 }
 
 /* Its records have the same time: the window's end. */
-static int follow_window(struct recorder *recorder, const struct record_view *record)
+static int follow_window(struct told_recorder *recorder, const struct record_view *record)
 {
 	int64_t length_ns = 0;
 	uint64_t end_ns = record->wall_ns;
@@ -175,7 +175,7 @@ int past_alerts_add(struct past_alerts *alerts, const struct record_view *record
 {
 	bool has_window = record->kind == RECORD_KIND_CPU || record->kind == RECORD_KIND_BALANCE ||
 			  record->kind == RECORD_KIND_SELF;
-	struct recorder *recorder = NULL;
+	struct told_recorder *recorder = NULL;
 	int r;
 
 	r = selection_admit(&alerts->selection, record);
@@ -189,7 +189,7 @@ int past_alerts_add(struct past_alerts *alerts, const struct record_view *record
 
 int past_alerts_finish(struct past_alerts *alerts)
 {
-	struct recorder *recorder, *next;
+	struct told_recorder *recorder, *next;
 	int r = 0;
 
 	HASH_ITER(hh, alerts->recorders, recorder, next) {

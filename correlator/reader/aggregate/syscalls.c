@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 
-struct request {
+struct syscalls_request {
 	struct selection_request selection;
 	struct syscalls_group *group; /* that its last cpu record is of; NULL: none is wanted */
 };
@@ -17,7 +17,7 @@ struct request {
 void syscalls_init(struct syscalls *syscalls, struct filter *filter, const char *by)
 {
 	*syscalls = (struct syscalls){ .by = by, .seed = random_seed() };
-	selection_init(&syscalls->selection, sizeof(struct request));
+	selection_init(&syscalls->selection, sizeof(struct syscalls_request));
 	selection_take_filter(&syscalls->selection, filter);
 }
 
@@ -196,7 +196,7 @@ static void add_cpu(struct syscalls *syscalls, struct syscalls_group *group,
 
 static int take(void *context, const struct selection_record *taken)
 {
-	struct request *request = (struct request *)taken->request;
+	struct syscalls_request *request = (struct syscalls_request *)taken->request;
 	bool is_cpu = taken->view->kind == RECORD_KIND_CPU;
 	struct syscalls *syscalls = context;
 	struct syscalls_group *group;
@@ -220,7 +220,7 @@ static int take(void *context, const struct selection_record *taken)
 
 static int end(void *context, struct selection_request *ended)
 {
-	struct request *request = (struct request *)ended;
+	struct syscalls_request *request = (struct syscalls_request *)ended;
 
 	(void)context;
 	if (request->group)

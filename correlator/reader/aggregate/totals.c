@@ -233,7 +233,7 @@ static int add_other(void *context, const struct record_view *record)
 	else if (record->kind == RECORD_KIND_GAP)
 		books_add_gap(&totals->books, record);
 	else if (record->kind == RECORD_KIND_SELF)
-		own_cost_add(&totals->own_cost, record);
+		self_cost_add(&totals->self_cost, record);
 	return r == 0 && listener ? listener->other(listener->context, record) : r;
 }
 
@@ -299,7 +299,7 @@ int totals_finish(struct totals *totals)
 {
 	int r = totals_settle(totals, 0);
 
-	own_cost_finish(&totals->own_cost);
+	self_cost_finish(&totals->self_cost);
 	if (totals->all.record_count == 0)
 		totals->all.missing = UINT32_MAX;
 	if (totals->observed.record_count == 0)

@@ -9,8 +9,8 @@
 
 #include "reader/aggregate/books.h"
 #include "reader/aggregate/grouping.h"
-#include "reader/aggregate/own_cost.h"
 #include "reader/aggregate/requests.h"
+#include "reader/aggregate/self_cost.h"
 #include "reader/query/selection.h"
 #include "record/record_view.h"
 #include "requests/attribution.h"
@@ -58,7 +58,7 @@ struct totals {
 	struct costs all; /* the CPU and waits of every cpu record that the filter lets pass */
 	struct costs observed; /* and of those that it leaves out, too */
 	struct books books;
-	struct own_cost own_cost;
+	struct self_cost self_cost;
 	struct selection selection; /* what it is of; the filter is set after totals_init */
 	const struct totals_listener *listener; /* borrowed, set after totals_init; NULL: nobody */
 	bool is_asked; /* the selection knows which keys are to be lent, */

@@ -84,14 +84,14 @@ static void put_value(const struct record_field *field, FILE *out)
 		put_list(field, out);
 }
 
-struct row {
+struct csv_row {
 	const struct record_view *record;
 	FILE *out;
 };
 
 static void put_field(void *context, const char *name)
 {
-	const struct row *row = context;
+	const struct csv_row *row = context;
 
 	put_value(record_view_find(row->record, name), row->out);
 }
@@ -147,7 +147,7 @@ static void put_others(const struct csv *csv, const struct record_view *record, 
 int csv_add(struct csv *csv, const struct recording *recording, const struct record_view *record,
 	    FILE *out)
 {
-	struct row row = { record, out };
+	struct csv_row row = { record, out };
 	int r = 0;
 
 	if (record->kind != RECORD_KIND_CPU)

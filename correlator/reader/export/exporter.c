@@ -6,7 +6,7 @@
 
 #include "reader/export/csv.h"
 #include "reader/export/folded.h"
-#include "reader/export/openmetrics.h"
+#include "reader/export/openmetrics_export.h"
 #include "reader/export/otlp.h"
 #include "reader/export/perfetto.h"
 #include "reader/export/pprof.h"
@@ -21,7 +21,7 @@ struct exporter {
 	struct selection selection; /* of formats that have each record, */
 	uint64_t taken_count; /* and the activity records that it chose */
 	struct csv csv;
-	struct openmetrics openmetrics;
+	struct openmetrics_export openmetrics;
 	struct perfetto perfetto;
 	struct stacks stacks;
 };
@@ -76,7 +76,7 @@ int exporter_new(enum export_format format, const char *by, enum stacks_measure 
 	exporter->format = format;
 	exporter->out = out;
 	if (format == EXPORT_FORMAT_OPENMETRICS) {
-		r = openmetrics_init(&exporter->openmetrics, by, filter);
+		r = openmetrics_export_init(&exporter->openmetrics, by, filter);
 	} else if (exporter_is_of_stacks(format)) {
 		stacks_init(&exporter->stacks, measure, filter);
 	} else {
@@ -95,7 +95,7 @@ void exporter_free(struct exporter *exporter)
 	if (!exporter)
 		return;
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
-		openmetrics_deinit(&exporter->openmetrics);
+		openmetrics_export_deinit(&exporter->openmetrics);
 	else if (exporter_is_of_stacks(exporter->format))
 		stacks_deinit(&exporter->stacks);
 	else
@@ -139,7 +139,7 @@ int exporter_finish(struct exporter *exporter)
 	if (exporter_is_of_stacks(exporter->format))
 		return finish_stacks(exporter);
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
-		return openmetrics_print(&exporter->openmetrics, exporter->out);
+		return openmetrics_export_print(&exporter->openmetrics, exporter->out);
 	r = selection_settle(&exporter->selection, &consumer, 0);
 	if (r == 0 && exporter->format == EXPORT_FORMAT_CSV)
 		r = csv_finish(&exporter->csv, &exporter->selection.recording, exporter->out);

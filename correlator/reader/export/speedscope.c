@@ -17,7 +17,7 @@ enum {
 };
 
 /* Contexts of one endpoint. */
-struct group {
+struct stack_group {
 	const struct frames_text *endpoint; /* NULL: of none */
 	size_t begin; /* in the list of contexts */
 	size_t count;
@@ -30,7 +30,7 @@ struct writer {
 	struct numbering frames; /* behind NOT_SAMPLED */
 	const struct stacks_context **contexts; /* those of an endpoint together */
 	size_t context_count;
-	struct group *groups;
+	struct stack_group *groups;
 	size_t group_count;
 	struct stack_sums sums; /* of one profile, as are these */
 	int64_t not_sampled_ns;
@@ -38,7 +38,7 @@ struct writer {
 	uint64_t path[FRAMES_DEPTH_MAX]; /* of one stack */
 };
 
-static void sum_up(struct writer *writer, const struct group *group)
+static void sum_up(struct writer *writer, const struct stack_group *group)
 {
 	stack_sums_clear(&writer->sums);
 	writer->not_sampled_ns = writer->spent_ns = 0;
@@ -109,7 +109,7 @@ static int put_stacks(struct writer *writer)
 	return r;
 }
 
-static int put_profile(struct writer *writer, const char *before, const struct group *group)
+static int put_profile(struct writer *writer, const char *before, const struct stack_group *group)
 {
 	int r;
 
@@ -142,7 +142,7 @@ static int put_frame(const struct numbering_key *key, FILE *out)
 
 static int put_all(struct writer *writer)
 {
-	const struct group all = { .count = writer->context_count };
+	const struct stack_group all = { .count = writer->context_count };
 	const struct numbering_key *key = NULL;
 	int r;
 
@@ -173,7 +173,7 @@ static int compare_endpoints(const void *a, const void *b)
 
 static int compare_groups(const void *a, const void *b)
 {
-	const struct group *first = a, *second = b;
+	const struct stack_group *first = a, *second = b;
 
 	int order = compare_i64(second->spent_ns, first->spent_ns);
 
@@ -183,12 +183,12 @@ static int compare_groups(const void *a, const void *b)
 /* Of contexts in their order; what used no CPU is left out. */
 static void group_contexts(struct writer *writer)
 {
-	struct group group;
+	struct stack_group group;
 	size_t end;
 
 	for (size_t begin = 0; begin < writer->context_count; begin = end) {
-		group = (struct group){ stacks_value(writer->contexts[begin], "endpoint"), begin, 0,
-					0 };
+		group = (struct stack_group){ stacks_value(writer->contexts[begin], "endpoint"),
+					      begin, 0, 0 };
 		for (end = begin; end < writer->context_count &&
 				  stacks_value(writer->contexts[end], "endpoint") == group.endpoint;
 		     end++)
@@ -205,7 +205,7 @@ int speedscope_print(const struct stacks *stacks, FILE *out)
 	size_t context_count = HASH_COUNT(stacks->contexts) + 1; /* and the rest */
 	_cleanup_free_ const struct stacks_context **contexts =
 		calloc(context_count, sizeof(struct stacks_context *));
-	_cleanup_free_ struct group *groups = calloc(context_count, sizeof(*groups));
+	_cleanup_free_ struct stack_group *groups = calloc(context_count, sizeof(*groups));
 	struct writer writer = {
 		.stacks = stacks, .out = out, .contexts = contexts, .groups = groups
 	};

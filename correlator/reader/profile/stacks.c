@@ -14,7 +14,7 @@
 #include "reader/profile/stacks_spread.h"
 #include "reader/query/record_context.h"
 
-struct request {
+struct stacks_request {
 	struct selection_request selection;
 	struct stacks_context *first; /* of its parts; NULL: none is wanted, or has room */
 };
@@ -22,7 +22,7 @@ struct request {
 void stacks_init(struct stacks *stacks, enum stacks_measure measure, struct filter *filter)
 {
 	*stacks = (struct stacks){ .measure = measure, .seed = random_seed() };
-	selection_init(&stacks->selection, sizeof(struct request));
+	selection_init(&stacks->selection, sizeof(struct stacks_request));
 	selection_take_filter(&stacks->selection, filter);
 	stacks->selection.lends_all = true;
 	frames_init(&stacks->frames);
@@ -54,7 +54,7 @@ void stacks_deinit(struct stacks *stacks)
 }
 
 /* One more part of a request. */
-static void join(struct request *request, struct stacks_context *context)
+static void join(struct stacks_request *request, struct stacks_context *context)
 {
 	if (!request->first)
 		request->first = context;
@@ -87,7 +87,7 @@ static int new_context(struct stacks *stacks, const struct selection_record *tak
 	}
 	context->is_request = taken->request != NULL;
 	if (taken->request)
-		join((struct request *)taken->request, context);
+		join((struct stacks_request *)taken->request, context);
 	return 0;
 }
 

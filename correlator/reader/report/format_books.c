@@ -268,7 +268,7 @@ static void describe_part(int64_t ns, int64_t observed_ns,
 /* The cost of watching: our own CPU, and that of our programs in the kernel. */
 static void describe_cost(const struct totals *totals, char *ret_text, size_t text_bytes)
 {
-	const struct own_cost *cost = &totals->own_cost;
+	const struct self_cost *cost = &totals->self_cost;
 	bool has_self = cost->record_count > 0;
 	int64_t own_ns = has_self ? cost->cpu_ns : totals->books.own_cpu_ns;
 	int64_t observed_ns =

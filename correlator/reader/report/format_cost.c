@@ -7,9 +7,9 @@
 #include "base/text.h"
 #include "reader/report/label.h"
 
-static void print_program(const struct own_cost_program *program, int64_t observed_ns, FILE *out)
+static void print_program(const struct self_cost_program *program, int64_t observed_ns, FILE *out)
 {
-	char name[4 * OWN_COST_NAME_BYTES], label[4 * OWN_COST_NAME_BYTES];
+	char name[4 * SELF_COST_NAME_BYTES], label[4 * SELF_COST_NAME_BYTES];
 	char runs[DISPLAY_NUMBER_BYTES], each[DISPLAY_NUMBER_BYTES];
 
 	if (program->run_count == 0)
@@ -24,10 +24,10 @@ static void print_program(const struct own_cost_program *program, int64_t observ
 	(void)fprintf(out, ", %s run%s of %s\n", runs, program->run_count == 1 ? "" : "s", each);
 }
 
-static void print_programs(const struct own_cost *cost, int64_t observed_ns, FILE *out)
+static void print_programs(const struct self_cost *cost, int64_t observed_ns, FILE *out)
 {
 	char measured[DISPLAY_NUMBER_BYTES], samples[DISPLAY_NUMBER_BYTES];
-	char error[TEXT_ESCAPE_BYTES * OWN_COST_NAME_BYTES];
+	char error[TEXT_ESCAPE_BYTES * SELF_COST_NAME_BYTES];
 
 	if (!cost->has_programs) {
 		(void)display_escape(cost->programs_error, strlen(cost->programs_error), error,
@@ -47,10 +47,10 @@ static void print_programs(const struct own_cost *cost, int64_t observed_ns, FIL
 		print_program(&cost->programs[i], observed_ns, out);
 }
 
-static void print_fills(const struct own_cost *cost, FILE *out)
+static void print_fills(const struct self_cost *cost, FILE *out)
 {
 	for (int map = 0; map < _OWN_COST_MAP_MAX; map++) {
-		const struct own_cost_fill *fill = &cost->fills[map];
+		const struct self_cost_fill *fill = &cost->fills[map];
 		char used[DISPLAY_NUMBER_BYTES], limit[DISPLAY_NUMBER_BYTES],
 			label[DISPLAY_NUMBER_BYTES];
 
@@ -59,7 +59,7 @@ static void print_fills(const struct own_cost *cost, FILE *out)
 		display_number(fill->used, used);
 		display_number(fill->limit, limit);
 		(void)snprintf(label, sizeof(label), "%s, at most",
-			       own_cost_map_name((enum own_cost_map)map));
+			       self_cost_map_name((enum self_cost_map)map));
 		label_print(label, out);
 		(void)fprintf(out, "%10s %8.2f %% of %s\n", used,
 			      100.0 * (double)fill->used / (double)fill->limit, limit);
@@ -81,7 +81,7 @@ static void print_own_cpu(int64_t ns, const struct costs *observed, FILE *out)
 
 void format_cost(const struct totals *totals, const struct format_options *options, FILE *out)
 {
-	const struct own_cost *cost = &totals->own_cost;
+	const struct self_cost *cost = &totals->self_cost;
 	bool has_self = cost->record_count > 0, has_cpu = costs_has(&totals->observed, COST_CPU);
 	int64_t observed_ns = has_cpu ? totals->observed.sums[COST_CPU] : 0;
 	char memory[DISPLAY_NUMBER_BYTES];

@@ -95,12 +95,12 @@ static void add_books(struct sheet *sheet, const struct totals *totals)
 	sheet_member(sheet, "books", object);
 }
 
-static json_t *programs_array(const struct own_cost *cost, int *r)
+static json_t *programs_array(const struct self_cost *cost, int *r)
 {
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < cost->program_count; i++) {
-		const struct own_cost_program *program = &cost->programs[i];
+		const struct self_cost_program *program = &cost->programs[i];
 		json_t *object = json_object();
 
 		json_part_set(object, "name", json_part_text(program->name), r);
@@ -111,7 +111,7 @@ static json_t *programs_array(const struct own_cost *cost, int *r)
 	return array;
 }
 
-static void add_own_cost(struct sheet *sheet, const struct own_cost *cost)
+static void add_own_cost(struct sheet *sheet, const struct self_cost *cost)
 {
 	json_t *object;
 
@@ -123,7 +123,7 @@ static void add_own_cost(struct sheet *sheet, const struct own_cost *cost)
 		json_part_set(object, "rss_bytes_max", json_integer(cost->rss_bytes_max),
 			      &sheet->r);
 	for (int map = 0; map < _OWN_COST_MAP_MAX; map++) {
-		const struct own_cost_fill *fill = &cost->fills[map];
+		const struct self_cost_fill *fill = &cost->fills[map];
 		json_t *part;
 
 		if (fill->limit == 0)
@@ -131,7 +131,7 @@ static void add_own_cost(struct sheet *sheet, const struct own_cost *cost)
 		part = json_object();
 		json_part_set(part, "used_max", json_integer(fill->used), &sheet->r);
 		json_part_set(part, "limit", json_integer(fill->limit), &sheet->r);
-		json_part_set(object, own_cost_map_name((enum own_cost_map)map), part, &sheet->r);
+		json_part_set(object, self_cost_map_name((enum self_cost_map)map), part, &sheet->r);
 	}
 	if (cost->has_programs) {
 		json_part_set(object, "programs", programs_array(cost, &sheet->r), &sheet->r);
@@ -292,6 +292,6 @@ void recording_json_add(struct sheet *sheet, const struct totals *totals,
 	add_unattributed(sheet, totals);
 	add_inherited(sheet, totals);
 	add_books(sheet, totals);
-	add_own_cost(sheet, &totals->own_cost);
+	add_own_cost(sheet, &totals->self_cost);
 	add_meta(sheet, totals, options);
 }

@@ -327,7 +327,7 @@ static int draw_list(const struct drawing *drawing, struct screen *screen)
 static void describe_cost(const struct listing *listing, char ret_text[static TEXT_BYTES])
 {
 	uint64_t duration_ns = listing->end_ns - listing->start_ns;
-	const struct own_cost *cost = &listing->frame.own_cost;
+	const struct self_cost *cost = &listing->frame.self_cost;
 	int64_t cpu_ns = cost->cpu_ns;
 
 	(void)strcpy(ret_text, "-");

@@ -138,7 +138,7 @@ static void choose_windows(struct listing *listing, const struct navigation *nav
 
 static int add_conditions(struct totals *totals, const struct navigation *navigation)
 {
-	const struct place *place = navigation_place(navigation);
+	const struct navigation_place *place = navigation_place(navigation);
 	int r = 0;
 
 	if (place->list == LIST_REQUESTS)
@@ -293,7 +293,7 @@ static int add_story(struct listing *listing)
 /* The selected row is where its value is now. */
 static void select_row(struct listing *listing, struct navigation *navigation)
 {
-	const struct place *place = navigation_place(navigation);
+	const struct navigation_place *place = navigation_place(navigation);
 	char value[NAVIGATION_VALUE_BYTES] = "";
 
 	listing->selected = place->selected;

@@ -47,7 +47,7 @@ struct story_line {
 
 struct listing {
 	enum list list;
-	const struct place *place; /* borrowed */
+	const struct navigation_place *place; /* borrowed */
 	char by[RECORDING_TEXT_BYTES]; /* what the rows are grouped by */
 	const char *by_names[LISTING_BY_MAX]; /* what they could be */
 	size_t by_count;

@@ -14,7 +14,7 @@ void navigation_init(struct navigation *navigation)
 	navigation->orders[LIST_IN_FLIGHT].field = FIGURE_WALL;
 }
 
-const struct place *navigation_place(const struct navigation *navigation)
+const struct navigation_place *navigation_place(const struct navigation *navigation)
 {
 	return &navigation->path[navigation->depth - 1];
 }
@@ -24,7 +24,7 @@ const struct order *navigation_order(const struct navigation *navigation)
 	return &navigation->orders[navigation_place(navigation)->list];
 }
 
-static struct place *place_of(struct navigation *navigation)
+static struct navigation_place *place_of(struct navigation *navigation)
 {
 	return &navigation->path[navigation->depth - 1];
 }
@@ -50,7 +50,7 @@ static void copy(char *to, const char *from, size_t size_bytes)
 static void show_pane(struct navigation *navigation, enum list list)
 {
 	navigation->depth = 1;
-	navigation->path[0] = (struct place){ .list = list };
+	navigation->path[0] = (struct navigation_place){ .list = list };
 }
 
 static void go_back(struct navigation *navigation)
@@ -62,7 +62,7 @@ static void go_back(struct navigation *navigation)
 }
 
 /* What is shown there is of what has this value. */
-static void choose(struct place *place, const char *by, const char *value)
+static void choose(struct navigation_place *place, const char *by, const char *value)
 {
 	(void)snprintf(place->of, sizeof(place->of), "%.127s=%.3960s", by, value);
 }
@@ -71,13 +71,13 @@ static void choose(struct place *place, const char *by, const char *value)
 static void go_deeper(struct navigation *navigation, const struct scene *scene)
 {
 	enum list list = place_of(navigation)->list;
-	struct place *deeper;
+	struct navigation_place *deeper;
 
 	if (list == LIST_BOOKS || list == LIST_STORY || list == LIST_CODE ||
 	    scene->value[0] == '\0')
 		return;
 	deeper = &navigation->path[navigation->depth++];
-	*deeper = (struct place){ .list = LIST_STORY };
+	*deeper = (struct navigation_place){ .list = LIST_STORY };
 	if (list == LIST_GROUPS || list == LIST_THREADS) {
 		const char *by = list == LIST_THREADS ? "tid" : scene->by;
 
@@ -94,9 +94,9 @@ static void go_deeper(struct navigation *navigation, const struct scene *scene)
 /* The code of the selected row; of everything, where a row is no one's. */
 static void show_code(struct navigation *navigation, const struct scene *scene)
 {
-	const struct place *place = place_of(navigation);
+	const struct navigation_place *place = place_of(navigation);
 	const char *by = "request_id", *value = scene->value;
-	struct place *deeper;
+	struct navigation_place *deeper;
 
 	if (place->list == LIST_CODE)
 		return;
@@ -107,7 +107,7 @@ static void show_code(struct navigation *navigation, const struct scene *scene)
 	else if (place->list == LIST_STORY)
 		value = place->of;
 	deeper = &navigation->path[navigation->depth++];
-	*deeper = (struct place){ .list = LIST_CODE };
+	*deeper = (struct navigation_place){ .list = LIST_CODE };
 	if (value[0] != '\0')
 		choose(deeper, by, value);
 }
@@ -160,7 +160,7 @@ static void step(struct navigation *navigation, const struct scene *scene, bool 
 /* To a row, from 0 on; beyond either end is the end. */
 static void select_row(struct navigation *navigation, const struct scene *scene, long row)
 {
-	struct place *place = place_of(navigation);
+	struct navigation_place *place = place_of(navigation);
 	long last = (long)scene->row_count - 1;
 
 	row = row > last ? last : row;
@@ -333,7 +333,7 @@ void navigation_take(struct navigation *navigation, int key, const struct scene 
 
 void navigation_settle(struct navigation *navigation, size_t selected, const char *value)
 {
-	struct place *place = place_of(navigation);
+	struct navigation_place *place = place_of(navigation);
 
 	place->selected = selected;
 	if (place->has_picked)

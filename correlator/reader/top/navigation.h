@@ -61,7 +61,7 @@ struct order {
 };
 
 /* A list, of what, and the row that is selected in it. */
-struct place {
+struct navigation_place {
 	enum list list;
 	char of[NAVIGATION_VALUE_BYTES]; /* LIST_REQUESTS: KEY=VALUE; LIST_STORY:
 					     request_id; LIST_CODE: KEY=VALUE, "" = of all */
@@ -71,7 +71,7 @@ struct place {
 };
 
 struct navigation {
-	struct place path[NAVIGATION_DEPTH_MAX]; /* the last one is shown */
+	struct navigation_place path[NAVIGATION_DEPTH_MAX]; /* the last one is shown */
 	size_t depth; /* at least 1 */
 	char by[RECORDING_TEXT_BYTES]; /* of LIST_GROUPS; "" = the first key there is */
 	struct order orders[_LIST_MAX];
@@ -102,7 +102,7 @@ struct scene {
 void navigation_init(struct navigation *navigation);
 
 /* What is shown. */
-const struct place *navigation_place(const struct navigation *navigation);
+const struct navigation_place *navigation_place(const struct navigation *navigation);
 const struct order *navigation_order(const struct navigation *navigation);
 
 /* Takes a key: a character, or enum navigation_key. */

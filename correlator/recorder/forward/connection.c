@@ -276,19 +276,19 @@ int connection_read(struct connection *connection, uint64_t deadline_ns,
 }
 
 /* What a write still has to send. */
-struct output {
+struct unsent {
 	struct iovec parts[CONNECTION_PARTS_MAX];
 	size_t next;
 	size_t count;
 };
 
-static void skip_sent(struct output *output, size_t sent_bytes)
+static void skip_sent(struct unsent *output, size_t sent_bytes)
 {
 	output->next +=
 		iovec_skip(&output->parts[output->next], output->count - output->next, sent_bytes);
 }
 
-static ssize_t write_some(struct connection *connection, struct output *output, short *ret_events,
+static ssize_t write_some(struct connection *connection, struct unsent *output, short *ret_events,
 			  struct failure *ret_failure)
 {
 	const struct iovec *first = &output->parts[output->next];
@@ -360,7 +360,7 @@ int connection_write(struct connection *connection, const struct iovec *parts, s
 	const uint64_t stall_ns = connection->options.stall_ns;
 	uint64_t progress_ns = clock_monotonic_ns();
 	uint64_t end_ns = progress_ns + STALLS_PER_MESSAGE * stall_ns;
-	struct output output = { .count = count };
+	struct unsent output = { .count = count };
 
 	assert(count <= CONNECTION_PARTS_MAX);
 	memcpy(output.parts, parts, count * sizeof(*parts));

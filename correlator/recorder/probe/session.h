@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <correlator/books.h>
 #include <correlator/config.h>
+#include <correlator/kernel_books.h>
 #include <correlator/seen_keys.h>
 #include <correlator/snapshot.h>
 

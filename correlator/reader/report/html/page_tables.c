@@ -142,7 +142,7 @@ static void print_losses(const struct books *books, FILE *out)
 
 static void print_cost(const struct totals *totals, FILE *out)
 {
-	const struct own_cost *cost = &totals->own_cost;
+	const struct self_cost *cost = &totals->self_cost;
 	int64_t observed_ns =
 		costs_has(&totals->observed, COST_CPU) ? totals->observed.sums[COST_CPU] : 0;
 

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include <correlator/books.h>
+#include <correlator/kernel_books.h>
 
 #include "record/record.h"
 

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <correlator/books.h>
+#include <correlator/kernel_books.h>
 #include <correlator/limits.h>
 #include <correlator/stacks.h>
 

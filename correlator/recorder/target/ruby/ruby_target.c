@@ -185,7 +185,7 @@ int ruby_target_find_stack(const struct ruby_target *target, pid_t pid, bool is_
 	object.image = object_file_image(target->file);
 	object.bias = target->bias;
 	object.string_layout = ruby_symbols_string_layout(target->symbols);
-	r = ruby_stack_layout_find(&object, &reader, ret_layout, ret_report);
+	r = ruby_stack_finder_find(&object, &reader, ret_layout, ret_report);
 	elf_image_rest(object.image);
 	return r;
 }

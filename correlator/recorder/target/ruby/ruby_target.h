@@ -17,7 +17,7 @@
 
 #include "recorder/target/elf/object_walk.h"
 #include "recorder/target/proc/memory_reader.h"
-#include "recorder/target/ruby/ruby_stack_layout.h"
+#include "recorder/target/ruby/ruby_stack_finder.h"
 #include "recorder/target/ruby/ruby_symbols.h"
 
 enum {
@@ -52,7 +52,7 @@ int ruby_target_find_keys(struct ruby_target *target, const char *const *names, 
 
 /*
  * Where its frames are (ruby_stack_layout.h), by a look at its objects and its memory. -ENOENT: its
- * symbol table was not found (yet); else as ruby_stack_layout_find(), or -errno of reading its
+ * symbol table was not found (yet); else as ruby_stack_finder_find(), or -errno of reading its
  * maps.
  */
 int ruby_target_find_stack(const struct ruby_target *target, pid_t pid, bool is_musl,

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <correlator/books.h>
 #include <correlator/events.h>
+#include <correlator/kernel_books.h>
 #include <correlator/stacks.h>
 #include <correlator/timeline.h>
 

@@ -329,7 +329,7 @@ static void a_record_is_counted_once_and_one_that_was_refused_may_come_again(voi
 	view.kind = RECORD_KIND_GAP;
 	assert_int_equal(totals_add(totals, &view), 0);
 	assert_int_equal(totals->books.gap_count, 1);
-	assert_int_equal(totals->own_cost.record_count, 0);
+	assert_int_equal(totals->self_cost.record_count, 0);
 	assert_int_equal(totals->selection.recording.record_count, 1);
 	assert_int_equal(totals_add(totals, &view), 0);
 	assert_int_equal(totals->books.gap_count, 1);

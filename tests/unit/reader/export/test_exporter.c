@@ -5,7 +5,7 @@
 
 #include "failing_memory.h"
 #include "reader/export/exported.h"
-#include "reader/export/openmetrics.h"
+#include "reader/export/openmetrics_export.h"
 #include "reader/query/packing.h"
 #include "record/golden.h"
 #include "record/record_reader.h"
@@ -94,15 +94,15 @@ static void a_trace_of_nothing_lacks_no_slices(void **state)
 
 static void sums_begin_with_the_filter(void **state)
 {
-	struct openmetrics openmetrics;
+	struct openmetrics_export openmetrics;
 	struct filter filter = { 0 };
 
 	(void)state;
 	assert_int_equal(filter_add(&filter, "pid=7"), 0);
-	assert_int_equal(openmetrics_init(&openmetrics, "pid", &filter), 0);
+	assert_int_equal(openmetrics_export_init(&openmetrics, "pid", &filter), 0);
 	assert_int_equal(filter.condition_count, 0);
 	assert_int_equal(openmetrics.totals.selection.filter.condition_count, 1);
-	openmetrics_deinit(&openmetrics);
+	openmetrics_export_deinit(&openmetrics);
 }
 
 static void it_knows_the_keys_of_what_it_was_given_chosen_or_not(void **state)

@@ -44,7 +44,7 @@ static int setup(void **state)
 	totals.overflow = (struct costs){ .record_count = 1, .sums = { [COST_CPU] = 20000000 } };
 	totals.selection.recording.mode_count = 1;
 	(void)strcpy(totals.selection.recording.modes[0].mode, "exact");
-	totals.own_cost = (struct own_cost){
+	totals.self_cost = (struct self_cost){
 		.record_count = 1,
 		.cpu_ns = 10000000,
 		.has_programs = true,
@@ -93,13 +93,13 @@ static void in_short_they_are_a_line_and_what_is_wrong(void **state)
 	totals.books.losses[COUNTER_EVENTS_LOST] = 4;
 	totals.books.dropped_records = 7;
 	totals.books.gap_count = 1;
-	totals.own_cost.has_programs = false;
+	totals.self_cost.has_programs = false;
 	print();
 	says("books balanced to 0 ns of 1.000 s; 11 lost; watching cost 1.00 % + - in the kernel");
 	says("events_lost 4: events that found the ring full");
 	says_nothing_of("contexts_inherited");
 	assert_non_null(strstr(printed, "RECORDS ARE MISSING: 7 records"));
-	totals.own_cost = (struct own_cost){ 0 };
+	totals.self_cost = (struct self_cost){ 0 };
 	print();
 	says("books balanced to 0 ns of 1.000 s; 11 lost; watching cost 0.50 %");
 	totals.observed.sums[COST_CPU] = 0;
@@ -137,7 +137,7 @@ static void without_balance_records_nothing_is_said_of_them(void **state)
 	says("- (no balance records)");
 	says_nothing_of("residual");
 	says("correlator's own CPU 10.00 ms 1.00 % of the observed CPU");
-	totals.own_cost = (struct own_cost){ 0 };
+	totals.self_cost = (struct self_cost){ 0 };
 	print();
 	says("- (no self records)");
 	says_nothing_of("own CPU");
@@ -368,7 +368,7 @@ static void our_own_cost_is_a_part_of_what_was_observed(void **state)
 	says_nothing_of("memory");
 	says_nothing_of("contexts, at most");
 	/* Without records of ours the balance records say it. */
-	totals.own_cost = (struct own_cost){ 0 };
+	totals.self_cost = (struct self_cost){ 0 };
 	print();
 	says("correlator's own CPU 5.000 ms 0.50 % of the observed CPU");
 	says_nothing_of("BPF");
@@ -391,13 +391,13 @@ static void our_own_cost_is_a_part_of_what_was_observed(void **state)
 static void programs_that_were_not_timed_have_no_cost(void **state)
 {
 	(void)state;
-	totals.own_cost.has_programs = false;
+	totals.self_cost.has_programs = false;
 	print();
 	says("in its BPF programs - (not measured)");
-	(void)strcpy(totals.own_cost.programs_error, "not allowed");
+	(void)strcpy(totals.self_cost.programs_error, "not allowed");
 	print();
 	says("in its BPF programs - (not measured: not allowed)");
-	(void)strcpy(totals.own_cost.programs_error, "?");
+	(void)strcpy(totals.self_cost.programs_error, "?");
 	print();
 	says("in its BPF programs - (not measured: ?)");
 }
@@ -405,11 +405,11 @@ static void programs_that_were_not_timed_have_no_cost(void **state)
 static void an_estimate_says_so(void **state)
 {
 	(void)state;
-	totals.own_cost.programs_samples = 1;
-	totals.own_cost.programs_measured_ns = 40000000;
+	totals.self_cost.programs_samples = 1;
+	totals.self_cost.programs_measured_ns = 40000000;
 	print();
 	says("estimated from 1 sample, 40.00 ms in all");
-	totals.own_cost.programs_samples = 2500;
+	totals.self_cost.programs_samples = 2500;
 	print();
 	says("estimated from 2,500 samples, 40.00 ms in all");
 }
@@ -427,13 +427,13 @@ static size_t column_of(const char *line, const char *part)
 
 static void each_program_that_ran_is_told(void **state)
 {
-	struct own_cost *cost = &totals.own_cost;
+	struct self_cost *cost = &totals.self_cost;
 
 	(void)state;
 	cost->program_count = 3;
-	cost->programs[0] = (struct own_cost_program){ "on_switch", 1000, 15000000 };
-	cost->programs[1] = (struct own_cost_program){ "on_exit", 0, 0 };
-	cost->programs[2] = (struct own_cost_program){ "on_fork", 1, 5000000 };
+	cost->programs[0] = (struct self_cost_program){ "on_switch", 1000, 15000000 };
+	cost->programs[1] = (struct self_cost_program){ "on_exit", 0, 0 };
+	cost->programs[2] = (struct self_cost_program){ "on_fork", 1, 5000000 };
 	print();
 	says("on_switch 15.00 ms 1.50 %, 1,000 runs of 15.00 us");
 	says("on_fork 5.000 ms 0.50 %, 1 run of 5.000 ms");
@@ -447,12 +447,13 @@ static void each_program_that_ran_is_told(void **state)
 
 static void the_memory_and_the_fullest_maps_are_told(void **state)
 {
-	struct own_cost *cost = &totals.own_cost;
+	struct self_cost *cost = &totals.self_cost;
 
 	(void)state;
 	cost->rss_bytes_max = 3 << 20;
-	cost->fills[OWN_COST_MAP_ACCOUNTS] = (struct own_cost_fill){ .used = 1500, .limit = 6000 };
-	cost->fills[OWN_COST_MAP_PROCESSES] = (struct own_cost_fill){ .used = 0, .limit = 1 };
+	cost->fills[SELF_COST_MAP_ACCOUNTS] =
+		(struct self_cost_fill){ .used = 1500, .limit = 6000 };
+	cost->fills[SELF_COST_MAP_PROCESSES] = (struct self_cost_fill){ .used = 0, .limit = 1 };
 	print();
 	says("memory, at most 3.0 MiB");
 	says("accounts, at most 1,500 25.00 % of 6,000");

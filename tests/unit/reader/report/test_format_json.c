@@ -173,26 +173,26 @@ static void no_exec_time_has_no_millionths(void **state)
 
 static void our_own_cost_is_what_is_measured_of_it(void **state)
 {
-	struct own_cost *own = &totals.own_cost;
+	struct self_cost *own = &totals.self_cost;
 	const json_t *cost, *programs;
 
 	(void)state;
-	*own = (struct own_cost){ .record_count = 1, .cpu_ns = 9 };
+	*own = (struct self_cost){ .record_count = 1, .cpu_ns = 9 };
 	print();
 	cost = json_object_get(printed, "own_cost");
 	expect_number(cost, "cpu_ns", 9);
 	assert_int_equal(json_object_size(cost), 1);
 	own->rss_bytes_max = 1;
-	own->fills[OWN_COST_MAP_CONTEXTS] = (struct own_cost_fill){ .used = 3, .limit = 1 };
-	own->fills[OWN_COST_MAP_PROCESSES] = (struct own_cost_fill){ .used = 4, .limit = 5 };
+	own->fills[SELF_COST_MAP_CONTEXTS] = (struct self_cost_fill){ .used = 3, .limit = 1 };
+	own->fills[SELF_COST_MAP_PROCESSES] = (struct self_cost_fill){ .used = 4, .limit = 5 };
 	own->has_programs = true;
 	own->run_ns = 77;
 	own->programs_measured_ns = 78;
 	own->programs_samples = 1;
 	(void)strcpy(own->programs_error, "\x1b");
 	own->program_count = 2;
-	own->programs[0] = (struct own_cost_program){ "on_switch", 10, 20 };
-	own->programs[1] = (struct own_cost_program){ "on_exit", 30, 40 };
+	own->programs[0] = (struct self_cost_program){ "on_switch", 10, 20 };
+	own->programs[1] = (struct self_cost_program){ "on_exit", 30, 40 };
 	print();
 	cost = json_object_get(printed, "own_cost");
 	expect_number(cost, "rss_bytes_max", 1);
@@ -354,7 +354,7 @@ static void what_is_inherited_is_told_as_far_as_it_is_measured(void **state)
 /* One of each part, so that each may lack memory. */
 static void fill(void)
 {
-	struct own_cost *own = &totals.own_cost;
+	struct self_cost *own = &totals.self_cost;
 	struct sample sample;
 
 	for (int i = 0; i < 4; i++)
@@ -366,8 +366,8 @@ static void fill(void)
 	sample_text(&sample, "ruby_version", "3.4.5");
 	sample_text(&sample, "mode", "lean");
 	assert_int_equal(sample_add(&sample, &totals), 0);
-	*own = (struct own_cost){ .record_count = 1, .has_programs = true, .program_count = 1 };
-	own->fills[0] = (struct own_cost_fill){ 1, 2 };
+	*own = (struct self_cost){ .record_count = 1, .has_programs = true, .program_count = 1 };
+	own->fills[0] = (struct self_cost_fill){ 1, 2 };
 	(void)strcpy(own->programs[0].name, "on_switch");
 	totals.inherited.record_count = 1;
 	totals.selection.recording.meta_count = 1;

@@ -310,7 +310,7 @@ static void lines_of_a_story_that_found_no_room_are_said(void **state)
 		put_request(1, 1, "GET /a", 1000);
 	history_close_window(&history);
 	navigation.depth = 2;
-	navigation.path[1] = (struct place){ .list = LIST_STORY, .of = "req-1" };
+	navigation.path[1] = (struct navigation_place){ .list = LIST_STORY, .of = "req-1" };
 	draw(100, 12);
 	assert_int_equal(listing.row_count, LISTING_STORY_MAX);
 	expect_row(10, "residual - ns  losses 0   without split  own -");
@@ -381,7 +381,7 @@ static void nothing_to_list_has_a_reason(void **state)
 	press('2');
 	expect_row(3, "no request was being worked for");
 	navigation.depth = 2;
-	navigation.path[1] = (struct place){ .list = LIST_STORY, .of = "gone" };
+	navigation.path[1] = (struct navigation_place){ .list = LIST_STORY, .of = "gone" };
 	draw(80, 12);
 	expect_row(3, "nothing is left of it in these windows");
 	navigation.depth = 1;
@@ -432,7 +432,7 @@ static void a_narrow_screen_names_the_place_instead_of_the_panes(void **state)
 	expect_row(1, "only req");
 	navigation.filter[0] = '\0';
 	navigation.depth = 2;
-	navigation.path[1] = (struct place){ .list = LIST_STORY, .of = "slow" };
+	navigation.path[1] = (struct navigation_place){ .list = LIST_STORY, .of = "slow" };
 	draw(60, 12);
 	expect_row(1, "the story of slow");
 }

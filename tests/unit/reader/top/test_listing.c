@@ -318,7 +318,7 @@ static void the_bar_shows_each_part_and_never_more_than_the_window(void **state)
 	press('2');
 	(void)strcpy(navigation.filter, "");
 	navigation.depth = 2;
-	navigation.path[1] = (struct place){ .list = LIST_STORY, .of = "bar" };
+	navigation.path[1] = (struct navigation_place){ .list = LIST_STORY, .of = "bar" };
 	list();
 	assert_int_equal(listing.row_count, 2);
 	expect_cell(0, LISTING_BAR, "██████████▒▒▒▒──");
@@ -335,7 +335,7 @@ static void a_thread_leads_to_its_requests(void **state)
 	expect_rows("s1");
 	(void)strcpy(navigation.by, "tid");
 	navigation.depth = 1;
-	navigation.path[0] = (struct place){ .list = LIST_GROUPS };
+	navigation.path[0] = (struct navigation_place){ .list = LIST_GROUPS };
 	list();
 	expect_rows("1,3,2");
 	press(KEY_OF_ENTER);

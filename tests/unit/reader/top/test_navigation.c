@@ -45,7 +45,7 @@ static void type(const char *text)
 		take((unsigned char)*text);
 }
 
-static const struct place *place(void)
+static const struct navigation_place *place(void)
 {
 	return navigation_place(&navigation);
 }

@@ -174,7 +174,7 @@ static void what_is_damaged_or_hidden_is_said(void **state)
 	assert_int_equal(filter_add(&totals.selection.filter, "pid=42"), 0);
 	totals.selection.recording.modes[0] = (struct recording_mode){ .mode = "lean" };
 	totals.selection.recording.mode_count = 2;
-	totals.own_cost = (struct own_cost){
+	totals.self_cost = (struct self_cost){
 		.record_count = 1, .cpu_ns = 2000, .has_programs = true, .run_ns = 1000
 	};
 	assert_int_equal(try_print(1), 0);

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "recorder/probe/modes.h"
+#include "recorder/probe/load_modes.h"
 
 #include <correlator/stacks.h>
 
 /* As by default. */
 static const struct session_options exact = { .has_kernel_split = true, .has_children = true };
 
-size_t modes_basic(const struct kernel_offers *kernel, struct mode ret_modes[static MODES_MAX])
+size_t load_modes_basic(const struct kernel_offers *kernel,
+			struct load_mode ret_modes[static LOAD_MODES_MAX])
 {
-	struct mode *mode = ret_modes;
+	struct load_mode *mode = ret_modes;
 
-	*mode++ = (struct mode){ "exact", exact };
+	*mode++ = (struct load_mode){ "exact", exact };
 	/* With late keys, too: together they need the longest programs. */
-	*mode = (struct mode){ "exact with keys otel.", exact };
+	*mode = (struct load_mode){ "exact with keys otel.", exact };
 	mode->options.watches_otel = true;
 	mode->options.late_keys = 1 << 1;
 	mode++->options.request_key = 1;
-	*mode = (struct mode){ "--lean", exact };
+	*mode = (struct load_mode){ "--lean", exact };
 	mode++->options.is_lean = true;
-	*mode = (struct mode){ "--no-kernel-split", exact };
+	*mode = (struct load_mode){ "--no-kernel-split", exact };
 	mode++->options.has_kernel_split = false;
-	for (struct mode *one = ret_modes; one < mode; one++)
+	for (struct load_mode *one = ret_modes; one < mode; one++)
 		one->options.kernel = kernel;
 	return (size_t)(mode - ret_modes);
 }
@@ -31,24 +32,24 @@ static void add_stacks(struct session_options *options)
 	options->has_native = options->has_wait_stacks = true;
 }
 
-size_t modes_with_modules(const struct kernel_offers *kernel,
-			  struct mode ret_modes[static MODES_MAX])
+size_t load_modes_with_modules(const struct kernel_offers *kernel,
+			       struct load_mode ret_modes[static LOAD_MODES_MAX])
 {
-	struct mode *all = ret_modes, *mode = ret_modes + 1;
+	struct load_mode *all = ret_modes, *mode = ret_modes + 1;
 
-	*all = (struct mode){ "with --timeline and --syscalls", exact };
+	*all = (struct load_mode){ "with --timeline and --syscalls", exact };
 	all->options.has_timeline = all->options.counts_syscalls = true;
-	*mode = (struct mode){ "--timeline", exact };
+	*mode = (struct load_mode){ "--timeline", exact };
 	mode++->options.has_timeline = true;
-	*mode = (struct mode){ "--syscalls", exact };
+	*mode = (struct load_mode){ "--syscalls", exact };
 	mode++->options.counts_syscalls = true;
 	if (kernel->can_walk_stacks) {
 		all->name = "with --timeline, --syscalls and --stacks=off-cpu";
 		add_stacks(&all->options);
-		*mode = (struct mode){ "--stacks=off-cpu", exact };
+		*mode = (struct load_mode){ "--stacks=off-cpu", exact };
 		add_stacks(&mode++->options);
 	}
-	for (struct mode *one = ret_modes; one < mode; one++)
+	for (struct load_mode *one = ret_modes; one < mode; one++)
 		one->options.kernel = kernel;
 	return (size_t)(mode - ret_modes);
 }

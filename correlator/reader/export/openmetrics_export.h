@@ -8,14 +8,15 @@
 #include "reader/aggregate/totals.h"
 #include "reader/query/filter.h"
 
-struct openmetrics {
+struct openmetrics_export {
 	struct totals totals; /* records are added to these */
 };
 
 /* by: the key; NULL: endpoint where it was recorded, else the first one of totals_init. Takes the
  * filter. 0, -ENOMEM. */
-int openmetrics_init(struct openmetrics *openmetrics, const char *by, struct filter *filter);
-void openmetrics_deinit(struct openmetrics *openmetrics);
+int openmetrics_export_init(struct openmetrics_export *openmetrics, const char *by,
+			    struct filter *filter);
+void openmetrics_export_deinit(struct openmetrics_export *openmetrics);
 
 /* After the last record. 0, -ENOMEM. */
-int openmetrics_print(struct openmetrics *openmetrics, FILE *out);
+int openmetrics_export_print(struct openmetrics_export *openmetrics, FILE *out);

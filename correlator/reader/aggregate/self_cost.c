@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "reader/aggregate/own_cost.h"
+#include "reader/aggregate/self_cost.h"
 
 #include <string.h>
 
@@ -11,18 +11,18 @@ static const struct {
 	const char *used;
 	const char *limit;
 } maps[_OWN_COST_MAP_MAX] = {
-	[OWN_COST_MAP_CONTEXTS] = { "contexts", "contexts_max" },
-	[OWN_COST_MAP_ACCOUNTS] = { "accounts", "accounts_max" },
-	[OWN_COST_MAP_PROCESSES] = { "processes", "processes_max" },
+	[SELF_COST_MAP_CONTEXTS] = { "contexts", "contexts_max" },
+	[SELF_COST_MAP_ACCOUNTS] = { "accounts", "accounts_max" },
+	[SELF_COST_MAP_PROCESSES] = { "processes", "processes_max" },
 };
 
-const char *own_cost_map_name(enum own_cost_map map)
+const char *self_cost_map_name(enum self_cost_map map)
 {
 	return maps[map].used;
 }
 
-static void add_fill(struct own_cost_fill *fill, const struct record_view *record,
-		     enum own_cost_map map)
+static void add_fill(struct self_cost_fill *fill, const struct record_view *record,
+		     enum self_cost_map map)
 {
 	int64_t used, limit;
 
@@ -31,21 +31,21 @@ static void add_fill(struct own_cost_fill *fill, const struct record_view *recor
 		return;
 	if (fill->limit == 0 ||
 	    (double)used / (double)limit > (double)fill->used / (double)fill->limit)
-		*fill = (struct own_cost_fill){ used, limit };
+		*fill = (struct self_cost_fill){ used, limit };
 }
 
 /* NULL when there is no more room. */
-static struct own_cost_program *find_program(struct own_cost *cost, struct record_text name)
+static struct self_cost_program *find_program(struct self_cost *cost, struct record_text name)
 {
-	char clean[OWN_COST_NAME_BYTES];
-	struct own_cost_program *program;
+	char clean[SELF_COST_NAME_BYTES];
+	struct self_cost_program *program;
 
 	(void)text_escape(name.bytes, name.size_bytes, 0, clean, sizeof(clean));
 	for (size_t i = 0; i < cost->program_count; i++) {
 		if (strcmp(cost->programs[i].name, clean) == 0)
 			return &cost->programs[i];
 	}
-	if (cost->program_count == OWN_COST_PROGRAMS_MAX)
+	if (cost->program_count == SELF_COST_PROGRAMS_MAX)
 		return NULL;
 	program = &cost->programs[cost->program_count++];
 	memcpy(program->name, clean, sizeof(clean));
@@ -67,9 +67,9 @@ static bool program_name(struct record_text field, const char *suffix, struct re
 }
 
 /* Returns whether it was one. */
-static bool add_program_field(struct own_cost *cost, const struct record_field *field)
+static bool add_program_field(struct self_cost *cost, const struct record_field *field)
 {
-	struct own_cost_program *program;
+	struct self_cost_program *program;
 	struct record_text name;
 	bool is_time;
 
@@ -92,7 +92,8 @@ static bool add_program_field(struct own_cost *cost, const struct record_field *
 }
 
 /* After the fields of the programs. */
-static void add_measured(struct own_cost *cost, const struct record_view *record, bool has_programs)
+static void add_measured(struct self_cost *cost, const struct record_view *record,
+			 bool has_programs)
 {
 	struct record_text error;
 	int64_t window_ns = 0, measured_ns;
@@ -115,7 +116,7 @@ static void add_measured(struct own_cost *cost, const struct record_view *record
 			      &cost->programs_samples);
 }
 
-static int64_t scale(const struct own_cost *cost, int64_t value)
+static int64_t scale(const struct self_cost *cost, int64_t value)
 {
 	double scaled =
 		(double)value * (double)cost->windows_ns / (double)cost->programs_windows_ns;
@@ -123,7 +124,7 @@ static int64_t scale(const struct own_cost *cost, int64_t value)
 	return scaled < (double)INT64_MAX ? (int64_t)scaled : INT64_MAX;
 }
 
-void own_cost_finish(struct own_cost *cost)
+void self_cost_finish(struct self_cost *cost)
 {
 	if (cost->programs_windows_ns == 0 || cost->programs_windows_ns >= cost->windows_ns)
 		return;
@@ -136,7 +137,7 @@ void own_cost_finish(struct own_cost *cost)
 	cost->programs_windows_ns = cost->windows_ns;
 }
 
-void own_cost_add(struct own_cost *cost, const struct record_view *record)
+void self_cost_add(struct self_cost *cost, const struct record_view *record)
 {
 	bool has_programs = false;
 	int64_t count;
@@ -147,7 +148,7 @@ void own_cost_add(struct own_cost *cost, const struct record_view *record)
 	    count > cost->rss_bytes_max)
 		cost->rss_bytes_max = count;
 	for (int map = 0; map < _OWN_COST_MAP_MAX; map++)
-		add_fill(&cost->fills[map], record, (enum own_cost_map)map);
+		add_fill(&cost->fills[map], record, (enum self_cost_map)map);
 	for (size_t i = 0; i < record->field_count; i++)
 		has_programs |= add_program_field(cost, &record->fields[i]);
 	add_measured(cost, record, has_programs);

@@ -56,6 +56,6 @@ struct ruby_stack_report {
  * 0: report is set, and layout if its state is RUBY_STACK_AGREED; -EAGAIN: what is in the process
  * does not hold together now, as while it starts; -ENOMEM; or an error of the reader.
  */
-int ruby_stack_layout_find(const struct ruby_stack_object *object,
+int ruby_stack_finder_find(const struct ruby_stack_object *object,
 			   const struct memory_reader *reader, struct ruby_stack_layout *ret_layout,
 			   struct ruby_stack_report *ret_report);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "reader/aggregate/own_cost.h"
 #include "reader/aggregate/sample_totals.h"
+#include "reader/aggregate/self_cost.h"
 
 static void add_self(struct totals *totals, int64_t contexts, int64_t limit, int64_t rss_bytes)
 {
@@ -36,7 +36,7 @@ static int teardown(void **state)
 static void times_add_up_and_of_the_fills_the_fullest_counts(void **state)
 {
 	struct totals *totals = *state;
-	const struct own_cost *cost = &totals->own_cost;
+	const struct self_cost *cost = &totals->self_cost;
 
 	add_self(totals, 10, 1000, 5000);
 	add_self(totals, 5, 100, 9000);
@@ -44,15 +44,15 @@ static void times_add_up_and_of_the_fills_the_fullest_counts(void **state)
 	assert_int_equal(cost->record_count, 3);
 	assert_int_equal(cost->cpu_ns, 30);
 	assert_int_equal(cost->rss_bytes_max, 9000);
-	assert_int_equal(cost->fills[OWN_COST_MAP_CONTEXTS].used, 5);
-	assert_int_equal(cost->fills[OWN_COST_MAP_CONTEXTS].limit, 100);
-	assert_int_equal(cost->fills[OWN_COST_MAP_ACCOUNTS].limit, 0);
+	assert_int_equal(cost->fills[SELF_COST_MAP_CONTEXTS].used, 5);
+	assert_int_equal(cost->fills[SELF_COST_MAP_CONTEXTS].limit, 100);
+	assert_int_equal(cost->fills[SELF_COST_MAP_ACCOUNTS].limit, 0);
 }
 
 static void the_time_of_a_program_is_its_own_and_part_of_the_sum(void **state)
 {
 	struct totals *totals = *state;
-	const struct own_cost *cost = &totals->own_cost;
+	const struct self_cost *cost = &totals->self_cost;
 
 	add_self(totals, 0, 0, 0);
 	add_self(totals, 0, 0, 0);
@@ -73,20 +73,20 @@ static void more_programs_than_are_kept_count_in_the_sum(void **state)
 	char name[32];
 
 	sample_begin(&sample, "self", 7);
-	for (int i = 0; i < OWN_COST_PROGRAMS_MAX + 5; i++) {
+	for (int i = 0; i < SELF_COST_PROGRAMS_MAX + 5; i++) {
 		(void)snprintf(name, sizeof(name), "bpf_p%d_ns", i);
 		sample_number(&sample, name, 1);
 	}
 	sample_number(&sample, "bpf__ns", 1000); /* no name in it */
 	assert_int_equal(sample_add(&sample, totals), 0);
-	assert_int_equal(totals->own_cost.program_count, OWN_COST_PROGRAMS_MAX);
-	assert_int_equal(totals->own_cost.run_ns, OWN_COST_PROGRAMS_MAX + 5);
+	assert_int_equal(totals->self_cost.program_count, SELF_COST_PROGRAMS_MAX);
+	assert_int_equal(totals->self_cost.run_ns, SELF_COST_PROGRAMS_MAX + 5);
 }
 
 static void what_is_no_figure_is_none_of_a_programs(void **state)
 {
 	struct totals *totals = *state;
-	const struct own_cost *cost = &totals->own_cost;
+	const struct self_cost *cost = &totals->self_cost;
 	struct sample sample;
 
 	sample_begin(&sample, "self", 7);
@@ -111,21 +111,21 @@ static void what_is_no_figure_is_none_of_a_programs(void **state)
 
 static void what_is_estimated_ends_at_the_highest_number(void **state)
 {
-	struct own_cost cost = { .run_ns = INT64_MAX,
-				 .run_count = 3,
-				 .program_count = 1,
-				 .windows_ns = 400,
-				 .programs_windows_ns = 200 };
+	struct self_cost cost = { .run_ns = INT64_MAX,
+				  .run_count = 3,
+				  .program_count = 1,
+				  .windows_ns = 400,
+				  .programs_windows_ns = 200 };
 
 	(void)state;
-	cost.programs[0] = (struct own_cost_program){ .run_ns = 5, .run_count = INT64_MAX };
-	own_cost_finish(&cost);
+	cost.programs[0] = (struct self_cost_program){ .run_ns = 5, .run_count = INT64_MAX };
+	self_cost_finish(&cost);
 	assert_true(cost.run_ns == INT64_MAX);
 	assert_int_equal(cost.run_count, 6);
 	assert_int_equal(cost.programs[0].run_ns, 10);
 	assert_true(cost.programs[0].run_count == INT64_MAX);
 	/* Once. */
-	own_cost_finish(&cost);
+	self_cost_finish(&cost);
 	assert_int_equal(cost.run_count, 6);
 }
 
@@ -138,7 +138,7 @@ static void fills_are_by_map_and_a_limit_of_0_is_none(void **state)
 	for (int map = 0; map < _OWN_COST_MAP_MAX; map++) {
 		char limit[32];
 
-		assert_string_equal(own_cost_map_name((enum own_cost_map)map), names[map]);
+		assert_string_equal(self_cost_map_name((enum self_cost_map)map), names[map]);
 		(void)snprintf(limit, sizeof(limit), "%s_max", names[map]);
 		sample_begin(&sample, "self", 7);
 		sample_number(&sample, names[map], map + 1);
@@ -158,8 +158,8 @@ static void fills_are_by_map_and_a_limit_of_0_is_none(void **state)
 		assert_int_equal(sample_add(&sample, totals), 0);
 	}
 	for (int map = 0; map < _OWN_COST_MAP_MAX; map++) {
-		assert_int_equal(totals->own_cost.fills[map].used, map + 1);
-		assert_int_equal(totals->own_cost.fills[map].limit, 10);
+		assert_int_equal(totals->self_cost.fills[map].used, map + 1);
+		assert_int_equal(totals->self_cost.fills[map].limit, 10);
 	}
 }
 
@@ -186,7 +186,7 @@ static void add_window(struct totals *totals, int64_t run_ns, int64_t measured_n
 static void windows_in_which_nothing_was_measured_are_as_the_others(void **state)
 {
 	struct totals *totals = *state;
-	const struct own_cost *cost = &totals->own_cost;
+	const struct self_cost *cost = &totals->self_cost;
 
 	add_window(totals, 100, 50, 1, NULL);
 	add_window(totals, 0, 0, 0, NULL);
@@ -205,7 +205,7 @@ static void windows_in_which_nothing_was_measured_are_as_the_others(void **state
 static void what_was_measured_all_the_time_is_left_as_it_is(void **state)
 {
 	struct totals *totals = *state;
-	const struct own_cost *cost = &totals->own_cost;
+	const struct self_cost *cost = &totals->self_cost;
 
 	add_self(totals, 0, 0, 0);
 	add_window(totals, 7, 1000, 0, NULL);
@@ -218,7 +218,7 @@ static void what_was_measured_all_the_time_is_left_as_it_is(void **state)
 static void why_it_was_not_measured_is_kept(void **state)
 {
 	struct totals *totals = *state;
-	const struct own_cost *cost = &totals->own_cost;
+	const struct self_cost *cost = &totals->self_cost;
 
 	add_window(totals, 0, 0, 0, "that needs CAP_SYS_ADMIN");
 	totals_finish(totals);
@@ -236,8 +236,8 @@ static void where_it_could_not_be_measured_nothing_is_assumed(void **state)
 	add_window(totals, 100, 50, 1, NULL);
 	add_window(totals, 0, 0, 0, "that needs CAP_SYS_ADMIN");
 	totals_finish(totals);
-	assert_int_equal(totals->own_cost.run_ns, 100);
-	assert_int_equal(totals->own_cost.run_count, 200);
+	assert_int_equal(totals->self_cost.run_ns, 100);
+	assert_int_equal(totals->self_cost.run_count, 200);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

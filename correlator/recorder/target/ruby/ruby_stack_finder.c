@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "recorder/target/ruby/ruby_stack_layout.h"
+#include "recorder/target/ruby/ruby_stack_finder.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -390,7 +390,7 @@ static int compare(struct search *search, unsigned int skipped_quarters)
 	return r;
 }
 
-int ruby_stack_layout_find(const struct ruby_stack_object *object,
+int ruby_stack_finder_find(const struct ruby_stack_object *object,
 			   const struct memory_reader *reader, struct ruby_stack_layout *ret_layout,
 			   struct ruby_stack_report *ret_report)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* ruby_stack_layout against the Ruby that is installed: its own backtrace is the truth. */
-#include "recorder/target/ruby/ruby_stack_layout.h"
+#include "recorder/target/ruby/ruby_stack_finder.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -284,7 +284,7 @@ static void walk_by_the_layout_gives_rubys_own_backtrace(void **state)
 	assert_true(live_ruby_ask(&fixture->ruby, deep_stack, backtrace, sizeof(backtrace)));
 	await_sleep(fixture->ruby.pid);
 	assert_int_equal(
-		ruby_stack_layout_find(&fixture->object, &fixture->reader, &layout, &report), 0);
+		ruby_stack_finder_find(&fixture->object, &fixture->reader, &layout, &report), 0);
 	assert_int_equal(report.remark_count, 0);
 	assert_int_equal(report.state, RUBY_STACK_AGREED);
 	assert_int_equal(report.frames_seen, assert_frames(fixture, &layout, backtrace));
@@ -306,7 +306,7 @@ static void count_of_collections_is_rubys(void **state)
 				  sizeof(answer)));
 	await_sleep(fixture->ruby.pid);
 	assert_int_equal(
-		ruby_stack_layout_find(&fixture->object, &fixture->reader, &layout, &report), 0);
+		ruby_stack_finder_find(&fixture->object, &fixture->reader, &layout, &report), 0);
 	assert_int_equal(word(fixture, layout.gc_count_address), strtoull(answer, NULL, 10));
 	assert_int_equal(word(fixture, layout.gc_flags_address & ~7ULL) >>
 					 (layout.gc_flags_address % 8 * 8) &
@@ -344,7 +344,7 @@ static struct ruby_stack_report find_with(struct fixture *fixture, const char *f
 	fixture->file[offset + i] = to;
 	assert_int_equal(elf_image_open_memory(fixture->file, fixture->file_bytes, &changed), 0);
 	object.image = changed;
-	assert_int_equal(ruby_stack_layout_find(&object, &fixture->reader, &layout, &report), 0);
+	assert_int_equal(ruby_stack_finder_find(&object, &fixture->reader, &layout, &report), 0);
 	elf_image_free(changed);
 	fixture->file[offset + i] = from;
 	/* Nobody uses what is not agreed on. */
@@ -393,7 +393,7 @@ static void thread_local_of_the_layout_is_the_threads_context(void **state)
 
 	await_sleep(fixture->ruby.pid);
 	assert_int_equal(
-		ruby_stack_layout_find(&fixture->object, &fixture->reader, &layout, &report), 0);
+		ruby_stack_finder_find(&fixture->object, &fixture->reader, &layout, &report), 0);
 	assert_int_equal(report.state, RUBY_STACK_AGREED);
 	assert_int_equal(ruby_behaviour_look(&fixture->reader, &hints, &behaviour), 0);
 	assert_int_equal(tls_read(&layout.execution_tls, behaviour.thread_pointer, &fixture->reader,
@@ -410,7 +410,7 @@ static struct ruby_stack_report find_disagreement(struct fixture *fixture,
 	struct ruby_stack_report report;
 
 	await_sleep(fixture->ruby.pid);
-	assert_int_equal(ruby_stack_layout_find(object, &fixture->reader, &layout, &report), 0);
+	assert_int_equal(ruby_stack_finder_find(object, &fixture->reader, &layout, &report), 0);
 	assert_int_equal(report.state, RUBY_STACK_DISAGREED);
 	assert_int_equal(report.remark_count, 1);
 	assert_int_equal(layout.frame_bytes, 4711);
@@ -565,7 +565,7 @@ static void variable_of_all_threads_is_taken_if_it_leads_to_a_context(void **sta
 	set_up_changed(fixture, &process);
 	process.address = fixture->object.bias + variable;
 	/* No thread runs at this moment. */
-	assert_int_equal(ruby_stack_layout_find(&object, &process.reader, &layout, &report),
+	assert_int_equal(ruby_stack_finder_find(&object, &process.reader, &layout, &report),
 			 -EAGAIN);
 	process.value = CONTEXT;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -573,7 +573,7 @@ static void variable_of_all_threads_is_taken_if_it_leads_to_a_context(void **sta
 		process.context[1] = cases[i].words;
 		process.context[2] = cases[i].frame;
 		layout.execution_global = 0;
-		assert_int_equal(ruby_stack_layout_find(&object, &process.reader, &layout, &report),
+		assert_int_equal(ruby_stack_finder_find(&object, &process.reader, &layout, &report),
 				 0);
 		assert_int_equal(report.state, cases[i].state);
 		if (report.state == RUBY_STACK_AGREED)
@@ -582,7 +582,7 @@ static void variable_of_all_threads_is_taken_if_it_leads_to_a_context(void **sta
 			assert_non_null(strstr(report.remarks[0], "where the process has none"));
 	}
 	process.value = 0x10000;
-	assert_int_equal(ruby_stack_layout_find(&object, &process.reader, &layout, &report), 0);
+	assert_int_equal(ruby_stack_finder_find(&object, &process.reader, &layout, &report), 0);
 	assert_int_equal(report.state, RUBY_STACK_DISAGREED);
 }
 
@@ -596,17 +596,17 @@ static void without_a_count_of_collections_the_rest_is_as_good(void **state)
 
 	set_up_changed(fixture, &process);
 	assert_int_equal(
-		ruby_stack_layout_find(&fixture->object, &process.reader, &honest, &report), 0);
+		ruby_stack_finder_find(&fixture->object, &process.reader, &honest, &report), 0);
 	space = honest.gc_count_address - honest.object_space_count;
 	assert_int_equal(honest.gc_flags_address, space + honest.object_space_flags);
 	process.address = honest.gc_count_address;
 	process.value = (UINT64_C(1) << 40) - 1;
 	assert_int_equal(
-		ruby_stack_layout_find(&fixture->object, &process.reader, &layout, &report), 0);
+		ruby_stack_finder_find(&fixture->object, &process.reader, &layout, &report), 0);
 	assert_memory_equal(&layout, &honest, sizeof(layout));
 	process.value++;
 	assert_int_equal(
-		ruby_stack_layout_find(&fixture->object, &process.reader, &layout, &report), 0);
+		ruby_stack_finder_find(&fixture->object, &process.reader, &layout, &report), 0);
 	assert_int_equal(report.state, RUBY_STACK_AGREED);
 	assert_int_equal(layout.gc_count_address, 0);
 	assert_int_equal(layout.gc_flags_address, 0);
@@ -617,7 +617,7 @@ static void without_a_count_of_collections_the_rest_is_as_good(void **state)
 	process.address = word(fixture, honest.vm_pointer_address) + honest.vm_object_space;
 	process.value = 0;
 	assert_int_equal(
-		ruby_stack_layout_find(&fixture->object, &process.reader, &layout, &report), 0);
+		ruby_stack_finder_find(&fixture->object, &process.reader, &layout, &report), 0);
 	assert_int_equal(report.state, RUBY_STACK_AGREED);
 	assert_int_equal(layout.gc_count_address, 0);
 }
@@ -634,7 +634,7 @@ static void code_of_another_machine_says_nothing(void **state)
 	((Elf64_Ehdr *)fixture->file)->e_machine = EM_RISCV;
 	assert_int_equal(elf_image_open_memory(fixture->file, fixture->file_bytes, &changed), 0);
 	object.image = changed;
-	assert_int_equal(ruby_stack_layout_find(&object, &fixture->reader, &layout, &report), 0);
+	assert_int_equal(ruby_stack_finder_find(&object, &fixture->reader, &layout, &report), 0);
 	assert_int_equal(report.state, RUBY_STACK_MISSING);
 	assert_int_equal(report.by_code, 0);
 	assert_int_equal(report.agreed, 0);
@@ -675,7 +675,7 @@ static void without_memory_nothing_is_found(void **state)
 	for (size_t successes = 0; r == -ENOMEM; successes++) {
 		assert_true(successes < 100);
 		memory_fails_once_after(successes);
-		r = ruby_stack_layout_find(&fixture->object, &fixture->reader, &layout, &report);
+		r = ruby_stack_finder_find(&fixture->object, &fixture->reader, &layout, &report);
 		memory_never_fails();
 		assert_true(r == -ENOMEM || r == 0);
 	}
@@ -692,7 +692,7 @@ static void process_that_is_gone_is_told(void **state)
 	(void)waitpid(fixture->ruby.pid, NULL, 0);
 	fixture->ruby.pid = -1;
 	assert_int_equal(
-		ruby_stack_layout_find(&fixture->object, &fixture->reader, &layout, &report),
+		ruby_stack_finder_find(&fixture->object, &fixture->reader, &layout, &report),
 		-ESRCH);
 }
 

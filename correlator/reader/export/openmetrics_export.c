@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "reader/export/openmetrics.h"
+#include "reader/export/openmetrics_export.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,8 @@ enum {
 	LABEL_BYTES = 4 * RECORD_VIEW_TEXT_BYTES_MAX + 1
 };
 
-int openmetrics_init(struct openmetrics *openmetrics, const char *by, struct filter *filter)
+int openmetrics_export_init(struct openmetrics_export *openmetrics, const char *by,
+			    struct filter *filter)
 {
 	int r = totals_init(&openmetrics->totals, by ? &by : NULL, 1);
 
@@ -26,7 +27,7 @@ int openmetrics_init(struct openmetrics *openmetrics, const char *by, struct fil
 	return 0;
 }
 
-void openmetrics_deinit(struct openmetrics *openmetrics)
+void openmetrics_export_deinit(struct openmetrics_export *openmetrics)
 {
 	totals_deinit(&openmetrics->totals);
 }
@@ -174,7 +175,7 @@ static void put_requests(FILE *out, const struct rows *rows)
 	}
 }
 
-int openmetrics_print(struct openmetrics *openmetrics, FILE *out)
+int openmetrics_export_print(struct openmetrics_export *openmetrics, FILE *out)
 {
 	struct rows rows;
 	int r = totals_finish(&openmetrics->totals);

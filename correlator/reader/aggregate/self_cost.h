@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What watching cost, from the self records of a recording. Sums saturate, and peaks are of one
- * window. Bounded: what exceeds OWN_COST_PROGRAMS_MAX programs is in the sums only. Pure.
+ * window. Bounded: what exceeds SELF_COST_PROGRAMS_MAX programs is in the sums only. Pure.
  */
 #pragma once
 
@@ -12,35 +12,35 @@
 #include "record/record_view.h"
 
 enum {
-	OWN_COST_PROGRAMS_MAX = 32,
-	OWN_COST_NAME_BYTES = 64,
+	SELF_COST_PROGRAMS_MAX = 32,
+	SELF_COST_NAME_BYTES = 64,
 };
 
-enum own_cost_map {
-	OWN_COST_MAP_CONTEXTS = 0,
-	OWN_COST_MAP_ACCOUNTS = 1,
-	OWN_COST_MAP_PROCESSES = 2,
+enum self_cost_map {
+	SELF_COST_MAP_CONTEXTS = 0,
+	SELF_COST_MAP_ACCOUNTS = 1,
+	SELF_COST_MAP_PROCESSES = 2,
 	_OWN_COST_MAP_MAX,
 };
 
 /* The window in which the map was fullest; limit 0 = not measured. */
-struct own_cost_fill {
+struct self_cost_fill {
 	int64_t used;
 	int64_t limit;
 };
 
-struct own_cost_program {
-	char name[OWN_COST_NAME_BYTES]; /* escaped */
+struct self_cost_program {
+	char name[SELF_COST_NAME_BYTES]; /* escaped */
 	int64_t run_count;
 	int64_t run_ns;
 };
 
-struct own_cost {
+struct self_cost {
 	uint64_t record_count; /* 0 = nothing below is measured */
 	int64_t cpu_ns;
 	int64_t rss_bytes_max; /* 0 = not measured */
-	struct own_cost_fill fills[_OWN_COST_MAP_MAX];
-	struct own_cost_program programs[OWN_COST_PROGRAMS_MAX]; /* in order of appearance */
+	struct self_cost_fill fills[_OWN_COST_MAP_MAX];
+	struct self_cost_program programs[SELF_COST_PROGRAMS_MAX]; /* in order of appearance */
 	size_t program_count;
 	int64_t run_count; /* of all programs */
 	int64_t run_ns;
@@ -49,12 +49,12 @@ struct own_cost {
 	int64_t programs_windows_ns; /* of those in which it was, */
 	int64_t programs_measured_ns; /* and of these so much */
 	int64_t programs_samples; /* in so many stretches; 0 = all the time */
-	char programs_error[OWN_COST_NAME_BYTES]; /* why it could not be, escaped; "" = it could */
+	char programs_error[SELF_COST_NAME_BYTES]; /* why it could not be, escaped; "" = it could */
 };
 
-void own_cost_add(struct own_cost *cost, const struct record_view *record);
+void self_cost_add(struct self_cost *cost, const struct record_view *record);
 /* After the last record: what programs used in windows in which they were measured, for all. */
-void own_cost_finish(struct own_cost *cost);
+void self_cost_finish(struct self_cost *cost);
 
 /* "contexts", ... */
-const char *own_cost_map_name(enum own_cost_map map);
+const char *self_cost_map_name(enum self_cost_map map);

@@ -11,21 +11,22 @@
 #include "recorder/probe/features.h"
 #include "recorder/probe/session.h"
 
-struct mode {
+struct load_mode {
 	const char *name; /* static, as a user would ask for it: "--lean" */
 	struct session_options options; /* its kernel is borrowed */
 };
 
 enum {
-	MODES_MAX = 4
+	LOAD_MODES_MAX = 4
 };
 
 /* Writes the modes without modules to ret_modes; returns their number. */
-size_t modes_basic(const struct kernel_offers *kernel, struct mode ret_modes[static MODES_MAX]);
+size_t load_modes_basic(const struct kernel_offers *kernel,
+			struct load_mode ret_modes[static LOAD_MODES_MAX]);
 
 /*
  * Writes the modes with modules (--timeline, --syscalls, --stacks as far as the kernel can walk
  * stacks): first all modules together, then each alone. Returns their number.
  */
-size_t modes_with_modules(const struct kernel_offers *kernel,
-			  struct mode ret_modes[static MODES_MAX]);
+size_t load_modes_with_modules(const struct kernel_offers *kernel,
+			       struct load_mode ret_modes[static LOAD_MODES_MAX]);

@@ -6,16 +6,16 @@
 #include <stddef.h>
 
 /* Of $COLUMNS, if it is a number from minimum to 1000; else 0. */
-size_t screen_columns_wanted(size_t minimum);
+size_t stdout_screen_columns_wanted(size_t minimum);
 
 /* Whether $NO_COLOR is not set to something (https://no-color.org). */
-bool screen_may_be_coloured(void);
+bool stdout_screen_may_be_coloured(void);
 
 /* Columns: of $COLUMNS, else of the terminal, else 100. */
-size_t screen_width(void);
+size_t stdout_screen_width(void);
 
 /* Whether standard output is no terminal, and $COLUMNS says nothing. */
-bool screen_is_endless(void);
+bool stdout_screen_is_endless(void);
 
 /* On a terminal that may be coloured. */
-bool screen_takes_bold(void);
+bool stdout_screen_takes_bold(void);

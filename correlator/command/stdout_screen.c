@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "command/screen.h"
+#include "command/stdout_screen.h"
 
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -13,7 +13,7 @@ enum {
 	WIDTH_MAX = 1000,
 };
 
-size_t screen_columns_wanted(size_t minimum)
+size_t stdout_screen_columns_wanted(size_t minimum)
 {
 	const char *text = getenv("COLUMNS");
 	uint64_t columns;
@@ -26,7 +26,7 @@ size_t screen_columns_wanted(size_t minimum)
 /* 0: there is no screen. */
 static size_t find_columns(void)
 {
-	size_t columns = screen_columns_wanted(WIDTH_MIN);
+	size_t columns = stdout_screen_columns_wanted(WIDTH_MIN);
 	struct winsize size;
 
 	if (columns > 0)
@@ -36,26 +36,26 @@ static size_t find_columns(void)
 	return size.ws_col < WIDTH_MAX ? size.ws_col : WIDTH_MAX;
 }
 
-size_t screen_width(void)
+size_t stdout_screen_width(void)
 {
 	size_t columns = find_columns();
 
 	return columns > 0 ? columns : WIDTH_DEFAULT;
 }
 
-bool screen_is_endless(void)
+bool stdout_screen_is_endless(void)
 {
 	return find_columns() == 0;
 }
 
-bool screen_may_be_coloured(void)
+bool stdout_screen_may_be_coloured(void)
 {
 	const char *no_color = getenv("NO_COLOR");
 
 	return !no_color || no_color[0] == '\0';
 }
 
-bool screen_takes_bold(void)
+bool stdout_screen_takes_bold(void)
 {
-	return isatty(STDOUT_FILENO) && screen_may_be_coloured();
+	return isatty(STDOUT_FILENO) && stdout_screen_may_be_coloured();
 }
