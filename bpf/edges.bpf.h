@@ -201,7 +201,7 @@ static __always_inline struct edge_slot *edge_slot_of(const struct thread_state 
 
 	if (cpu == bpf_get_smp_processor_id())
 		return edge_slot_here();
-	/* It left that CPU unseen. Since 5.19; without, the split of that stretch is lost. */
+	/* It left that CPU unseen. Since 5.19; without, the split of that interval is lost. */
 	if (!compat_has_percpu_lookup())
 		return NULL;
 	return bpf_map_lookup_percpu_elem(&edge_slots, &key, cpu);

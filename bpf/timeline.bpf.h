@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The timeline (correlator/timeline.h): each stretch of a thread's books leaves through a ring of
+ * The timeline (correlator/timeline.h): each interval of a thread's books leaves through a ring of
  * its own, and who woke a thread is noted. Without --timeline none of it is loaded:
  * session.has_timeline is a constant by then.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What of a file could not be read: stretches of bytes that were passed over, each told in a
+ * What of a file could not be read: ranges of bytes that were passed over, each told in a
  * warning when it ends. Single thread.
  */
 #pragma once
@@ -20,11 +20,11 @@ struct damage {
 	int error; /* the same, -errno */
 };
 
-/* Bytes at an offset were passed over; it may be more of the stretch that is open. */
+/* Bytes at an offset were passed over; it may be more of the range that is open. */
 void damage_add(struct damage *damage, uint64_t offset, uint64_t size_bytes, int error,
 		const char *what);
 
-/* Something could be read again: of a stretch that ends so it warns, if it is one of the first. */
+/* Something could be read again: of a range that ends so it warns, if it is one of the first. */
 void damage_end(struct damage *damage);
 
 /* The end of the file: the same, and where not each was told, the sum. */

@@ -298,7 +298,7 @@
 	  "of each kernel program: runs, and ns in them, in the window")                     \
 	X(U64, programs_measured_ns, "programs_measured_ns", IF(has_programs), "ns",         \
 	  "so long they were measured; if not all the window, the figures are scaled up")    \
-	X(U64, programs_samples, "programs_samples", KNOWN, "stretches",                     \
+	X(U64, programs_samples, "programs_samples", KNOWN, "samples",                       \
 	  "that this time is made of; left out: measured all the time")                      \
 	X(TEXT, programs_error, "programs_error", KNOWN, "", "why they cannot be measured")  \
 	X(SWITCH, has_output, "", ALWAYS, "", "false: nothing is written to a file or pipe") \

@@ -309,7 +309,7 @@ static inline __u64 account_edge(struct thread_clock *clock, struct account_tota
 }
 
 /*
- * The inner boundaries of one stretch in one context, kept apart from the thread's books, so that a
+ * The inner boundaries of one stint in one context, kept apart from the thread's books, so that a
  * system call's edge touches little: opened from the books, passed at each edge, folded back.
  */
 struct edge_times {

@@ -48,7 +48,7 @@ struct self_cost {
 	int64_t windows_ns; /* of all windows in which it could be */
 	int64_t programs_windows_ns; /* of those in which it was, */
 	int64_t programs_measured_ns; /* and of these so much */
-	int64_t programs_samples; /* in so many stretches; 0 = all the time */
+	int64_t programs_samples; /* that this was measured in; 0 = all the time */
 	char programs_error[SELF_COST_NAME_BYTES]; /* why it could not be, escaped; "" = it could */
 };
 

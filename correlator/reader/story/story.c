@@ -221,7 +221,7 @@ static int add_other(struct story *story, const struct record_view *record,
 		     struct story_thread *thread, struct record_text id)
 {
 	struct record_text endpoint = { "", 0 };
-	struct beside_stretch stretch = { .cpu_number = -1 };
+	struct beside_span span = { .cpu_number = -1 };
 	struct costs costs;
 
 	if (story->costs.record_count == 0 && id.size_bytes > 0)
@@ -234,17 +234,17 @@ static int add_other(struct story *story, const struct record_view *record,
 
 		if (!slice_view_read(record, &slice) || slice.state != SCHED_RUNNING)
 			return 0;
-		stretch = (struct beside_stretch){ NULL,	 slice.start_ns,   slice.end_ns,
-						   slice.cpu_ns, slice.cpu_number, true };
+		span = (struct beside_span){ NULL,	   slice.start_ns,   slice.end_ns,
+					     slice.cpu_ns, slice.cpu_number, true };
 	} else {
 		costs = costs_of_record(record);
 		if (costs.lacks_span || !costs_has(&costs, COST_CPU))
 			return 0;
-		stretch.start_ns = costs.first_ns;
-		stretch.end_ns = costs.last_ns;
-		stretch.cpu_ns = costs.sums[COST_CPU];
+		span.start_ns = costs.first_ns;
+		span.end_ns = costs.last_ns;
+		span.cpu_ns = costs.sums[COST_CPU];
 	}
-	return beside_add(&story->beside, thread, id, endpoint, stretch);
+	return beside_add(&story->beside, thread, id, endpoint, span);
 }
 
 static bool is_own(const struct story *story, const struct selection_record *taken,

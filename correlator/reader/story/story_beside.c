@@ -29,7 +29,7 @@ void beside_deinit(struct beside *beside)
 
 	HASH_ITER(hh, beside->neighbours, neighbour, next)
 		forget(beside, neighbour);
-	free(beside->stretches);
+	free(beside->spans);
 	free(beside->ranking);
 	*beside = (struct beside){ 0 };
 }
@@ -45,73 +45,71 @@ static int64_t smaller(int64_t a, int64_t b)
 }
 
 /* How much of it was in the request's span. */
-static int64_t cpu_in_span(const struct beside_stretch *stretch, bool *ret_is_at_most)
+static int64_t cpu_in_span(const struct beside_span *span, bool *ret_is_at_most)
 {
-	const struct story_host *host = stretch->who->thread->host;
+	const struct story_host *host = span->who->thread->host;
 	int64_t common_ns;
 
 	*ret_is_at_most = false;
 	if (!host->has_span)
 		return 0;
-	common_ns =
-		smaller(stretch->end_ns, host->last_ns) - larger(stretch->start_ns, host->first_ns);
+	common_ns = smaller(span->end_ns, host->last_ns) - larger(span->start_ns, host->first_ns);
 	if (common_ns <= 0)
 		return 0;
-	if (common_ns == stretch->end_ns - stretch->start_ns)
-		return stretch->cpu_ns;
-	*ret_is_at_most = !stretch->is_slice;
-	return smaller(common_ns, stretch->cpu_ns);
+	if (common_ns == span->end_ns - span->start_ns)
+		return span->cpu_ns;
+	*ret_is_at_most = !span->is_slice;
+	return smaller(common_ns, span->cpu_ns);
 }
 
-static void judge(const struct beside_stretch *stretch)
+static void judge(const struct beside_span *span)
 {
-	struct neighbour *who = stretch->who;
+	struct neighbour *who = span->who;
 	bool is_at_most;
-	int64_t cpu_ns = cpu_in_span(stretch, &is_at_most);
+	int64_t cpu_ns = cpu_in_span(span, &is_at_most);
 
-	saturated_add_to(stretch->is_slice ? &who->cpu_ns : &who->window_cpu_ns, cpu_ns);
+	saturated_add_to(span->is_slice ? &who->cpu_ns : &who->window_cpu_ns, cpu_ns);
 	who->is_at_most |= is_at_most;
-	who->stretch_count--;
+	who->span_count--;
 }
 
 /* The request may turn out to be longer than is known by now. */
-static void note_judged(struct beside *beside, const struct beside_stretch *stretch)
+static void note_judged(struct beside *beside, const struct beside_span *span)
 {
-	const struct story_host *host = stretch->who->thread->host;
+	const struct story_host *host = span->who->thread->host;
 
-	if (!host->has_span || stretch->start_ns < host->first_ns)
-		beside->judged_until_ns =
-			larger(beside->judged_until_ns,
-			       host->has_span ? smaller(stretch->end_ns, host->first_ns)
-					      : stretch->end_ns);
-	if (host->has_span && stretch->end_ns > host->last_ns)
+	if (!host->has_span || span->start_ns < host->first_ns)
+		beside->judged_until_ns = larger(
+			beside->judged_until_ns,
+			host->has_span ? smaller(span->end_ns, host->first_ns) : span->end_ns);
+	if (host->has_span && span->end_ns > host->last_ns)
 		beside->judged_from_ns =
-			smaller(beside->judged_from_ns, larger(stretch->start_ns, host->last_ns));
+			smaller(beside->judged_from_ns, larger(span->start_ns, host->last_ns));
 }
 
 static void judge_oldest(struct beside *beside)
 {
-	const struct beside_stretch *stretch = &beside->stretches[beside->oldest];
-	struct neighbour *who = stretch->who;
+	const struct beside_span *span = &beside->spans[beside->oldest];
+	struct neighbour *who = span->who;
 
-	judge(stretch);
-	note_judged(beside, stretch);
-	if (who->stretch_count == 0 && who->cpu_ns == 0 && who->window_cpu_ns == 0)
+	judge(span);
+	note_judged(beside, span);
+	if (who->span_count == 0 && who->cpu_ns == 0 && who->window_cpu_ns == 0)
 		forget(beside, who);
 }
 
-/* 0 and a place for one more stretch; -ENOMEM. */
-static int make_room(struct beside *beside, struct beside_stretch **ret_place)
+/* 0 and a place for one more span; -ENOMEM. */
+static int make_room(struct beside *beside, struct beside_span **ret_place)
 {
-	if (beside->stretch_count == BESIDE_STRETCHES_MAX) {
+	if (beside->span_count == BESIDE_STRETCHES_MAX) {
 		judge_oldest(beside);
-		*ret_place = &beside->stretches[beside->oldest];
+		*ret_place = &beside->spans[beside->oldest];
 		beside->oldest = (beside->oldest + 1) % BESIDE_STRETCHES_MAX;
 		return 0;
 	}
-	if (array_reserve(&beside->stretches, &beside->stretch_room, beside->stretch_count + 1) < 0)
+	if (array_reserve(&beside->spans, &beside->span_room, beside->span_count + 1) < 0)
 		return -ENOMEM;
-	*ret_place = &beside->stretches[beside->stretch_count++];
+	*ret_place = &beside->spans[beside->span_count++];
 	return 0;
 }
 
@@ -158,24 +156,23 @@ static int find_neighbour(struct beside *beside, const struct story_thread *thre
 }
 
 int beside_add(struct beside *beside, const struct story_thread *thread,
-	       struct record_text request_id, struct record_text endpoint,
-	       struct beside_stretch stretch)
+	       struct record_text request_id, struct record_text endpoint, struct beside_span span)
 {
-	struct beside_stretch *place;
+	struct beside_span *place;
 	int r;
 
-	if (stretch.cpu_ns == 0 || stretch.end_ns < stretch.start_ns)
+	if (span.cpu_ns == 0 || span.end_ns < span.start_ns)
 		return 0;
-	r = find_neighbour(beside, thread, request_id, endpoint, &stretch.who);
-	if (r < 0 || !stretch.who)
+	r = find_neighbour(beside, thread, request_id, endpoint, &span.who);
+	if (r < 0 || !span.who)
 		return r;
 	if (endpoint.size_bytes > 0)
-		(void)display_escape(endpoint.bytes, endpoint.size_bytes, stretch.who->endpoint,
-				     sizeof(stretch.who->endpoint));
-	stretch.who->stretch_count++;
+		(void)display_escape(endpoint.bytes, endpoint.size_bytes, span.who->endpoint,
+				     sizeof(span.who->endpoint));
+	span.who->span_count++;
 	r = make_room(beside, &place);
 	if (r == 0)
-		*place = stretch;
+		*place = span;
 	return r;
 }
 
@@ -240,19 +237,19 @@ static int64_t waited_until(const struct beside_wait *waits, size_t count,
 	return last->before_ns + smaller(last->end_ns, instant->start_ns) - last->start_ns;
 }
 
-static void judge_ahead(const struct beside_stretch *stretch, const struct beside_wait *waits,
+static void judge_ahead(const struct beside_span *span, const struct beside_wait *waits,
 			size_t wait_count)
 {
-	struct beside_wait start = { .host = stretch->who->thread->host,
-				     .cpu_number = stretch->cpu_number,
-				     .start_ns = stretch->start_ns };
+	struct beside_wait start = { .host = span->who->thread->host,
+				     .cpu_number = span->cpu_number,
+				     .start_ns = span->start_ns };
 	struct beside_wait end = start;
 
-	if (!stretch->is_slice || stretch->cpu_number < 0)
+	if (!span->is_slice || span->cpu_number < 0)
 		return;
-	end.start_ns = stretch->end_ns;
-	saturated_add_to(&stretch->who->ahead_ns, waited_until(waits, wait_count, &end) -
-							  waited_until(waits, wait_count, &start));
+	end.start_ns = span->end_ns;
+	saturated_add_to(&span->who->ahead_ns, waited_until(waits, wait_count, &end) -
+						       waited_until(waits, wait_count, &start));
 }
 
 static int compare_neighbours(const void *a, const void *b)
@@ -292,9 +289,9 @@ int beside_finish(struct beside *beside, bool by_slices, struct beside_wait *wai
 	struct neighbour *neighbour, *next;
 
 	wait_count = join_waits(waits, wait_count);
-	for (size_t i = 0; i < beside->stretch_count; i++) {
-		judge(&beside->stretches[i]);
-		judge_ahead(&beside->stretches[i], waits, wait_count);
+	for (size_t i = 0; i < beside->span_count; i++) {
+		judge(&beside->spans[i]);
+		judge_ahead(&beside->spans[i], waits, wait_count);
 	}
 	HASH_ITER(hh, beside->neighbours, neighbour, next) {
 		if (!by_slices)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What else ran while a request did. When its record comes, those of what ran beside it may have
- * come already, or come later, and how long it goes on is not known: so the last stretches of all
+ * come already, or come later, and how long it goes on is not known: so the last spans of all
  * others are kept, and judged when they are the oldest of too many, or at the end. Nothing has to
  * be read twice. Single thread; nothing here logs.
  */
@@ -30,12 +30,12 @@ struct neighbour {
 	int64_t ahead_ns; /* of it, on the CPU that the request was waiting for (slices only) */
 	/* How it is kept: */
 	int64_t window_cpu_ns;
-	size_t stretch_count; /* that are not judged yet */
+	size_t span_count; /* that are not judged yet */
 	uint64_t key[2]; /* of the thread and the request_id */
 	UT_hash_handle hh;
 };
 
-struct beside_stretch {
+struct beside_span {
 	struct neighbour *who;
 	int64_t start_ns;
 	int64_t end_ns;
@@ -54,9 +54,9 @@ struct beside_wait {
 };
 
 struct beside {
-	struct beside_stretch *stretches; /* a ring when it has grown to its maximum */
-	size_t stretch_count;
-	size_t stretch_room;
+	struct beside_span *spans; /* a ring when it has grown to its maximum */
+	size_t span_count;
+	size_t span_room;
 	size_t oldest; /* index */
 	struct neighbour *neighbours; /* uthash */
 	uint64_t seed;
@@ -70,11 +70,10 @@ struct beside {
 void beside_init(struct beside *beside);
 void beside_deinit(struct beside *beside);
 
-/* That something ran on the thread, in a context with this request_id, or none. The stretch's
+/* That something ran on the thread, in a context with this request_id, or none. The span's
  * `who` is filled here. 0, -ENOMEM. */
 int beside_add(struct beside *beside, const struct story_thread *thread,
-	       struct record_text request_id, struct record_text endpoint,
-	       struct beside_stretch stretch);
+	       struct record_text request_id, struct record_text endpoint, struct beside_span span);
 
 /* After the last one: judges all that is left, by slices or by windows, and makes the ranking.
  * waits are sorted here. 0, -ENOMEM. */

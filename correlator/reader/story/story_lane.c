@@ -29,7 +29,7 @@ int64_t story_lane_cell_ns(const struct story *story, size_t cells_max)
 	return (story->last_ns - story->first_ns) / (int64_t)cells_max + 1;
 }
 
-/* What was in each part: of the outer ones of each stretch apart, of those between as a change. */
+/* What was in each part: of the outer ones of each span apart, of those between as a change. */
 struct sums {
 	int64_t part_ns[STORY_LANE_CELLS_MAX];
 	int64_t change[STORY_LANE_CELLS_MAX + 1];
@@ -153,7 +153,7 @@ void story_lane_of_slices(const struct story *story, const struct story_lane_own
 	}
 }
 
-/* Of a stretch of some length; what ran at all is never nothing. */
+/* Of a span of some length; what ran at all is never nothing. */
 static size_t height_of(int64_t cpu_ns, int64_t length_ns)
 {
 	double part = length_ns > 0 ? (double)cpu_ns / (double)length_ns : 1;

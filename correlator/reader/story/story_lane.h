@@ -40,7 +40,7 @@ int story_lane_owners(const struct story *story, struct story_lane_owner **ret_o
 void story_lane_of_slices(const struct story *story, const struct story_lane_owner *owner,
 			  size_t cells_max, struct story_lane *ret_lane);
 
-/* By windows: how much of its stretch in the window it was on a CPU, as a height. */
+/* By windows: how much of its span in the window it was on a CPU, as a height. */
 void story_lane_of_windows(const struct story *story, const struct story_thread *thread,
 			   size_t cells_max, struct story_lane *ret_lane);
 

@@ -33,7 +33,7 @@
 
 enum {
 	CALLS = 8, /* between two readings */
-	STRETCHES = 5, /* of calls, in a burst */
+	RUNS = 5, /* of calls, in a burst */
 	FIRST_BURSTS = 16, /* close together, so that the first figure is there soon */
 	LOOKS_REMEMBERED = 20 /* about two seconds */
 };
@@ -62,7 +62,7 @@ struct calibrator {
 	struct stopwatch stopwatch;
 	uint32_t random;
 	double hot_ns; /* the last one */
-	struct calibration_sample burst[STRETCHES + 2];
+	struct calibration_sample burst[RUNS + 2];
 	size_t burst_count;
 };
 
@@ -274,7 +274,7 @@ static bool run_burst(struct calibrator *calibrator, struct reading *reading)
 		return false;
 	if (!look_around(calibrator, reading))
 		return false;
-	for (int i = 0; i < STRETCHES; i++)
+	for (int i = 0; i < RUNS; i++)
 		if (!measure_calls(calibrator, CALLS, CALIBRATION_HOT, reading))
 			return false;
 	publish_burst(calibrator);

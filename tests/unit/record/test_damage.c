@@ -12,7 +12,7 @@
 #include "ears.h"
 #include "record/damage.h"
 
-static void a_stretch_is_told_once_with_its_place_and_its_whole_length(void **state)
+static void a_range_is_told_once_with_its_place_and_its_whole_length(void **state)
 {
 	struct damage damage = { .name = "app.rec", .fate = "passed over" };
 	struct ears ears = ears_open();
@@ -58,7 +58,7 @@ static void of_many_the_first_eight_are_told_and_then_the_sum(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stretch_is_told_once_with_its_place_and_its_whole_length),
+		cmocka_unit_test(a_range_is_told_once_with_its_place_and_its_whole_length),
 		cmocka_unit_test(of_many_the_first_eight_are_told_and_then_the_sum),
 	};
 

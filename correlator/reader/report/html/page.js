@@ -1099,7 +1099,7 @@ function storyOf(side, selection, { request, costs }, width) {
 	const cells = selectedCells(side, selection, request);
 	const slices = slicesOf(side, request);
 	const pieces = slices.length > 0 ? slices : sharesOf(side, cells);
-	const note = slices.length > 0 ? "Each stretch as it was recorded." :
+	const note = slices.length > 0 ? "Each slice as it was recorded." :
 		"By window: how long each state took in all, not in which order (record --timeline says it to the microsecond).";
 
 	const lanes = lanesOf(side, pieces), more = lanes.names.length - LANES_MAX;

@@ -46,7 +46,7 @@ static void add_growth(struct own_cost *cost, uint64_t now_ns)
 
 	cost->is_open = false;
 	cost->measured_ns += now_ns - cost->begin_ns;
-	cost->stretches += cost->is_sampled;
+	cost->samples += cost->is_sampled;
 	for (size_t i = 0; i < count; i++) {
 		cost->grown[i].run_count += now[i].run_count - cost->before[i].run_count;
 		cost->grown[i].run_ns += now[i].run_ns - cost->before[i].run_ns;
@@ -113,7 +113,7 @@ void own_cost_sample(struct own_cost *cost, uint64_t now_ns)
 void own_cost_next_window(struct own_cost *cost, uint64_t now_ns, uint64_t window_end_ns)
 {
 	memset(cost->grown, 0, sizeof(cost->grown));
-	cost->measured_ns = cost->stretches = 0;
+	cost->measured_ns = cost->samples = 0;
 	cost->window_end_ns = window_end_ns;
 	if (cost->is_sampled)
 		sampling_plan(&cost->sampling, now_ns, window_end_ns, random_seed());
@@ -155,7 +155,7 @@ static double fill_programs(struct own_cost *cost, uint64_t window_ns,
 	record->programs = programs;
 	record->programs_count = cost->program_count;
 	record->programs_measured_ns = cost->is_sampled ? cost->measured_ns : window_ns;
-	record->programs_samples = cost->stretches;
+	record->programs_samples = cost->samples;
 	return (double)sum_ns / (double)cost->measured_ns;
 }
 

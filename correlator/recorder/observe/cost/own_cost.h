@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What watching costs, window by window. The kernel measures its
- * programs when it is asked to, for two clock readings a run: all the time, or a stretch now and
+ * programs when it is asked to, for two clock readings a run: all the time, or a sample now and
  * then (sampling.h), from which the window is estimated. Single thread.
  */
 #pragma once
@@ -22,14 +22,14 @@ struct own_cost {
 	bool is_sampled; /* else they are measured all the time, or, with an error, not at all */
 	int error; /* 0, or why the kernel does not do it for us, -errno */
 	struct sampling sampling;
-	bool is_open; /* a stretch, since: */
+	bool is_open; /* a sample, since: */
 	uint64_t begin_ns;
 	uint64_t window_end_ns; /* as planned */
 	struct session_program before[SESSION_PROGRAMS_MAX]; /* what they had run by then */
-	struct session_program grown[SESSION_PROGRAMS_MAX]; /* in the stretches of the window */
+	struct session_program grown[SESSION_PROGRAMS_MAX]; /* in the samples of the window */
 	size_t program_count;
 	uint64_t measured_ns; /* of the window */
-	uint64_t stretches; /* in it */
+	uint64_t samples; /* in it */
 	double programs_part; /* of the time, of one CPU, when it was last known */
 	double percent; /* of one CPU, in the last window; without what others asked for */
 };
@@ -43,7 +43,7 @@ void own_cost_begin(struct own_cost *cost, struct session *session, bool measure
 
 /* When own_cost_sample is to be called next (CLOCK_MONOTONIC); UINT64_MAX: not in this window. */
 uint64_t own_cost_due_ns(const struct own_cost *cost);
-/* Begins or ends a stretch that is due. */
+/* Begins or ends a sample that is due. */
 void own_cost_sample(struct own_cost *cost, uint64_t now_ns);
 
 /*

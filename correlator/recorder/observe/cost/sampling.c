@@ -17,9 +17,9 @@ void sampling_plan(struct sampling *sampling, uint64_t now_ns, uint64_t window_e
 		return;
 	room_ns = lesser(window_end_ns - from_ns, SAMPLING_PERIOD_NS);
 	/* The rest of a window: the next one has more. */
-	if (room_ns < SAMPLING_STRETCH_NS && from_ns > now_ns)
+	if (room_ns < SAMPLING_SAMPLE_NS && from_ns > now_ns)
 		return;
-	length_ns = lesser(room_ns, SAMPLING_STRETCH_NS);
+	length_ns = lesser(room_ns, SAMPLING_SAMPLE_NS);
 	sampling->begin_ns = from_ns;
 	if (sampling->period_end_ns)
 		sampling->begin_ns += random % (room_ns - length_ns + 1);

@@ -47,9 +47,9 @@ struct observed *modes_find_dearest(const struct observed_table *table)
 	for (struct observed *process = table->processes; process; process = process->hh.next) {
 		if (process->lean_causes || process->state.stage == PROCESS_EXITED ||
 		    process->books.boundaries < most_boundaries / SHARE_LEAST ||
-		    process->books.stretches <= most)
+		    process->books.stints <= most)
 			continue;
-		most = process->books.stretches;
+		most = process->books.stints;
 		dearest = process;
 	}
 	return dearest;

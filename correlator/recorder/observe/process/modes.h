@@ -20,7 +20,7 @@ enum watch_mode modes_of_all(const struct observed_table *table, bool is_lean, b
 bool modes_has_inexact(const struct observed_table *table);
 
 /*
- * The exact process that ends the most stretches in a context, which is what lean does without;
+ * The exact process that ends the most stints in a context, which is what lean does without;
  * NULL: there is none, or the cost is not theirs: some process, though lean, passes far more
  * boundaries.
  */

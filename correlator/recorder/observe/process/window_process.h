@@ -17,8 +17,8 @@ struct window_process {
 	enum session_way way; /* of its system calls */
 	bool has_both_ways; /* its mode has changed in the window */
 	/* In the window, and half of those in the last one, and so on: */
-	uint64_t stretches; /* slices */
+	uint64_t stints; /* on a CPU */
 	uint64_t boundaries; /* and edges of system calls */
-	uint64_t window_stints; /* slices of this window */
+	uint64_t window_stints; /* of this window alone */
 	struct unseen_changes unseen;
 };

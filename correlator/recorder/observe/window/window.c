@@ -163,7 +163,7 @@ static bool is_somebodys(const struct window *window, const struct context *cont
 
 static void note_boundaries(struct window_process *process, const struct account_totals *totals)
 {
-	process->stretches += totals->slices;
+	process->stints += totals->slices;
 	process->window_stints += totals->slices;
 	process->boundaries += totals->slices + 2 * totals->syscalls;
 }
@@ -213,7 +213,7 @@ int window_close_process(struct window *window, struct window_process *process,
 
 void window_age_process(struct window_process *process)
 {
-	process->stretches /= 2;
+	process->stints /= 2;
 	process->boundaries /= 2;
 }
 

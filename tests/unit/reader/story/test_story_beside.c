@@ -42,9 +42,9 @@ static struct record_text text(const char *bytes)
 static void ran(struct beside *beside, const struct story_thread *thread, const char *id,
 		int64_t start_ns, int64_t end_ns)
 {
-	struct beside_stretch stretch = { NULL, start_ns, end_ns, end_ns - start_ns, 2, true };
+	struct beside_span span = { NULL, start_ns, end_ns, end_ns - start_ns, 2, true };
 
-	assert_int_equal(beside_add(beside, thread, text(id), nothing, stretch), 0);
+	assert_int_equal(beside_add(beside, thread, text(id), nothing, span), 0);
 }
 
 static int64_t cpu_of_first(const struct beside *beside)
@@ -107,23 +107,23 @@ static void a_request_that_never_was_has_nothing_beside_it(void **state)
 static void what_did_not_run_is_nobody(void **state)
 {
 	struct beside *beside = *state;
-	struct beside_stretch stretch = { NULL, 0, 10, 0, 2, true };
+	struct beside_span span = { NULL, 0, 10, 0, 2, true };
 
-	assert_int_equal(beside_add(beside, &one, nothing, nothing, stretch), 0);
-	stretch = (struct beside_stretch){ NULL, 10, 9, 5, 2, true };
-	assert_int_equal(beside_add(beside, &one, nothing, nothing, stretch), 0);
-	assert_int_equal(beside->stretch_count, 0);
+	assert_int_equal(beside_add(beside, &one, nothing, nothing, span), 0);
+	span = (struct beside_span){ NULL, 10, 9, 5, 2, true };
+	assert_int_equal(beside_add(beside, &one, nothing, nothing, span), 0);
+	assert_int_equal(beside->span_count, 0);
 	assert_null(beside->neighbours);
 }
 
 static void the_cpu_of_a_window_that_reaches_out_is_a_bound(void **state)
 {
 	struct beside *beside = *state;
-	struct beside_stretch stretch = { NULL, 0, 100, 60, -1, false };
+	struct beside_span span = { NULL, 0, 100, 60, -1, false };
 
-	assert_int_equal(beside_add(beside, &one, nothing, text("GET /"), stretch), 0);
-	stretch = (struct beside_stretch){ NULL, 60, 90, 7, -1, false };
-	assert_int_equal(beside_add(beside, &two, nothing, nothing, stretch), 0);
+	assert_int_equal(beside_add(beside, &one, nothing, text("GET /"), span), 0);
+	span = (struct beside_span){ NULL, 60, 90, 7, -1, false };
+	assert_int_equal(beside_add(beside, &two, nothing, nothing, span), 0);
 	story_host_extend(&host, 50, 200);
 	assert_int_equal(beside_finish(beside, false, NULL, 0), 0);
 	assert_int_equal(beside->ranking[0]->cpu_ns, 50);
@@ -137,16 +137,16 @@ static void the_cpu_of_a_window_that_reaches_out_is_a_bound(void **state)
 static void what_ran_in_no_request_is_told_by_endpoint(void **state)
 {
 	struct beside *beside = *state;
-	struct beside_stretch stretch = { NULL, 0, 100, 60, -1, false };
+	struct beside_span span = { NULL, 0, 100, 60, -1, false };
 
-	assert_int_equal(beside_add(beside, &one, nothing, nothing, stretch), 0);
-	stretch.cpu_ns = 1;
-	assert_int_equal(beside_add(beside, &one, nothing, text("GET /health"), stretch), 0);
-	stretch.cpu_ns = 20;
-	assert_int_equal(beside_add(beside, &one, nothing, text("POST /import"), stretch), 0);
+	assert_int_equal(beside_add(beside, &one, nothing, nothing, span), 0);
+	span.cpu_ns = 1;
+	assert_int_equal(beside_add(beside, &one, nothing, text("GET /health"), span), 0);
+	span.cpu_ns = 20;
+	assert_int_equal(beside_add(beside, &one, nothing, text("POST /import"), span), 0);
 	/* An id is no endpoint. */
-	stretch.cpu_ns = 5;
-	assert_int_equal(beside_add(beside, &one, text("POST /import"), nothing, stretch), 0);
+	span.cpu_ns = 5;
+	assert_int_equal(beside_add(beside, &one, text("POST /import"), nothing, span), 0);
 	story_host_extend(&host, 0, 100);
 	assert_int_equal(beside_finish(beside, false, NULL, 0), 0);
 	assert_int_equal(beside->ranking_count, 4);
@@ -161,9 +161,9 @@ static void what_ran_in_no_request_is_told_by_endpoint(void **state)
 static void windows_and_slices_are_not_added_up(void **state)
 {
 	struct beside *beside = *state;
-	struct beside_stretch stretch = { NULL, 0, 100, 60, -1, false };
+	struct beside_span span = { NULL, 0, 100, 60, -1, false };
 
-	assert_int_equal(beside_add(beside, &one, nothing, nothing, stretch), 0);
+	assert_int_equal(beside_add(beside, &one, nothing, nothing, span), 0);
 	ran(beside, &one, "", 50, 60);
 	story_host_extend(&host, 50, 200);
 	assert_int_equal(beside_finish(beside, true, NULL, 0), 0);
@@ -209,11 +209,11 @@ static void on_a_cpu_that_is_not_known_nobody_is_ahead(void **state)
 {
 	struct beside *beside = *state;
 	struct beside_wait waits[] = { wait_for(-1, 0, 100), wait_for(0, 0, 100) };
-	struct beside_stretch stretch = { NULL, 0, 100, 60, -1, true };
+	struct beside_span span = { NULL, 0, 100, 60, -1, true };
 
-	assert_int_equal(beside_add(beside, &one, nothing, nothing, stretch), 0);
-	stretch = (struct beside_stretch){ NULL, 0, 100, 50, 0, false };
-	assert_int_equal(beside_add(beside, &two, nothing, nothing, stretch), 0);
+	assert_int_equal(beside_add(beside, &one, nothing, nothing, span), 0);
+	span = (struct beside_span){ NULL, 0, 100, 50, 0, false };
+	assert_int_equal(beside_add(beside, &two, nothing, nothing, span), 0);
 	story_host_extend(&host, 0, 100);
 	assert_int_equal(beside_finish(beside, true, waits, 2), 0);
 	assert_int_equal(beside->ranking_count, 1);
@@ -234,7 +234,7 @@ static void the_oldest_is_judged_when_there_are_too_many(void **state)
 	ran(beside, &one, "in", 10, 20);
 	ran(beside, &one, "out", 30, 31);
 	fill(beside, 100);
-	assert_int_equal(beside->stretch_count, BESIDE_STRETCHES_MAX);
+	assert_int_equal(beside->span_count, BESIDE_STRETCHES_MAX);
 	/* The one that was not beside it is forgotten. */
 	assert_int_equal(HASH_COUNT(beside->neighbours), 2);
 	assert_false(beside_is_incomplete(beside, &host));
@@ -304,18 +304,18 @@ static void there_is_room_for_so_many_neighbours(void **state)
 	}
 	assert_true(beside->is_full);
 	ran(beside, &one, "r5", 0, 1);
-	assert_int_equal(beside->stretch_count, BESIDE_NEIGHBOURS_MAX + 1);
+	assert_int_equal(beside->span_count, BESIDE_NEIGHBOURS_MAX + 1);
 }
 
 static void without_memory_it_says_so(void **state)
 {
 	struct beside *beside = *state;
-	struct beside_stretch stretch = { NULL, 0, 10, 5, 2, true };
+	struct beside_span span = { NULL, 0, 10, 5, 2, true };
 	int r = -ENOMEM;
 
 	for (size_t i = 0; r == -ENOMEM && i < 20; i++) {
 		memory_fails_after(i);
-		r = beside_add(beside, &one, nothing, nothing, stretch);
+		r = beside_add(beside, &one, nothing, nothing, span);
 		memory_fails_after(SIZE_MAX);
 	}
 	assert_int_equal(r, 0);

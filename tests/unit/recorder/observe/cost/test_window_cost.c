@@ -171,8 +171,8 @@ static void of_a_stretch_the_window_is_estimated(void **state)
 	begin(false);
 	/* The first one at once. */
 	assert_string_equal(fake.told, "programs timed\n");
-	assert_int_equal(own_cost_due_ns(&cost), fake.now_ns + SAMPLING_STRETCH_NS);
-	run(SAMPLING_STRETCH_NS - 1, 1, 100);
+	assert_int_equal(own_cost_due_ns(&cost), fake.now_ns + SAMPLING_SAMPLE_NS);
+	run(SAMPLING_SAMPLE_NS - 1, 1, 100);
 	own_cost_sample(&cost, fake.now_ns);
 	assert_string_equal(fake.told, "programs timed\n");
 	run(1, 4, 500);
@@ -180,22 +180,22 @@ static void of_a_stretch_the_window_is_estimated(void **state)
 	assert_string_equal(fake.told, "programs timed\nprograms not timed\n");
 	assert_true(own_cost_due_ns(&cost) == UINT64_MAX);
 	/* What others have measured meanwhile is not of it. */
-	run(NS_PER_S - SAMPLING_STRETCH_NS, 1000, 10000);
+	run(NS_PER_S - SAMPLING_SAMPLE_NS, 1000, 10000);
 	own_cost_sample(&cost, fake.now_ns);
 	measure(NS_PER_S);
 	assert_true(record.has_programs);
 	assert_int_equal(programs[0].run_count, 5 * 20);
 	assert_int_equal(programs[0].run_ns, 600 * 20);
-	assert_int_equal(record.programs_measured_ns, SAMPLING_STRETCH_NS);
+	assert_int_equal(record.programs_measured_ns, SAMPLING_SAMPLE_NS);
 	assert_int_equal(record.programs_samples, 1);
-	assert_true(cost.percent == 100.0 * (600 / (double)SAMPLING_STRETCH_NS));
+	assert_true(cost.percent == 100.0 * (600 / (double)SAMPLING_SAMPLE_NS));
 	/* It has one in the next window, too. */
 	own_cost_next_window(&cost, fake.now_ns, fake.now_ns + NS_PER_S);
 	assert_in_range(own_cost_due_ns(&cost), fake.now_ns,
-			fake.now_ns + NS_PER_S - SAMPLING_STRETCH_NS);
+			fake.now_ns + NS_PER_S - SAMPLING_SAMPLE_NS);
 	fake.now_ns = own_cost_due_ns(&cost);
 	own_cost_sample(&cost, fake.now_ns);
-	run(SAMPLING_STRETCH_NS, 2, 20);
+	run(SAMPLING_SAMPLE_NS, 2, 20);
 	own_cost_sample(&cost, fake.now_ns);
 	measure(NS_PER_S);
 	assert_int_equal(programs[0].run_count, 2 * 20);
@@ -206,11 +206,11 @@ static void a_stretch_ends_with_its_window(void **state)
 {
 	(void)state;
 	begin(false);
-	run(SAMPLING_STRETCH_NS / 2, 5, 60);
-	measure(SAMPLING_STRETCH_NS / 2);
+	run(SAMPLING_SAMPLE_NS / 2, 5, 60);
+	measure(SAMPLING_SAMPLE_NS / 2);
 	assert_string_equal(fake.told, "programs timed\nprograms not timed\n");
 	assert_int_equal(programs[0].run_ns, 60);
-	assert_int_equal(record.programs_measured_ns, SAMPLING_STRETCH_NS / 2);
+	assert_int_equal(record.programs_measured_ns, SAMPLING_SAMPLE_NS / 2);
 	assert_int_equal(record.programs_samples, 1);
 }
 

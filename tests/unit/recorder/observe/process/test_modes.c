@@ -45,7 +45,7 @@ static void run(uint64_t first, uint64_t second, uint64_t third)
 	const uint64_t stretches[] = { first, second, third };
 
 	for (int i = 0; i < COUNT; i++)
-		processes[i]->books.stretches = processes[i]->books.boundaries = stretches[i];
+		processes[i]->books.stints = processes[i]->books.boundaries = stretches[i];
 }
 
 static void expect_mode(bool is_lean, bool has_lost_split, enum watch_mode mode)

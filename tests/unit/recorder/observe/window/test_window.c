@@ -607,10 +607,10 @@ static void the_stretches_of_long_ago_count_for_less(void **state)
 	assert_int_equal(fixture->process.unseen.stints, 40);
 	assert_int_equal(fixture->process.unseen.changes, 9);
 	assert_int_equal(fixture->process.window_stints, 0);
-	assert_int_equal(fixture->process.stretches, 40);
+	assert_int_equal(fixture->process.stints, 40);
 	assert_int_equal(fixture->process.boundaries, 40 + 2 * 7);
 	window_age_process(&fixture->process);
-	assert_int_equal(fixture->process.stretches, 20);
+	assert_int_equal(fixture->process.stints, 20);
 	assert_int_equal(fixture->process.boundaries, 20 + 7);
 }
 
