@@ -18,7 +18,7 @@
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
-	bool observes; /* what we were given beyond the caller's rights is for that */
+	bool observes; /* may use capabilities that the caller lacks */
 	const char *full_name; /* for usage messages */
 	const char *summary;
 } commands[] = {
@@ -70,7 +70,7 @@ static void print_help(FILE *stream)
 		    stream);
 }
 
-/* COMMANDS: there is none of that name. */
+/* Index of a command, or COMMANDS: no such command. */
 static size_t find_command(const char *name)
 {
 	size_t command = 0;
@@ -99,7 +99,7 @@ static bool is_help(const char *name)
 	return strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0;
 }
 
-/* argv[1] asks for help: of the command behind it, or of all. */
+/* argv[1] asks for help on the command behind it, or on all. */
 static int help(int argc, char **argv)
 {
 	const char *name = argc > 2 ? argv[2] : "";
@@ -117,17 +117,16 @@ int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 
-	/* Records are UTF-8 whatever the locale: so is what is printed, and the widths of its
-	 * characters. */
+	/* Records are UTF-8 in any locale; so are the output and the widths of its characters. */
 	(void)setlocale(LC_CTYPE, "C.UTF-8");
-	/* A reader that is gone, or a file that may not grow, is an error to report, not a death.
-	 */
+	/* A closed pipe, or a file at its size limit, is an error to report: the signal would kill
+	 * us. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	open_files_raise();
 	log_detect_journal();
 	streams_finish_output_at_exit();
-	/* No core, and no memory, with what others' requests are called. */
+	/* No core dump, and no access to our memory: it has names of other users' requests. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (rights_begin() < 0) {
 		(void)log_error(EPERM,

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 
-/* The text, and below it the place. */
+/* Logs the expression, and below it a mark at the error. */
 static int explain(const char *text, const struct alert_error *error)
 {
 	char shown[2 * ALERT_TEXT_BYTES], before[2 * ALERT_TEXT_BYTES];

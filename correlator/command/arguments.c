@@ -101,7 +101,7 @@ static bool is_last(const struct argp_option *option)
 	return !option->name && !option->key && !option->doc && !option->group;
 }
 
-/* How many options have a long name that begins so; *ret_is_one: it is all of a name. */
+/* Number of options whose long name begins with this; *ret_is_one: it is the whole name of one. */
 static unsigned int count_long(const struct argp *parser, const char *name, size_t length,
 			       bool *ret_is_one)
 {
@@ -119,7 +119,7 @@ static unsigned int count_long(const struct argp *parser, const char *name, size
 	return count;
 }
 
-/* By its long name, or, where that is NULL, by its key. NULL: there is no such option. */
+/* Looks up an option by its long name or, if that is NULL, by its key. NULL: no such option. */
 static const struct argp_option *find_option(const struct argp *parser, const char *name, int key)
 {
 	const struct argp_child *child = parser->children;
@@ -145,7 +145,7 @@ static bool takes_value(const struct argp *parser, const char *word)
 	return option && option->arg && !(option->flags & OPTION_ARG_OPTIONAL);
 }
 
-/* Short ones, the last of which may have its value behind it. */
+/* Whether all of these short options exist; the value of the last one may follow it. */
 static bool are_known(const struct argp *parser, const char *letters)
 {
 	const struct argp_option *option = NULL;

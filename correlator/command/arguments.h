@@ -9,40 +9,41 @@
 
 #include "base/clock.h"
 
-/* Shorter times than that are slips. */
+/* A shorter time is taken for a slip. */
 #define ARGUMENTS_TIME_MIN_NS (10 * NS_PER_MS)
 
-/* Options of -v and -q, for a table of argp's; in its group. */
+/* The options -v and -q for an argp table, in this group. */
 #define ARGUMENTS_VERBOSITY(group)                                                   \
 	{ "verbose", 'v', NULL, 0, "Say more; twice: all that libbpf says", group }, \
 	{                                                                            \
 		"quiet", 'q', NULL, 0, "Say nothing but errors and warnings", group  \
 	}
 
-/* Obeys those two; false: key is another option's. */
+/* Handles -v and -q; false: key is another option. */
 bool arguments_take_verbosity(int key);
 
-/* Parses a decimal number of a range: 0, or -EINVAL, not logged. */
+/* Parses a decimal number from minimum to maximum: 0, or -EINVAL, not logged. */
 int arguments_parse_number(const char *text, uint64_t minimum, uint64_t maximum,
 			   uint64_t *ret_number);
 
-/* Parses the time that option --NAME takes, of at least minimum_ns: 1, or ARGUMENTS_TIME_MIN_NS. 0,
- * or -EINVAL (logged). */
+/* Parses the time of option --NAME, at least minimum_ns (1 or ARGUMENTS_TIME_MIN_NS). 0, or
+ * -EINVAL (logged). */
 int arguments_parse_time(const char *name, const char *text, uint64_t minimum_ns, uint64_t *ret_ns);
 
 /* Parses a process ID. 0, or -EINVAL (logged). */
 int arguments_parse_pid(const char *text, pid_t *ret_pid);
-/* The same of one more of -p, behind *count of at most max. -E2BIG (logged): there are as many. */
+/* Parses one more -p and appends it to pids, which has *count of at most max entries. -E2BIG
+ * (logged): it is full. */
 int arguments_add_pid(const char *text, pid_t *pids, size_t max, size_t *count);
 
 /*
- * argp_parse(3), which prints an unknown option as it is: this refuses one that is not printable
- * ASCII before, and escapes it as print_line() does. -h is --help. 0 or an errno value.
+ * argp_parse(3), but an unknown option that is not printable ASCII is escaped as by print_line();
+ * argp would print it raw. -h is --help. 0 or an errno value.
  */
 int arguments_parse(const struct argp *parser, int argc, char **argv, unsigned int flags,
 		    void *input);
 
-/* As argp_failure() and argp_error() (argp.h), and escaped as print_line() does it. */
+/* Like argp_failure() and argp_error() (argp.h), with the text escaped as by print_line(). */
 __attribute__((format(printf, 4, 5))) void
 arguments_fail(const struct argp_state *state, int status, int error, const char *format, ...);
 __attribute__((format(printf, 2, 3))) void arguments_refuse(const struct argp_state *state,

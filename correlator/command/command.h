@@ -18,5 +18,5 @@ int command_verify(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_ps(int argc, char **argv);
 
-/* Where record writes to, and report reads from, unless told otherwise. */
+/* The default file of record and report. */
 #define COMMAND_RECORDING "correlator.msgpack"

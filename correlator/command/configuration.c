@@ -18,11 +18,11 @@
 #include "base/text.h"
 
 enum {
-	SHOWN_BYTES = 256, /* of a name or a path, in messages */
+	SHOWN_BYTES = 256, /* a name or a path, in messages */
 	PLACE_BYTES = SHOWN_BYTES + 16,
 };
 
-/* Where the file is being read. */
+/* State while the file is parsed. */
 struct file_reading {
 	struct configuration *configuration;
 	struct argp_state state; /* with the parser's input */
@@ -38,7 +38,7 @@ static void escape(const char *text, char ret_text[static SHOWN_BYTES])
 	(void)text_escape(text, strlen(text), 0, ret_text, SHOWN_BYTES);
 }
 
-/* argp has an option of a table for a header, or an alias: not here. */
+/* Adds the options of a parser's table. argp's headers and aliases do not occur here. */
 static void add_options(struct configuration *configuration, const struct argp_option *options,
 			size_t child)
 {
@@ -67,7 +67,7 @@ static struct configured_option *find_name(struct configuration *configuration, 
 	return NULL;
 }
 
-/* That which is not much further from name than a slip; NULL: none is. */
+/* The option whose name is nearest, if it could be a typing slip; NULL: none. */
 static const char *find_nearest(const struct configuration *configuration, const char *name)
 {
 	unsigned int nearest = edit_distance_of_slips(name);
@@ -85,7 +85,7 @@ static const char *find_nearest(const struct configuration *configuration, const
 	return found;
 }
 
-/* On the command line: only what is given there, and the file. */
+/* First pass over the command line: notes which options are given, and the file. */
 static error_t note_option(int key, char *text, struct argp_state *state)
 {
 	struct configuration *configuration = state->input;
@@ -112,14 +112,15 @@ static error_t note(int key, char *text, struct argp_state *state)
 		for (size_t i = 0; child && child[i].argp; i++)
 			state->child_inputs[i] = state->input;
 		return 0;
-	case ARGP_KEY_ARGS: /* All of them. */
+	case ARGP_KEY_ARGS: /* The rest are arguments. */
 		return 0;
 	default:
 		return note_option(key, text, state);
 	}
 }
 
-/* The command line by the same tables: what is wrong with it is said before a file is read. */
+/* Parses the command line with the same tables first, so its errors come before those of the file.
+ */
 static int note_command_line(struct configuration *configuration, int argc, char **argv)
 {
 	struct argp parser = *configuration->form->parser;
@@ -140,7 +141,7 @@ static int note_command_line(struct configuration *configuration, int argc, char
 	return -arguments_parse(&parser, argc, argv, ARGP_IN_ORDER, configuration);
 }
 
-/* Programs are run as it says. */
+/* Warns if others may write to the file: it names programs to run. */
 static void check_rights(int fd, const char *path)
 {
 	struct stat status;
@@ -176,7 +177,7 @@ static int read_text(struct configuration *configuration)
 	return 0;
 }
 
-/* True: one of the words; *ret_is_yes is which. */
+/* True: text is one of the words; *ret_is_yes tells which. */
 static bool parse_switch(const char *text, bool *ret_is_yes)
 {
 	static const char *const words[] = { "no", "yes", "off", "on", "false", "true", "0", "1" };
@@ -195,7 +196,7 @@ static int apply(struct file_reading *reading, const struct configured_option *o
 	const struct argp *parser = reading->configuration->form->parser;
 	bool is_optional = option->option->flags & OPTION_ARG_OPTIONAL, is_yes, is_word;
 
-	/* Of an option that may have a value, 0 and 1 are one. */
+	/* For an option with an optional value, 0 and 1 are values. */
 	is_word = parse_switch(value, &is_yes) && !(is_optional && strchr("01", value[0]));
 	if (!option->option->arg && !is_word)
 		return log_error(EINVAL, "%s: `%s` is neither yes nor no", option->option->name,
@@ -209,7 +210,7 @@ static int apply(struct file_reading *reading, const struct configured_option *o
 		parser = parser->children[option->child - 1].argp;
 	reading->state.input =
 		option->child ? reading->child_inputs[option->child - 1] : reading->input;
-	/* It was given the key of its own table. */
+	/* The key is that of the parser's own table. */
 	(void)parser->parser(option->option->key, value, &reading->state);
 	return 0;
 }

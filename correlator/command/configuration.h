@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Options of a command from a file, by the names that they have on the command line: under
- * [SECTION] a line each, NAME = VALUE (base/ini_reader.h). A switch is yes or no, an option whose
- * value may be left out takes yes for that. Each is parsed by the command's own parser of argp's,
- * so what it refuses there it refuses here, with FILE:LINE in front.
+ * Options of a command from a file, by their names on the command line: one per line under
+ * [SECTION], NAME = VALUE (base/ini_reader.h). A switch is yes or no; an option whose value is
+ * optional takes yes for no value. The command's own argp parser parses each, so it refuses the
+ * same values, with FILE:LINE in front.
  *
- * What the command line has an option for, the file's lines of that option are not for: it wins,
- * wherever it names the file, and its list takes the place of the file's. -v and -q are one.
+ * The command line takes precedence: if it has an option, the file's lines of that option are
+ * ignored, and its list replaces the file's. -v and -q count as one option.
  *
- * A parser and its children's may use of argp's state, when they get an option, only the input;
- * their texts are argv's and the file's.
+ * When parsers (and their children) get an option, they may use only the input of argp's state.
+ * Their texts belong to argv and to the file.
  */
 #pragma once
 
@@ -21,45 +21,45 @@
 
 enum {
 	CONFIGURATION_BYTES_MAX = 1 << 16,
-	CONFIGURATION_ERRORS_MAX = 20, /* in a file: then it is not read on */
+	CONFIGURATION_ERRORS_MAX = 20, /* in a file; parsing stops there */
 	CONFIGURATION_OPTIONS_MAX = 128,
 	CONFIGURATION_CHILDREN_MAX = 4,
 };
 
 struct configuration_form {
-	const struct argp *parser; /* with its children's, of one level */
+	const struct argp *parser; /* and of its children, one level */
 	const char *section;
-	int option; /* the key of that which names the file, and takes a value */
+	int option; /* the key of the option that names the file; it takes a value */
 	const int *repeatable; /* keys of options that may come more than once, up to a 0 */
 };
 
 struct configured_option {
 	const struct argp_option *option;
-	size_t child; /* whose it is, from 1; 0 = the parser's own */
+	size_t child; /* number of the child parser, from 1; 0 = the parser itself */
 	bool is_given; /* on the command line */
-	unsigned int line; /* where the file has it first; 0 = nowhere, or it does not count */
+	unsigned int line; /* its first line in the file; 0 = none, or it is ignored */
 };
 
 struct configuration {
 	const struct configuration_form *form;
 	const char *path; /* argv's; NULL = none was named */
-	char *text; /* of the file */
+	char *text; /* owned: the file's text */
 	size_t text_bytes;
 	size_t option_count;
 	struct configured_option options[CONFIGURATION_OPTIONS_MAX];
 };
 
 /*
- * Parses the command line, ARGP_IN_ORDER, and in front of it the file that it names, if it does.
- * input is the parser's. Once, in the caller's memory; to be deinitialized in any case, when the
- * options' texts are not needed any more. 0; -errno, logged: of the file, all that is wrong with
- * it, or ENOMEM. What an option refuses, its parser has to remember. A wrong command line ends the
- * process, as argp_parse() does.
+ * Parses the file that the command line names, if any, then the command line (ARGP_IN_ORDER). input
+ * is passed to the parser. Call it once; call configuration_deinit() in any case, after the last
+ * use of the options' texts. 0; -errno, logged: all errors of the file, or -ENOMEM. A parser has to
+ * remember an option that it refuses. A wrong command line ends the process, as with argp_parse().
  */
 int configuration_parse(struct configuration *configuration, const struct configuration_form *form,
 			int argc, char **argv, void *input);
 
-/* Logs which of the file's lines count, if any do: options that do not go together may be there. */
+/* Logs which lines of the file are in force, if any: options that exclude each other may be among
+ * them. */
 void configuration_explain(const struct configuration *configuration);
 
 void configuration_deinit(struct configuration *configuration);

@@ -35,7 +35,7 @@ enum verdict {
 };
 
 enum {
-	DOCTOR_INDENT = 29, /* of what doctor_say() has behind the name */
+	DOCTOR_INDENT = 29, /* of the text behind the name in doctor_say() */
 	PIDS_MAX = 64
 };
 
@@ -46,10 +46,10 @@ struct arguments {
 	bool is_failed;
 };
 
-/* The first to say for which thread it waits for the GVL (ruby/README.md). */
+/* The first Ruby whose GVL events name the thread (ruby/README.md). */
 #define GVL_FIRST_RUBY "3.3"
 
-/* One line; what is missing says what to do about it. */
+/* Prints one line: a name, a verdict, and for a missing thing the remedy. */
 __attribute__((format(printf, 3, 4))) static void doctor_say(enum verdict verdict, const char *name,
 							     const char *format, ...)
 {
@@ -119,7 +119,7 @@ static void describe_otel_keys(const struct otel_target *otel, const struct key_
 	}
 }
 
-/* What the process publishes of OpenTelemetry (it does), and which of the wanted keys are there. */
+/* Describes what a process publishes for OpenTelemetry, and which of the wanted keys it has. */
 static void doctor_say_otel(const struct otel_target *otel, const struct key_options *keys)
 {
 	const struct publisher *publisher = otel_target_publisher(otel);
@@ -147,7 +147,7 @@ static void doctor_say_otel(const struct otel_target *otel, const struct key_opt
 		   "change without a probe: recorded as with --lean, without a bound of the error");
 }
 
-/* What -p means here, and whether the kernel will take our programs. */
+/* Checks our pid and time namespaces: what -p means here, and whether programs can be loaded. */
 static void describe_own_namespaces(void)
 {
 	struct namespaces own;
@@ -167,7 +167,7 @@ static void describe_own_namespaces(void)
 			   "a container's: BPF needs the capabilities in the machine's");
 }
 
-/* Whether the kernel takes the programs of a mode, else it is as bad as that; 0 or -errno. */
+/* Loads the programs of a mode; if the kernel refuses them, the verdict is `bad`. 0 or -errno. */
 static int describe_programs(enum verdict bad, const struct load_mode *mode)
 {
 	struct refusal refusal;
@@ -189,7 +189,7 @@ static int describe_programs(enum verdict bad, const struct load_mode *mode)
 	return r;
 }
 
-/* What records more. If the kernel refuses all modules together, each is tried alone. */
+/* Tries the optional modules. If the kernel refuses all of them together, each is tried alone. */
 static void try_modules(const struct kernel_offers *kernel)
 {
 	struct load_mode modes[LOAD_MODES_MAX];
@@ -201,7 +201,7 @@ static void try_modules(const struct kernel_offers *kernel)
 		(void)describe_programs(VERDICT_NOTE, &modes[i]);
 }
 
-/* Whether the kernel takes those of each way to record. */
+/* Tries to load the programs of each mode. */
 static bool try_programs(void)
 {
 	struct load_mode modes[LOAD_MODES_MAX];
@@ -212,7 +212,7 @@ static bool try_programs(void)
 
 	features_ask_kernel(&kernel);
 	count = load_modes_basic(&kernel, modes);
-	/* Without the privilege it is the same of each. */
+	/* Without the privilege each fails alike. */
 	for (size_t i = 0; i < count && r != -EPERM; i++) {
 		r = describe_programs(VERDICT_BAD, &modes[i]);
 		are_taken &= r == 0;
@@ -222,7 +222,7 @@ static bool try_programs(void)
 	return are_taken;
 }
 
-/* Whether all is there without which nothing works. */
+/* Whether everything that recording needs is there. */
 static bool examine_machine(void)
 {
 	struct feature features[FEATURES_MAX];
@@ -258,7 +258,7 @@ static void describe_namespaces(const struct process_info *info)
 			   info->ns_pid);
 }
 
-/* What a probe costs there: probe_site.h. */
+/* Cost of a probe at a site (probe_site.h). */
 static const char *site_cost(const struct probe_site *site)
 {
 #ifdef __x86_64__
@@ -331,7 +331,7 @@ static void describe_threads(const struct target *target, const struct publisher
 			   "Ruby's share native ones (RUBY_MN_THREADS), and are followed");
 }
 
-/* Whether it is counted how long threads wait for the GVL. Nothing else needs it. */
+/* Describes whether waits for the GVL are counted. Nothing else depends on it. */
 static void describe_gvl(const struct target *target, const struct publisher *publisher)
 {
 	if (target_counts_gvl(target))
@@ -354,7 +354,7 @@ static void describe_gvl(const struct target *target, const struct publisher *pu
 			"has them counted, or CORRELATOR_WATCH_VM=1 in its environment");
 }
 
-/* The same of garbage collections. */
+/* Describes whether garbage collections are counted. */
 static void describe_gc(const struct target *target, const struct publisher *publisher)
 {
 	if (target_times_gc(target))
@@ -386,7 +386,7 @@ static void describe_keys(const struct target *target, const struct key_options 
 	}
 }
 
-/* Where Ruby's frames are: what stacks are made of. Nothing else needs it. */
+/* Describes where Ruby's frames are found, which --stacks needs. Nothing else depends on it. */
 static void describe_stack(const struct target *target)
 {
 	struct ruby_stack_layout layout;
@@ -414,7 +414,7 @@ static void describe_stack(const struct target *target)
 		print_line(stdout, "%*s%s", DOCTOR_INDENT, "", report.remarks[i]);
 }
 
-/* Number of things without which Ruby's contexts cannot be recorded. */
+/* Number of missing things without which Ruby's contexts cannot be recorded. */
 static int describe_ruby(const struct target *target, const struct key_options *keys)
 {
 	const struct publisher *publisher = target_publisher(target);
@@ -456,7 +456,7 @@ static int describe_ruby(const struct target *target, const struct key_options *
 	return !target->ruby.symbols;
 }
 
-/* Number of things without which the process cannot be recorded. */
+/* Number of missing things without which the process cannot be recorded. */
 static int describe_target(const struct target *target, const struct key_options *keys)
 {
 	const struct otel_target *otel = &target->otel;
@@ -482,7 +482,7 @@ static int describe_target(const struct target *target, const struct key_options
 	}
 	if (otel_target_publisher(otel))
 		doctor_say_otel(otel, keys);
-	/* One of the two is enough. */
+	/* One of them is enough. */
 	return otel_target_is_readable(otel) && (target->ruby.symbols || !target->ruby.is_ruby)
 		       ? 0
 		       : missing;
@@ -496,7 +496,7 @@ static int examine_process(const struct key_options *options, pid_t pid)
 
 	if (namespaces_check_own_proc())
 		return EXIT_CODE_UNSUPPORTED;
-	/* Also what none of the keys asks for. */
+	/* Both publishers are described, whichever keys are wanted. */
 	keys.wants_ruby = keys.wants_otel = true;
 	r = target_open(pid, NULL, &keys, NULL, &target);
 	if (r == 0)
@@ -527,7 +527,7 @@ static int parse_option(int key, char *text, struct argp_state *state)
 int command_doctor(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{ "pid", 'p', "PID", 0, "Look at this process too (repeatable)", 1 },
+		{ "pid", 'p', "PID", 0, "Inspect this process too (repeatable)", 1 },
 		{ "key", 'k', "KEY", 0,
 		  "Look this key up (repeatable; default request_id, endpoint, trace_id)", 1 },
 		{ 0 },
@@ -536,7 +536,7 @@ int command_doctor(int argc, char **argv)
 		options,
 		parse_option,
 		"[PID...]",
-		"Says what this kernel, these privileges and a process offer, and what to do about "
+		"Checks what the kernel, the privileges and a process offer, and says what to do about "
 		"what is missing."
 		"\vEXAMPLES\n"
 		"  correlator doctor\n"
@@ -566,7 +566,7 @@ int command_doctor(int argc, char **argv)
 	for (size_t i = 0; i < arguments.pid_count; i++) {
 		int found = examine_process(&arguments.keys, arguments.pids[i]);
 
-		/* The first that says something is wrong. */
+		/* The code of the first process with a problem. */
 		code = code == EXIT_CODE_OK ? found : code;
 	}
 	key_options_deinit(&arguments.keys);

@@ -13,7 +13,7 @@
 #include "record/record_reader.h"
 
 struct dump_options {
-	bool is_chosen[_RECORD_KIND_MAX]; /* none: all are */
+	bool is_chosen[_RECORD_KIND_MAX]; /* false: all kinds */
 	bool has_chosen;
 	char **paths; /* borrowed from argv */
 	size_t path_count;
@@ -40,8 +40,8 @@ static const char argp_doc[] =
 	"  correlator dump --kind cpu app.rec | jq 'select(.blocked_ns > 1000000)'\n"
 	"  correlator record -p 4242 -d 10 -o - | correlator dump -\n"
 	"\n"
-	"Exit status: 0 ok, 1 a file cannot be read, or is damaged (the rest of it is printed all the "
-	"same), 2 usage.";
+	"Exit status: 0 ok, 1 a file cannot be read, or is damaged (the rest of it is still printed), 2 "
+	"usage.";
 
 static void choose_kind(struct dump_options *options, const char *name, struct argp_state *state)
 {
@@ -80,7 +80,7 @@ static int dump_record(void *context, struct record_reader *reader,
 	    json_record_print(record, stdout) < 0)
 		return log_error_errno(ENOMEM, "cannot print a record of %s",
 				       record_reader_name(reader));
-	/* Nobody reads on: the rest of the records need not be read. */
+	/* The reader is gone: skip the rest of the records. */
 	return ferror(stdout) ? 1 : 0;
 }
 

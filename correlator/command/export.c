@@ -22,7 +22,7 @@
 struct export_options {
 	enum export_format format;
 	bool has_format;
-	const char *by; /* of OpenMetrics; NULL: the default (exporter.h) */
+	const char *by; /* for OpenMetrics; NULL: the default (exporter.h) */
 	enum stacks_measure measure;
 	struct filter filter;
 	char **paths; /* borrowed from argv */
@@ -50,29 +50,30 @@ static const struct argp_option argp_options[] = {
 	  "key)",
 	  0 },
 	{ "off-cpu", OPTION_OFF_CPU, NULL, 0,
-	  "Of stacks where threads waited, and for how long, instead of the CPU: of recordings with "
-	  "`record --stacks=off-cpu'",
+	  "Export the stacks in which threads waited, and for how long, instead of the CPU: for "
+	  "recordings with `record --stacks=off-cpu'",
 	  0 },
 	{ "where", 'w', "KEY=VALUE", 0,
-	  "Only of what has this value, or, with KEY~PATTERN, one with * ? [...] (repeatable: of all). "
-	  "KEY is one of the records, or pid, tid, comm, thread_name, host_name",
+	  "Only what has this value or, with KEY~PATTERN, matches a pattern with * ? [...] "
+	  "(repeatable: all must hold). KEY is a recorded key, or pid, tid, comm, thread_name, "
+	  "host_name",
 	  0 },
 	{ "since", 'S', "TIME", 0,
-	  "Only windows that end after it: 2026-11-22T10:15:00Z, 10:15:00 in local time, or a "
+	  "Only windows that end after TIME: 2026-11-22T10:15:00Z, 10:15:00 in local time, or a "
 	  "duration from the first record on, such as 30s",
 	  0 },
-	{ "until", 'U', "TIME", 0, "Only windows that end by then", 0 },
+	{ "until", 'U', "TIME", 0, "Only windows that end at TIME or before", 0 },
 	{ 0 },
 };
 
 static const char argp_doc[] =
-	"Write recordings made by `correlator record' in the form that another tool reads, to standard "
-	"output. FILE - is standard input. A record that is there twice is written once.\v"
+	"Convert recordings made by `correlator record' for another tool, to standard output. FILE - is "
+	"standard input. A record that occurs twice is written once.\v"
 	"Without FILE, " COMMAND_RECORDING ", which record writes by default.\n"
 	"\n"
-	"A trace has a track for each thread and each request; with slices (`record --timeline') every "
-	"interval of every thread is there, and who woke it, else each record of a window, from its "
-	"first activity to its last.\n"
+	"A trace has a track for each thread and each request: with slices (`record --timeline') every "
+	"slice of every thread, and which thread woke it, else each record of a window, from its first "
+	"activity to its last.\n"
 	"\n"
 	"Examples:\n"
 	"  correlator export --format perfetto app.rec > app.pftrace\n"
@@ -84,8 +85,8 @@ static const char argp_doc[] =
 	"  correlator export --format speedscope app.rec > app.speedscope.json\n"
 	"  correlator export --format otlp app.rec > app.otlp\n"
 	"\n"
-	"Exit status: 0 ok, 1 a file cannot be read, or is damaged (the rest of it is written all the "
-	"same), 2 usage.";
+	"Exit status: 0 ok, 1 a file cannot be read, or is damaged (the rest of it is still written), 2 "
+	"usage.";
 
 static void parse_format(struct export_options *options, const char *name, struct argp_state *state)
 {
@@ -110,19 +111,23 @@ static void check_options(const struct export_options *options, struct argp_stat
 				 "folded, pprof, speedscope or otlp");
 	if (options->by && options->format != EXPORT_FORMAT_OPENMETRICS)
 		arguments_fail(state, EXIT_CODE_USAGE, 0,
-			       "--by is for openmetrics alone: the others write every record");
+			       "--by applies to openmetrics only: the other formats write "
+			       "every record");
 	if (options->measure != STACKS_CPU && !exporter_is_of_stacks(options->format))
 		arguments_fail(state, EXIT_CODE_USAGE, 0,
-			       "--off-cpu is for stacks: folded, pprof, speedscope and otlp");
+			       "--off-cpu applies to stacks: folded, pprof, speedscope and otlp");
 	if (options->format == EXPORT_FORMAT_PERFETTO && isatty(STDOUT_FILENO))
 		arguments_fail(state, EXIT_CODE_USAGE, 0,
-			       "a trace is no text: write it to a file, with > FILE.pftrace");
+			       "not writing a binary trace to a terminal: redirect it to a "
+			       "file, with > FILE.pftrace");
 	if (options->format == EXPORT_FORMAT_PPROF && isatty(STDOUT_FILENO))
 		arguments_fail(state, EXIT_CODE_USAGE, 0,
-			       "a profile is no text: write it to a file, with > FILE.pb.gz");
+			       "not writing a binary profile to a terminal: redirect it to a "
+			       "file, with > FILE.pb.gz");
 	if (options->format == EXPORT_FORMAT_OTLP && isatty(STDOUT_FILENO))
 		arguments_fail(state, EXIT_CODE_USAGE, 0,
-			       "a profile is no text: write it to a file, with > FILE.otlp");
+			       "not writing a binary profile to a terminal: redirect it to a "
+			       "file, with > FILE.otlp");
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -151,7 +156,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	}
 }
 
-/* Of an export that goes on. */
+/* State of an export. */
 struct export
 {
 	struct exporter *exporter;
@@ -175,7 +180,7 @@ static int export_record(void *context, struct record_reader *reader,
 	else if (r < 0)
 		return log_error_errno(r, "cannot export %s", record_reader_name(reader));
 	note_write_error(export);
-	/* Nobody reads on: the rest of the records need not be read. */
+	/* The reader is gone: skip the rest of the records. */
 	return export->write_error ? 1 : 0;
 }
 
@@ -185,9 +190,9 @@ static void warn(const struct exporter *exporter, enum stacks_measure measure)
 
 	exporter_stacks_left_out(exporter, &samples, &cpu_records);
 	if (exporter_lacks_slices(exporter))
-		log_warning(
-			"there are no slices in it: the trace has records of windows, from the "
-			"first activity to the last (record with --timeline for every interval)");
+		log_warning("the recording has no slices: the trace shows the records of windows, "
+			    "each from its first activity to its last; record with --timeline for "
+			    "every slice");
 	recorded_samples_warn(measure, exporter_lacks_samples(exporter), samples, cpu_records);
 	recorded_keys_warn_given_up(exporter_given_up(exporter));
 	if (exporter_recording(exporter)->record_count > 0 && !exporter_has_chosen(exporter) &&
@@ -196,7 +201,7 @@ static void warn(const struct exporter *exporter, enum stacks_measure measure)
 						    exporter_filter(exporter));
 }
 
-/* Before the last of them are written: a key that none has is no success. */
+/* Fails, before the last records are written, if no record has the key. */
 static int check_keys(const struct exporter *exporter, const char *by)
 {
 	const struct recording *recording = exporter_recording(exporter);
@@ -207,7 +212,7 @@ static int check_keys(const struct exporter *exporter, const char *by)
 	return recorded_keys_check_filter(recording, exporter_filter(exporter));
 }
 
-/* A format that has the records as they are has their clock_set_ns, too. */
+/* A format that keeps records as they are keeps their clock_set_ns, too. */
 static enum input_clock clock_of(enum export_format format)
 {
 	return format == EXPORT_FORMAT_NDJSON || format == EXPORT_FORMAT_CSV ? INPUT_AS_WRITTEN

@@ -11,7 +11,7 @@ static void add_condition(struct filter *filter, const char *text, struct argp_s
 	int r = filter_add(filter, text);
 
 	if (r == -E2BIG)
-		arguments_fail(state, EXIT_CODE_USAGE, 0, "more than %d conditions",
+		arguments_fail(state, EXIT_CODE_USAGE, 0, "at most %d conditions",
 			       FILTER_CONDITIONS_MAX);
 	else if (r == -EINVAL)
 		arguments_fail(state, EXIT_CODE_USAGE, 0,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The arguments that choose records: --where, --since and --until. What is wrong ends the process
- * with EXIT_CODE_USAGE, and a message. */
+/* The arguments that select records: --where, --since and --until. An error ends the process with
+ * a message and EXIT_CODE_USAGE. */
 #pragma once
 
 #include <argp.h>
 
 #include "reader/query/filter.h"
 
-/* A subcommand's parse_option comes to it: 0 of 'w', 'S' and 'U'; else ARGP_ERR_UNKNOWN. */
+/* Called by the parse_option of a subcommand: 0 for 'w', 'S' and 'U'; else ARGP_ERR_UNKNOWN. */
 error_t filter_arguments_parse(int key, const char *argument, struct filter *filter,
 			       struct argp_state *state);

@@ -27,7 +27,7 @@ enum {
 	OPTION_SKIP,
 	OPTION_GIVE_UP,
 	PROGRESS_MS = 1000,
-	DRAIN_S = 2, /* after Ctrl-C, for the chunk that is on its way */
+	DRAIN_S = 2, /* after Ctrl-C, for the chunk in flight */
 };
 
 struct arguments {
@@ -35,27 +35,26 @@ struct arguments {
 	char *const *paths; /* argv's, NULL-terminated */
 	uint64_t skip_records;
 	uint64_t give_up_ns;
-	bool is_failed; /* an option was refused, and said why */
+	bool is_failed; /* an option was refused; the reason was logged */
 };
 
-/* What is being sent: a file, or what a spool holds. */
+/* A file or a spool that is being sent. */
 struct work {
 	const char *path;
 	bool has_acks;
-	const char *done; /* what became of records: "acknowledged" */
+	const char *done; /* participle for messages: "acknowledged" */
 	struct file_source *file; /* NULL = a spool */
 	struct backlog *spool;
 };
 
 static const struct argp_option options[] = {
 	{ "to", OPTION_TO, "URL", 0,
-	  "A collector: tcp://HOST:PORT, tls://HOST:PORT or unix:PATH; of several, the first that "
-	  "takes it",
+	  "Collector to send to: tcp://HOST:PORT, tls://HOST:PORT or unix:PATH (repeatable: the "
+	  "next one is used when one fails)",
 	  0 },
-	{ "skip", OPTION_SKIP, "N", 0, "Leave out the first N records: to go on where it ended",
-	  0 },
+	{ "skip", OPTION_SKIP, "N", 0, "Skip the first N records, to resume", 0 },
 	{ "give-up", OPTION_GIVE_UP, "TIME", 0,
-	  "End when nothing is acknowledged for so long (default " DEFAULT_GIVE_UP ")", 0 },
+	  "End when nothing was acknowledged for TIME (default " DEFAULT_GIVE_UP ")", 0 },
 	ARGUMENTS_VERBOSITY(2),
 	{ 0 },
 };
@@ -64,8 +63,8 @@ static const char documentation[] =
 	"Sends recorded files, or the spool that a recording left behind, to a collector by the "
 	"Fluent Forward protocol. Each record arrives at least once."
 	"\vTIME is a number with a unit: 500ms, 10s (seconds without one), 2m. A FILE of - is "
-	"standard input, sent as it comes, to its end: there the first Ctrl-C is for who writes it. A "
-	"folder is a spool.\n\n"
+	"standard input, sent as it comes, to its end: the first Ctrl-C ends the writer of the pipe. A "
+	"directory is a spool.\n\n"
 	"EXAMPLES\n"
 	"  correlator forward puma.rec --to tcp://127.0.0.1:24224\n"
 	"  correlator forward --to tls://logs:24224 --shared-key-file key day-*.rec\n"
@@ -122,17 +121,18 @@ static int check(const struct arguments *arguments)
 	if (arguments->is_failed)
 		return -EINVAL;
 	if (!arguments->paths || !arguments->paths[0])
-		return log_error(EINVAL,
-				 "what to send? FILE or a spool; see correlator forward --help");
+		return log_error(EINVAL, "nothing to send: name a FILE or a spool; see correlator "
+					 "forward --help");
 	if (arguments->forward.options.url_count == 0)
-		return log_error(EINVAL, "where to? --to tcp://HOST:PORT; see correlator forward "
-					 "--help");
+		return log_error(EINVAL, "no collector: give --to tcp://HOST:PORT; see "
+					 "correlator forward --help");
 	if (arguments->skip_records && is_folder(arguments->paths[0]))
-		return log_error(EINVAL, "--skip is for files: of a spool, what was sent is gone");
+		return log_error(EINVAL, "--skip applies to files: a spool keeps only what was "
+					 "not sent");
 	return forward_arguments_check(&arguments->forward);
 }
 
-/* A spool ends once nothing is left in it, or nothing that can be read. */
+/* A spool ends when nothing readable is left in it. */
 static int next_of_spool(void *user, struct chunk *ret_chunk)
 {
 	struct backlog *spool = user;
@@ -181,8 +181,8 @@ static void say_progress(const struct work *work, struct sender *sender)
 }
 
 /*
- * True: a signal came that ends it. The writer of a pipe may be interrupted by the same Ctrl-C:
- * then its last records come.
+ * True: a signal ends the command. The same Ctrl-C may interrupt the writer of the pipe, whose last
+ * records still come.
  */
 static bool is_told_to_end(const struct work *work, int signal_fd, uint64_t *spared_ns)
 {
@@ -220,7 +220,7 @@ static bool await_end(const struct work *work, struct sender *sender, int signal
 	return false;
 }
 
-/* What was not delivered, and how to go on. */
+/* Logs what was not delivered, and how to resume. */
 static int say_what_is_left(const struct work *work, const struct sender_status *status,
 			    bool is_interrupted)
 {
@@ -253,7 +253,7 @@ static bool is_complete(const struct work *work)
 	return file.is_exhausted;
 }
 
-/* True: nobody can send some of this file. */
+/* Logs damage of a file. True: a part of it cannot be sent at all. */
 static bool say_file_damage(const struct work *work)
 {
 	struct file_source_status file;
@@ -286,7 +286,7 @@ static bool say_file_damage(const struct work *work)
 	       file.missing_records || is_empty;
 }
 
-/* The same for a spool. */
+/* Logs damage of a spool, likewise. */
 static bool say_spool_damage(const struct work *work)
 {
 	struct backlog_status spool;
@@ -305,7 +305,7 @@ static bool say_spool_damage(const struct work *work)
 	return spool.damaged_segments || spool.unusable_files;
 }
 
-/* Says how the work ended. *ret_is_over: the files after it would not be delivered, either. */
+/* Logs how the work ended. *ret_is_over: the files after it could not be delivered either. */
 static int finish(const struct work *work, struct sender *sender, bool is_interrupted,
 		  bool *ret_is_over)
 {
@@ -369,7 +369,7 @@ static int send_path(const struct arguments *arguments, size_t index,
 	return code;
 }
 
-/* One after the other; damage in one keeps none of the others. */
+/* Sends one after the other; damage in one does not stop the others. */
 static int send_paths(const struct arguments *arguments, const struct forwarding *forwarding,
 		      int signal_fd)
 {

@@ -78,7 +78,7 @@ int forward_arguments_add_url(struct forward_arguments *arguments, const char *t
 	return 0;
 }
 
-/* Plain words with dots: what every receiver can match on. */
+/* A tag is words with dots, which every receiver can match. */
 static int parse_tag(const char *text, const char **ret_tag)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
@@ -105,12 +105,12 @@ static int parse_user(const char *text, const char **ret_user)
 static int parse_compression(const char *text, bool *ret_is_gzip)
 {
 	if (strcmp(text, "gzip") != 0)
-		return log_error(EINVAL, "--compress %s: gzip is what all receivers know", text);
+		return log_error(EINVAL, "--compress %s: the protocol knows only gzip", text);
 	*ret_is_gzip = true;
 	return 0;
 }
 
-/* The options that only take a text or nothing. False: it is none of them. */
+/* Parses the options that take any text, or none. False: another option. */
 static bool parse_plain(struct forwarding_options *options, int key, const char *text)
 {
 	switch (key) {
@@ -198,7 +198,7 @@ int forward_arguments_check(const struct forward_arguments *arguments)
 	if (arguments->is_failed)
 		return -EINVAL;
 	if (options->url_count == 0 && arguments->first_option)
-		return log_error(EINVAL, "--%s is for collectors, and none is named",
+		return log_error(EINVAL, "--%s needs a collector: none is named",
 				 arguments->first_option);
 	if (tls->key_path && !tls->certificate_path)
 		return log_error(EINVAL, "--tls-key needs --tls-cert");

@@ -39,7 +39,7 @@ enum column {
 struct ruby {
 	pid_t pid;
 	bool publishes_nothing;
-	bool has_gaps; /* its gem publishes with gaps: README.md */
+	bool has_gaps; /* its gem misses some fibers (ruby/README.md) */
 	char cells[_COLUMN_MAX][TEXT_BYTES];
 };
 
@@ -172,7 +172,7 @@ static void print_rows(struct ruby_list *listing)
 	(void)table_print(&table, stdout);
 }
 
-/* Says how a process that is observed badly, or not at all, can be observed better. */
+/* Prints a remedy for processes that cannot be observed, or not exactly. */
 static void print_remedies(const struct ruby_list *listing)
 {
 	bool has_nothing = false, has_gaps = false;
@@ -194,7 +194,7 @@ static void print_remedies(const struct ruby_list *listing)
 				 "the gem `correlator' follows them");
 }
 
-/* Goes over all processes once. 0 or -errno. */
+/* Inspects all processes once. 0 or -errno. */
 static int find(struct ruby_list *listing, size_t *ret_unreadable)
 {
 	_cleanup_(discovery_freep) struct discovery *discovery = NULL;
@@ -227,7 +227,7 @@ static int list_processes(struct ruby_list *listing)
 		(void)log_error_errno(r, "cannot look at the processes");
 		return EXIT_CODE_FAILURE;
 	}
-	/* With all privileges there is no remedy for the rest. */
+	/* With all privileges there is no remedy. */
 	if (unreadable > 0 && lacks[0])
 		log_warning("%zu process%s may not be read%s", unreadable,
 			    unreadable == 1 ? "" : "es", lacks);

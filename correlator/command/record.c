@@ -60,7 +60,7 @@ struct arguments {
 	struct recorder_options recording;
 	struct forward_arguments forward;
 	pid_t pids[PIDS_MAX];
-	bool is_failed; /* an option was refused, and said why */
+	bool is_failed; /* an option was refused; the reason was logged */
 };
 
 static const struct argp_option options[] = {
@@ -70,112 +70,119 @@ static const struct argp_option options[] = {
 	  "appear",
 	  1 },
 	{ "comm", OPTION_COMM, "PATTERN", 0,
-	  "The same, of those whose name matches (a shell pattern: 'puma*')", 1 },
+	  "Like --all-ruby, but only processes whose name matches (a shell pattern: 'puma*')", 1 },
 	{ "cgroup", OPTION_CGROUP, "PATTERN", 0,
-	  "The same, of those in this cgroup or below (a path or pattern: puma.service)", 1 },
+	  "Like --all-ruby, but only processes in this cgroup or below it (a path or a pattern: "
+	  "puma.service)",
+	  1 },
 	{ "key", 'k', "KEY[=NAME]", 0,
 	  "Record this key of the context, under NAME (repeatable; default " REQUEST_KEY
-	  " and " LATE_KEY "): a symbol "
-	  "of Ruby's, or otel.trace_id, otel.span_id or otel.ATTRIBUTE of OpenTelemetry's context. "
-	  "Beside " REQUEST_KEY ", " LATE_KEY
-	  " may come late: a request has one in all its records of "
-	  "a window",
+	  " and " LATE_KEY
+	  "): a Ruby symbol, or otel.trace_id, otel.span_id or otel.ATTRIBUTE of OpenTelemetry's "
+	  "context. Beside " REQUEST_KEY ", " LATE_KEY
+	  " may be set late: all records of the request in that window have it",
 	  1 },
 	{ "no-children", OPTION_NO_CHILDREN, NULL, 0,
-	  "A program that a request starts (system, backticks, spawn) is of no request: by default "
-	  "it belongs to the request until it ends",
+	  "Do not attribute the programs that a request starts (system, backticks, spawn): by "
+	  "default they belong to the request until they end",
 	  1 },
 	{ "no-follow", OPTION_NO_FOLLOW, NULL, 0, "Do not observe child processes", 1 },
 	{ "output", 'o', "FILE", 0,
-	  "Write records here, - for a pipe (default " COMMAND_RECORDING ")", 2 },
+	  "Write records to FILE, - for a pipe (default " COMMAND_RECORDING ")", 2 },
 	{ "force", OPTION_FORCE, NULL, 0,
-	  "Overwrite that file if it is not empty: otherwise it is refused (one that another "
-	  "recorder is writing always is)",
+	  "Overwrite FILE even if it is not empty (never a file that another recorder is writing)",
 	  2 },
 	{ "output-max", OPTION_OUTPUT_MAX, "SIZE", 0,
-	  "At most so much: when half of it is full, the file goes on as FILE.1, in the place of "
-	  "the one before, and FILE begins anew; each can be read by itself. What is recorded "
-	  "decides how much that is, most of all with --all-ruby (default: no limit)",
+	  "Limit FILE to SIZE: when it holds half of that, it is renamed to FILE.1, which "
+	  "replaces the previous one, and a new FILE begins; each can be read on its own "
+	  "(default: no limit)",
 	  2 },
 	{ "forward", OPTION_FORWARD, "URL", 0,
-	  "Send records to this collector, alone or besides -o: tcp://HOST:PORT, tls://HOST:PORT or "
-	  "unix:PATH, by the Fluent Forward protocol (repeatable: the next when one fails)",
+	  "Send records to this collector; with -o, to FILE as well: tcp://HOST:PORT, "
+	  "tls://HOST:PORT or unix:PATH, by the Fluent Forward protocol (repeatable: the next "
+	  "one is used when one fails)",
 	  2 },
 	{ "spool", OPTION_SPOOL, "DIR", 0,
-	  "Keep what is not sent yet in this folder, over crashes and restarts", 2 },
+	  "Keep records that are not sent yet in this directory, across crashes and restarts", 2 },
 	{ "spool-max", OPTION_SPOOL_MAX, "SIZE", 0,
-	  "At most so much; then processes with more than their share of it lose their oldest "
-	  "records (default 256M)",
+	  "Limit the spool to SIZE; when it is full, the processes that use more than their "
+	  "share lose their oldest records (default 256M)",
 	  2 },
 	{ "interval", 'i', "TIME", 0, "Length of a window (default " DEFAULT_INTERVAL ")", 2 },
 	{ "first-window", OPTION_FIRST_WINDOW, "TIME", 0,
-	  "The first one is at most so long, for who waits for figures", 2 },
+	  "Limit the length of the first window, for a reader that waits for figures", 2 },
 	{ "duration", 'd', "TIME", 0,
-	  "Stop after this time (default: at the target's end, or Ctrl-C)", 2 },
+	  "Stop after TIME (default: when the target ends, or on Ctrl-C)", 2 },
 	{ "stacks", OPTION_STACKS, "HZ", OPTION_ARG_OPTIONAL,
-	  "Sample the Ruby stacks, too, of what runs, so often a second on each CPU (default 99, "
-	  "1 to 1000), and say in which context each was; with HZ,off-cpu (or off-cpu) also in "
-	  "which stack each thread waited, and how long exactly; needs Linux 5.17",
+	  "Also sample Ruby stacks, HZ times per second on each CPU (default 99, 1 to 1000), "
+	  "each with its context; HZ,off-cpu (or off-cpu) also records in which stack each "
+	  "thread waited, and for exactly how long; needs Linux 5.17",
 	  2 },
 	{ "native-stacks", OPTION_NATIVE_STACKS, "FRAMES", 0,
-	  "What samples have above the frames of Ruby: leaf, the native function that runs (default), "
-	  "or off",
+	  "Native frames on top of the Ruby frames of a sample: leaf, the native function that "
+	  "runs (default), or off",
 	  2 },
 	{ "timeline", OPTION_TIMELINE, NULL, 0,
-	  "Record every slice of time, too: when each thread ran, on which CPU, waited for one, or "
-	  "slept, and who woke it. For short recordings: each switch is a record or two",
+	  "Also record every slice of time: when each thread ran, on which CPU, waited for a CPU "
+	  "or slept, and which thread woke it. For short recordings: each switch makes one or "
+	  "two records",
 	  2 },
 	{ "syscalls", OPTION_SYSCALLS, NULL, 0,
-	  "Count the system calls of each context by name, too, with the time inside: each call of an "
-	  "observed thread costs some 70 ns more",
+	  "Also count the system calls of each context by name, with the time spent in each; "
+	  "each call of an observed thread costs about 70 ns more",
 	  2 },
 	{ "metrics", OPTION_METRICS, "ADDRESS", 0,
-	  "Give out totals for monitoring: unix:PATH or tcp://127.0.0.1:PORT (over "
-	  "HTTP), or file:PATH.prom (for node_exporter)",
+	  "Serve totals for monitoring: unix:PATH or tcp://127.0.0.1:PORT (over HTTP), or "
+	  "file:PATH.prom (for node_exporter)",
 	  2 },
 	{ "metrics-by", OPTION_METRICS_BY, "KEY", 0,
-	  "And histograms of the CPU and the wall time of requests, by the value of a recorded key",
+	  "Also serve histograms of the CPU and wall time of requests, by the value of a "
+	  "recorded key",
 	  2 },
 	{ "metrics-series", OPTION_METRICS_SERIES, "N", 0,
-	  "At most N values have series of their own (default 100), shared between processes: the "
-	  "others are \"other\", as are values that no request had for an hour",
+	  "Limit the histograms to N values, shared between processes (default 100): the rest "
+	  "count as \"other\", as do values without a request for an hour",
 	  2 },
 	{ "alert", OPTION_ALERT, "EXPRESSION", 0,
-	  "Say when it holds, and when no more, in the log and by a record (repeatable): a measure of "
-	  "requests or of the books, such as 'p99(cpu) > 50ms for 30s by endpoint', 'unattributed > "
-	  "20%', 'lost > 0'",
+	  "Log and record when EXPRESSION begins to hold and when it ends (repeatable): a "
+	  "measure of requests or of the books, such as 'p99(cpu) > 50ms for 30s by endpoint', "
+	  "'unattributed > 20%', 'lost > 0'",
 	  2 },
 	{ "on-alert", OPTION_ON_ALERT, "PROGRAM", 0,
-	  "And run this program, without arguments, which finds CORRELATOR_ALERT_EXPRESSION, _STATE, "
+	  "Also run PROGRAM, without arguments, with CORRELATOR_ALERT_EXPRESSION, _STATE, "
 	  "_VALUE, _GROUP, ... in its environment",
 	  2 },
 	{ "lean", OPTION_LEAN, NULL, 0,
-	  "No uprobes: for servers with very many fiber switches; the error is bounded by "
-	  "ambiguous_ns, if the gem publishes the contexts",
+	  "Place no uprobes, for servers with very many fiber switches; ambiguous_ns bounds the "
+	  "error if the gem publishes the contexts",
 	  3 },
 	{ "no-kernel-split", OPTION_NO_KERNEL_SPLIT, NULL, 0,
-	  "No syscall tracepoints (they tax every process of the machine): no user/kernel split",
+	  "Attach no system call tracepoints, which slow down every process of the machine; user "
+	  "and kernel time are not told apart",
 	  3 },
 	{ "budget", OPTION_BUDGET, "PERCENT", 0,
-	  "Make processes lean, the dearest first, then give up the user/kernel split, while our own "
-	  "cost (process and kernel programs) is over this much of one CPU",
+	  "Limit our own cost (process and kernel programs) to PERCENT of one CPU: above it, "
+	  "processes become lean, the most expensive first, then the user/kernel split ends",
 	  3 },
 	{ "measure", OPTION_MEASURE, NULL, 0,
-	  "Have the kernel time each run of our programs (two clock readings more), for the report: "
-	  "else it is estimated from samples",
+	  "Have the kernel time each run of our programs, for the report (two clock readings per "
+	  "run); otherwise the report estimates it from samples",
 	  3 },
 	{ "contexts", OPTION_CONTEXTS, "N", 0,
-	  "Room for contexts: those of a window, and those that live on (default 32768)", 4 },
+	  "Size of the map of contexts: those of a window, and those that are still in force "
+	  "(default 32768)",
+	  4 },
 	{ "accounts", OPTION_ACCOUNTS, "N", 0,
-	  "Room for accounts of (thread, context) in a window (default 32768)", 4 },
-	{ "ring", OPTION_RING, "BYTES", 0, "Size of the event ring (default 262144)", 4 },
+	  "Size of the map of accounts, one per thread and context in a window (default 32768)",
+	  4 },
+	{ "ring", OPTION_RING, "BYTES", 0, "Size of the event ring in bytes (default 262144)", 4 },
 	{ "timeline-bytes", OPTION_TIMELINE_BYTES, "SIZE", 0,
-	  "Room for slices on their way, and for four times as many of a window; those without are "
-	  "counted as slices_lost (default 8M)",
+	  "Size of the ring of slices; four times as much memory holds those of a window. Slices "
+	  "without room count as slices_lost (default 8M)",
 	  4 },
 	{ "config", OPTION_CONFIG, "FILE", 0,
-	  "Take options from this file, too: under [record] a line each, such as all-ruby = yes or "
-	  "interval = 1s; the command line wins",
+	  "Read options from FILE: one per line under [record], such as all-ruby = yes or "
+	  "interval = 1s; the command line takes precedence",
 	  4 },
 	ARGUMENTS_VERBOSITY(4),
 	{ 0 },
@@ -219,7 +226,7 @@ static int parse_percent(const char *text, double *ret_percent)
 	return 0;
 }
 
-/* A size of a map: 16 to a million entries, or bytes of the ring. */
+/* Size of a map in entries, or of the ring in bytes: 16 to 2^24. */
 static int parse_size(const char *name, const char *text, uint32_t *ret_size)
 {
 	const uint64_t minimum = 16, maximum = 1UL << 24;
@@ -232,7 +239,7 @@ static int parse_size(const char *name, const char *text, uint32_t *ret_size)
 	return 0;
 }
 
-/* Bytes, or with K, M or G. bounds: the same, as it is said. */
+/* A size in bytes, or with K, M or G. bounds: minimum and maximum as text. */
 static int parse_bytes(const char *name, const char *text, uint64_t minimum, uint64_t maximum,
 		       const char *bounds, uint64_t *ret_bytes)
 {
@@ -263,7 +270,7 @@ static int parse_ring(const char *text, uint32_t *ret_bytes)
 	return 0;
 }
 
-/* HZ, off-cpu, or both with a comma between them. */
+/* "HZ", "off-cpu" or "HZ,off-cpu". */
 static int parse_stacks(const char *text, struct recorder_options *recording)
 {
 	const char *comma = text ? strchr(text, ',') : NULL;
@@ -306,7 +313,7 @@ static int parse_series(const char *text, size_t *ret_count)
 	return 0;
 }
 
-/* Named without --, a process is meant. */
+/* Refuses a number in place of a command: the user means a process. */
 static int check_command(const char *name)
 {
 	uint64_t pid;
@@ -319,7 +326,7 @@ static int check_command(const char *name)
 			 name, name, name, name);
 }
 
-/* Which records, and where they go. -ENOENT: it is not an option of that kind. */
+/* Options for records and outputs. -ENOENT: another option. */
 static int parse_output_option(struct arguments *arguments, int key, char *text)
 {
 	struct recorder_options *recording = &arguments->recording;
@@ -373,7 +380,7 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 	}
 }
 
-/* How long what is. -ENOENT: it is not an option of that kind. */
+/* Options that take a time. -ENOENT: another option. */
 static int parse_time_option(struct recorder_options *recording, int key, const char *text)
 {
 	switch (key) {
@@ -446,7 +453,7 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		r = parse_size("ring", text, &recording->ring_bytes);
 		break;
 	case OPTION_CONFIG:
-		/* It has been read. */
+		/* Read before (configuration.h). */
 		break;
 	case ARGP_KEY_ARGS:
 		recording->targets.command = state->argv + state->next;
@@ -454,7 +461,7 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		state->next = state->argc;
 		break;
 	case ARGP_KEY_ARG:
-		/* Refused here, so that ARGP_KEY_ARGS gets all of them. */
+		/* Makes argp pass all of them as ARGP_KEY_ARGS. */
 		return ARGP_ERR_UNKNOWN;
 	default:
 		if (arguments_take_verbosity(key))
@@ -485,7 +492,7 @@ static int check_key(const struct recorder_options *recording, const char *optio
 				   key, recording->targets.keys.record_names[0], key);
 }
 
-/* Requests are told apart by their ID. */
+/* Percentiles and histograms of requests need their ID. */
 static int check_requests(const struct recorder_options *recording, const char *option)
 {
 	return has_key(&recording->targets.keys, REQUEST_KEY)
@@ -501,9 +508,9 @@ static int check_metrics(const struct recorder_options *recording)
 	if ((recording->output.metrics_by || recording->output.metrics_series) &&
 	    !recording->output.metrics)
 		return log_error(EINVAL,
-				 "--metrics-by and --metrics-series are for --metrics ADDRESS");
+				 "--metrics-by and --metrics-series need --metrics ADDRESS");
 	if (recording->output.metrics_series && !recording->output.metrics_by)
-		return log_error(EINVAL, "--metrics-series is for --metrics-by KEY");
+		return log_error(EINVAL, "--metrics-series needs --metrics-by KEY");
 	if (!recording->output.metrics_by)
 		return 0;
 	if (check_key(recording, "--metrics-by", recording->output.metrics_by) < 0)
@@ -517,7 +524,7 @@ static int check_alerts(const struct recorder_options *recording)
 	int r = 0;
 
 	if (recording->on_alert && !count)
-		return log_error(EINVAL, "--on-alert is for --alert EXPRESSION");
+		return log_error(EINVAL, "--on-alert needs --alert EXPRESSION");
 	for (size_t i = 0; i < count && r == 0; i++) {
 		const struct alert_expression *expression =
 			alert_set_expression(recording->output.alerts, i);
@@ -538,17 +545,16 @@ static int check(struct arguments *arguments)
 		return EXIT_CODE_USAGE;
 	if ((recording->output.backlog.spool || recording->output.backlog.store_bytes_max) &&
 	    !arguments->forward.options.url_count) {
-		(void)log_error(EINVAL, "--spool and --spool-max are for what waits to be sent: "
-					"they need --forward URL");
+		(void)log_error(EINVAL, "--spool and --spool-max need --forward URL");
 		return EXIT_CODE_USAGE;
 	}
 	if (recording->output.bytes_max && !recording->output.file &&
 	    arguments->forward.options.url_count) {
-		(void)log_error(EINVAL, "--output-max bounds a file: it needs -o FILE");
+		(void)log_error(EINVAL, "--output-max needs -o FILE");
 		return EXIT_CODE_USAGE;
 	}
 	if (recording->timeline_bytes && !recording->has_timeline) {
-		(void)log_error(EINVAL, "--timeline-bytes is room for --timeline");
+		(void)log_error(EINVAL, "--timeline-bytes needs --timeline");
 		return EXIT_CODE_USAGE;
 	}
 	if (recording->counts_syscalls && !recording->has_kernel_split) {
@@ -560,8 +566,8 @@ static int check(struct arguments *arguments)
 		recording->output.file = COMMAND_RECORDING;
 	if (!recording->targets.pid_count && !recording->targets.command &&
 	    !recording->targets.searches) {
-		(void)log_error(EINVAL, "what to observe? -p PID, --all-ruby, or -- COMMAND; "
-					"see correlator record --help");
+		(void)log_error(EINVAL, "nothing to observe: give -p PID, --all-ruby or -- "
+					"COMMAND; see correlator record --help");
 		return EXIT_CODE_USAGE;
 	}
 	if (!recording->targets.keys.count &&
@@ -575,7 +581,7 @@ static int check(struct arguments *arguments)
 	return EXIT_CODE_OK;
 }
 
-/* Which options, by the command line and the file that it names. */
+/* Parses the command line and the file that it names. */
 static int parse(int argc, char **argv, struct configuration *configuration,
 		 struct arguments *arguments)
 {

@@ -49,7 +49,7 @@ int recorded_keys_explain_nothing(const struct recording *recording, const struc
 	int r = recorded_keys_check_filter(recording, filter);
 
 	if (r == 0 && (filter->condition_count > 0 || filter->since.is_set || filter->until.is_set))
-		log_warning("nothing in it is what --where, --since and --until want");
+		log_warning("no record matches --where, --since and --until");
 	return r;
 }
 

@@ -9,12 +9,9 @@ void recorded_samples_warn(enum stacks_measure measure, bool is_none, uint64_t s
 			   uint64_t cpu_records_left_out)
 {
 	if (is_none && measure == STACKS_OFF_CPU)
-		log_warning(
-			"there are no waits in it: no time off the CPU is known by stack (record "
-			"with --stacks=off-cpu for that)");
+		log_warning("the recording has no waits by stack: record with --stacks=off-cpu");
 	else if (is_none)
-		log_warning("there are no samples in it: no CPU of it is known by stack (record "
-			    "with --stacks for that)");
+		log_warning("the recording has no samples: record with --stacks");
 	if (samples_left_out > 0 || cpu_records_left_out > 0)
 		log_warning("%" PRIu64 " %s found no room, and the %s of %" PRIu64
 			    " records counts as %s: take less with --where, --since and --until",

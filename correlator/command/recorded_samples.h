@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Log lines about the samples of a recording, for commands that lay them over its CPU
+/* Log lines about the samples of a recording, for commands that scale them to its CPU
  * (reader/profile/stacks.h). */
 #pragma once
 
@@ -8,6 +8,6 @@
 
 #include "reader/profile/stacks.h"
 
-/* Warns where there are none, and of what found no room; of nothing else. */
+/* Warns if there are no samples, and of samples and records that were left out. */
 void recorded_samples_warn(enum stacks_measure measure, bool is_none, uint64_t samples_left_out,
 			   uint64_t cpu_records_left_out);

@@ -45,7 +45,7 @@ static struct format_options choose_format(const struct report_options *options,
 	};
 }
 
-/* story NULL: of all requests. */
+/* story NULL: a report of all requests. */
 static int print_report(const struct report_options *options, const struct totals *totals,
 			const struct story *story, const struct input_file *files)
 {
@@ -58,7 +58,7 @@ static int print_report(const struct report_options *options, const struct total
 	return format_totals(totals, &format_options, stdout);
 }
 
-/* What can be asked for a figure. */
+/* The tables that may have a figure. */
 struct report_tables {
 	const struct totals *totals;
 	const struct format_options *options;
@@ -71,7 +71,7 @@ static bool have_figure(enum figure figure, const void *context)
 	return format_has_figure(tables->totals, tables->options, figure);
 }
 
-/* 0, or -EINVAL if no table of this report has that figure: logged, with those that it has. */
+/* 0, or -EINVAL if no table of this report has the figure: logged, with the figures that it has. */
 static int check_field(const struct totals *totals, const struct format_options *options,
 		       const char *option, enum figure wanted)
 {
@@ -85,7 +85,7 @@ static int check_field(const struct totals *totals, const struct format_options 
 			 totals->groupings[0].by, figure_infos[wanted].name, names);
 }
 
-/* For tables alone: the other formats have all fields. */
+/* Checks --sort and --columns, for tables only: the other formats have all fields. */
 static int check_fields(struct report_options *options, const struct totals *totals,
 			const struct input_file *files)
 {
@@ -95,7 +95,7 @@ static int check_fields(struct report_options *options, const struct totals *tot
 
 	if (options->format != FORMAT_TABLE)
 		return 0;
-	/* A key's own name is that of its column, too. */
+	/* The name of a key is the name of its column, too. */
 	if (totals->groupings[0].key_count > 0 && strcmp(sort, totals->groupings[0].keys[0]) == 0)
 		options->sort = FIGURE_KEY;
 	if (options->has_sort)
@@ -107,7 +107,7 @@ static int check_fields(struct report_options *options, const struct totals *tot
 	return r;
 }
 
-/* Says that there is no such request, and names those with an id like it. Logged, -ENOENT. */
+/* Logs that there is no such request, with similar ids. -ENOENT. */
 static int refuse_story(const struct story *story)
 {
 	const struct recording *recording = &story->totals->selection.recording;
@@ -115,8 +115,7 @@ static int refuse_story(const struct story *story)
 	struct text_writer writer;
 
 	if (story->is_left_out)
-		return log_error(ENOENT, "the request %s is none of those that --where wants",
-				 story->request_id);
+		return log_error(ENOENT, "request %s is excluded by --where", story->request_id);
 	if (!recording_has_key(recording, "request_id"))
 		return log_error(ENOENT,
 				 "no record has a request_id: record with `--key request_id'");
@@ -201,7 +200,7 @@ static int report(struct report_options *options)
 	if (r < 0)
 		return log_error_errno(r, "cannot report");
 	r = streams_finish_output("the report");
-	/* What can be read is reported, and that it is not all is no success. */
+	/* The report has all that could be read; a damaged file is still a failure. */
 	return r == 0 && report_files_are_damaged(files, options->path_count) ? -EBADMSG : r;
 }
 
@@ -218,7 +217,7 @@ static int print_diff(const struct report_options *options, const struct totals 
 	return r < 0 ? log_error_errno(r, "cannot report") : r;
 }
 
-/* One recording's, by these keys (NULL: its own). */
+/* Reads one recording, grouped by these keys (NULL: its default ones). */
 static int read_side(const struct report_options *options, size_t index, const char *by,
 		     struct totals *totals, struct input_file *files)
 {

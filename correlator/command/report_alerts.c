@@ -27,10 +27,11 @@ struct looking {
 	struct past_alerts *alerts;
 	bool has_fired;
 	bool is_damaged;
-	int write_error; /* the first one's errno */
+	int write_error; /* errno of the first write that failed; 0 = none */
 };
 
-/* "2026-11-22T10:15:00.123Z web-1 firing: ...", at once: the records may come from a pipe. */
+/* Prints "2026-11-22T10:15:00.123Z web-1 firing: ...", unbuffered: the records may come from a
+ * pipe. */
 static void print_change(void *user, const char *host, const struct alert_change *change)
 {
 	struct looking *looking = user;
@@ -72,7 +73,7 @@ static int check_key(const struct recording *recording, const char *key, const c
 	return recording_has_key(recording, key) ? 0 : recorded_keys_refuse(recording, key, advice);
 }
 
-/* A key that no record has is more likely a slip. */
+/* A key that no record has is most likely a slip. */
 static int check_keys(const struct recording *recording, const struct alert_set *set)
 {
 	int r = 0;

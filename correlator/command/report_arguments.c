@@ -19,7 +19,7 @@
 
 enum {
 	TOP_COUNT_TABLE = 20, /* default of --top in the table; JSON and CSV give all */
-	TOP_COUNT_PAGE = 1000, /* in the table that a page has without scripts */
+	TOP_COUNT_PAGE = 1000, /* in the table of a page without scripts */
 };
 
 /* Options without a letter. */
@@ -41,100 +41,103 @@ static const char *const format_names[_FORMAT_MAX] = { "table", "json", "csv", "
 
 static const struct argp_option argp_options[] = {
 	{ "by", 'b', "KEY,...", 0,
-	  "Group attributed time by a key of the records (default endpoint where there is one, then "
-	  "request_id, or the first key where that is none), or all time by what ran: pid, tid, "
-	  "comm, thread_name, host_name, or by what it was: attribution. By several: a row for each "
-	  "combination",
+	  "Group attributed time by a recorded key (default endpoint if it is recorded, else "
+	  "request_id, else the first key), or all time by what ran: pid, tid, comm, "
+	  "thread_name, host_name, or by attribution. Several keys: one row per combination",
 	  0 },
 	{ "sort", OPTION_SORT, "FIELD", 0,
-	  "Sort by key (of several key_2 to key_4), or by a name, ascending, or by a figure, the "
-	  "largest first (default cpu)",
+	  "Sort by a figure, the largest first (default cpu), or, ascending, by key (key_2 to "
+	  "key_4 of several keys) or by a name",
 	  0 },
 	{ "request", 'r', "ID", 0,
-	  "The story of the request with this request_id: what each thread did for it and when, and "
-	  "what else ran meanwhile; to the microsecond where `record --timeline' wrote slices, else "
-	  "by window",
+	  "Tell the story of the request with this request_id: what each thread did for it and "
+	  "when, and what else ran meanwhile; to the microsecond with the slices of `record "
+	  "--timeline', else by window",
 	  0 },
 	{ "columns", 'c', "FIELD,...", 0,
-	  "Columns of the table, of the fields above, and that of --sort (default: in a terminal what "
-	  "fits, elsewhere all)",
+	  "Columns of the table: the fields that --sort takes, and the one of --sort (default: "
+	  "in a terminal those that fit, elsewhere all)",
 	  0 },
 	{ "top", 'n', "N", 0,
-	  "Show the first N groups (default 20 in a table, of two tables 8 and 5, else 0 = all)",
+	  "Show the first N groups (default 20 in a table, 8 and 5 in two tables, else 0 = all)",
 	  0 },
 	{ "books", OPTION_BOOKS, NULL, 0,
-	  "All of the books: what the kernel says that ran, where it went, what was missed; also "
-	  "processes that have ended, the system, the keys, and which threads ran in no context",
+	  "Show all of the books: what ran according to the kernel, where it went, and what was "
+	  "missed; also ended processes, the system, the keys, and which threads ran in no "
+	  "context",
 	  0 },
-	{ "cost", OPTION_COST, NULL, 0, "All that watching cost: CPU, programs, memory, maps", 0 },
+	{ "cost", OPTION_COST, NULL, 0, "Show all that watching cost: CPU, programs, memory, maps",
+	  0 },
 	{ "format", 'f', "FORMAT", 0,
-	  "table (default), json, csv, or ndjson, a line of JSON for each row", 0 },
+	  "table (default), json, csv, or ndjson (one line of JSON per row)", 0 },
 	{ "where", 'w', "KEY=VALUE", 0,
-	  "Only of what has this value, or, with KEY~PATTERN, one with * ? [...] (repeatable: of all). "
-	  "KEY is one of the records, or pid, tid, comm, thread_name, host_name",
+	  "Only what has this value or, with KEY~PATTERN, matches a pattern with * ? [...] "
+	  "(repeatable: all must hold). KEY is a recorded key, or pid, tid, comm, thread_name, "
+	  "host_name",
 	  0 },
 	{ "since", 'S', "TIME", 0,
-	  "Only windows that end after it: 2026-11-22T10:15:00Z, 10:15:00 in local time, or a "
+	  "Only windows that end after TIME: 2026-11-22T10:15:00Z, 10:15:00 in local time, or a "
 	  "duration from the first record on, such as 30s",
 	  0 },
 	{ "slowest", OPTION_SLOWEST, "N|P%", OPTION_ARG_OPTIONAL,
-	  "The N requests (default 20) that took longest, and when each began; with P%, such as 99%, "
-	  "those above that percentile of their endpoint's. With --sort cpu those that used most",
+	  "The N requests (default 20) that took longest, and when each began; with P%, such as "
+	  "99%, all above that percentile of their endpoint. With --sort cpu, those that used "
+	  "most CPU",
 	  0 },
 	{ "diff", OPTION_DIFF, NULL, 0,
-	  "What changed from the first of two recordings to the second: of each endpoint's requests mean "
-	  "and 99th percentile of CPU and wall time, and whether that may be chance",
+	  "Compare two recordings: mean and 99th percentile of the CPU and wall time of the "
+	  "requests of each endpoint, before and after, and whether the difference is significant",
 	  0 },
 	{ "over-time", OPTION_OVER_TIME, NULL, 0,
-	  "What was used in each window (in a table in at most 60 steps), in all and by endpoint, or "
-	  "--by something else",
+	  "Show what each window used (in a table at most 60 steps), in total and by endpoint, "
+	  "or --by another key",
 	  0 },
-	{ "step", OPTION_STEP, "TIME", 0, "With --over-time: in steps of so long, such as 10s", 0 },
+	{ "step", OPTION_STEP, "TIME", 0, "With --over-time: length of a step, such as 10s", 0 },
 	{ "stacks", OPTION_STACKS, "ORDER", OPTION_ARG_OPTIONAL,
-	  "In which code the CPU was used, as a tree, top-down (default) or bottom-up, and by method: "
-	  "of all, of what --where chooses, or of the requests that --slowest does. With --diff what "
-	  "changed by method. Of recordings with stacks",
+	  "Show in which code the CPU was used, as a tree, top-down (default) or bottom-up, and "
+	  "by method: of all requests, of those that --where selects, or of the --slowest ones. "
+	  "With --diff: what changed, by method. Needs a recording with stacks",
 	  0 },
 	{ "off-cpu", OPTION_OFF_CPU, NULL, 0,
-	  "With --stacks: where was waited, and how long exactly, blocked or for a CPU. Of recordings "
-	  "with --stacks=off-cpu",
+	  "With --stacks: show where threads waited, blocked or for a CPU, and for exactly how "
+	  "long. Needs a recording with --stacks=off-cpu",
 	  0 },
 	{ "syscalls", OPTION_SYSCALLS, NULL, 0,
-	  "Which system calls were made, by endpoint (or --by KEY), how many in a request, and the time "
-	  "inside; beside --where, --since, --until, --request, --top and --format. Of recordings with "
-	  "syscalls",
+	  "Show which system calls were made, by endpoint (or --by KEY), how many per request, "
+	  "and the time spent in them; goes with --where, --since, --until, --request, --top and "
+	  "--format. Needs a recording with --syscalls",
 	  0 },
-	{ "until", 'U', "TIME", 0, "Only windows that end by then", 0 },
+	{ "until", 'U', "TIME", 0, "Only windows that end at TIME or before", 0 },
 	{ "html", 'H', "PAGE", 0,
-	  "Write all this as one page for a browser instead, with what is needed to ask for any span "
-	  "of time and any group in it (-: standard output)",
+	  "Write the report as one page for a browser instead, which can show any span of time "
+	  "and any group (-: standard output)",
 	  0 },
-	{ "compare", 'C', "FILE", 0, "With --html: beside this recording, for each group", 0 },
+	{ "compare", 'C', "FILE", 0, "With --html: show this recording beside, for each group", 0 },
 	{ "alert", OPTION_ALERT, "EXPRESSION", 0,
-	  "No report: a line when this, as record takes it, would have fired, and when it was over "
-	  "(repeatable)",
+	  "Print no report, but a line whenever EXPRESSION, as record takes it, would have begun "
+	  "to hold, and when it ended (repeatable)",
 	  0 },
 	{ 0 },
 };
 
 static const char argp_doc[] =
 	"Say which request burned the CPU, from recordings made by `correlator record'. "
-	"FILE - is standard input, read to its end: there the first Ctrl-C is for who writes it. Several "
+	"FILE - is standard input, read to its end: the first Ctrl-C ends the writer of the pipe. Several "
 	"files are added up.\v"
 	"Without FILE, " COMMAND_RECORDING ", which record writes by default.\n"
 	"\n"
-	"Of a group's requests: how many, and the mean, percentiles and maximum of the CPU that each "
-	"used in all, and of its wall time, from its first activity to its last. A percentile is off by "
-	"less than 1 %.\n"
+	"A group shows the number of its requests, and the mean, percentiles and maximum of their CPU "
+	"and of their wall time, from the first activity of a request to its last. A percentile is off "
+	"by less than 1 %.\n"
 	"\n"
-	"Times of one group: cpu = user + kernel. run queue is time ready to run without a CPU, "
-	"blocked is time asleep, blocked on says on what most of it was spent. share is of the CPU of "
-	"all observed processes. Time under no "
-	"context is the row `unattributed'; \"-\" is not measured, never zero.\n"
+	"cpu = user + kernel. run queue is time ready to run without a CPU, blocked is time asleep, "
+	"and blocked on names the reason for most of it. share is a share of the CPU of all observed "
+	"processes. Time in no context is the row `unattributed'. \"-\" means not measured, never "
+	"zero.\n"
 	"\n"
-	"By pid, tid, comm or thread_name a row holds all time, attributed or not. % CPU is of one "
-	"CPU, % machine of all its CPUs, from the start of the first window to the end of the last "
-	"one: of a recording, or of several that followed each other.\n"
+	"By pid, tid, comm or thread_name a row holds all time, attributed or not. % CPU is a "
+	"percentage of one CPU, % machine of all CPUs, from the start of the first window to the end "
+	"of the last one.\n"
 	"\n"
 	"Examples:\n"
 	"  correlator report app.rec\n"
@@ -158,8 +161,8 @@ static const char argp_doc[] =
 	"  correlator report --alert 'p99(cpu) > 50ms for 30s by endpoint' app.rec || page-somebody\n"
 	"  correlator record -p 4242 -d 10 -o - | correlator report -\n"
 	"\n"
-	"Exit status: 0 ok, 1 a file cannot be read, or is damaged (the rest of it is reported all the "
-	"same; a last record that is cut off is no damage), 2 usage, 5 an alert of --alert fired.";
+	"Exit status: 0 ok, 1 a file cannot be read, or is damaged (the rest of it is still reported; a "
+	"last record that is cut off is no damage), 2 usage, 5 an alert of --alert fired.";
 
 static void parse_by(struct report_options *options, const char *keys, struct argp_state *state)
 {
@@ -211,7 +214,8 @@ static void parse_columns(struct report_options *options, char *names, struct ar
 		if (figure_find(name, &field) < 0)
 			arguments_fail(
 				state, EXIT_CODE_USAGE, 0,
-				"unknown column '%s': the fields that --sort takes are columns",
+				"unknown column '%s': --columns takes the fields that --sort "
+				"takes",
 				name);
 		else if (options->column_count < _FIGURE_MAX)
 			options->columns[options->column_count++] = field;
@@ -270,7 +274,8 @@ static void parse_stacks(struct report_options *options, const char *order,
 			       "--stacks takes top-down or bottom-up, not '%s'", order);
 }
 
-/* `--stacks bottom-up', without the =, which argp takes for a file: that there is none tells. */
+/* Accepts `--stacks bottom-up' without the =, which argp takes for a file, if no such file exists.
+ */
 static void take_order(struct report_options *options, struct argp_state *state)
 {
 	for (size_t i = 0; options->is_stacks && i < options->path_count; i++) {
@@ -294,8 +299,8 @@ static void check_request(const struct report_options *options, struct argp_stat
 		return;
 	if (options->is_of_rows)
 		arguments_fail(state, EXIT_CODE_USAGE, 0,
-			       "--request tells of one request: --by, --sort and --columns are of "
-			       "rows that sum up");
+			       "--request reports one request: --by, --sort and --columns "
+			       "apply to tables of groups");
 }
 
 static void check_diff(const struct report_options *options, struct argp_state *state)
@@ -306,16 +311,17 @@ static void check_diff(const struct report_options *options, struct argp_state *
 		arguments_refuse(state, "--diff takes two recordings: before and after");
 	if (options->is_over_time || options->is_slowest || options->has_sort ||
 	    options->column_count > 0)
-		arguments_refuse(state,
-				 "--diff has columns of its own: not with --over-time, --slowest, "
-				 "--sort or --columns");
+		arguments_refuse(state, "--diff has columns of its own: it does not go with "
+					"--over-time, --slowest, --sort or --columns");
 	if (options->by && strcmp(options->by, "request_id") == 0)
-		arguments_refuse(state, "--diff compares groups of requests: not --by request_id");
+		arguments_refuse(state, "--diff compares groups of requests: it does not go "
+					"with --by request_id");
 	if (options->request)
-		arguments_refuse(state, "--diff compares groups of requests: not with --request");
+		arguments_refuse(state, "--diff compares groups of requests: it does not go "
+					"with --request");
 }
 
-/* Its number wants a =, which is easily forgotten. */
+/* `--slowest 20' lacks the =, which is easily forgotten. */
 static void check_slowest(const struct report_options *options, struct argp_state *state)
 {
 	uint64_t count;
@@ -332,34 +338,31 @@ static void check_slowest(const struct report_options *options, struct argp_stat
 	}
 }
 
-/* Whether they go together. */
+/* Checks which of these options exclude each other. */
 static void check_rows(const struct report_options *options, struct argp_state *state)
 {
 	bool has_columns = options->has_sort || options->column_count > 0;
 
 	if (options->is_slowest && options->by)
-		arguments_refuse(state, "--slowest is of requests: not with --by");
+		arguments_refuse(state, "--slowest lists requests: it does not go with --by");
 	if (options->step_ns > 0 && !options->is_over_time)
-		arguments_refuse(state, "--step is of --over-time");
+		arguments_refuse(state, "--step needs --over-time");
 	if (options->is_over_time && (options->is_slowest || has_columns))
-		arguments_refuse(state,
-				 "--over-time is by time and has columns of its own: not with "
-				 "--slowest, --sort or --columns");
+		arguments_refuse(state, "--over-time has columns of its own: it does not go with "
+					"--slowest, --sort or --columns");
 }
 
 static void check_html(const struct report_options *options, struct argp_state *state)
 {
 	if (options->compare && !options->html)
-		arguments_fail(state, EXIT_CODE_USAGE, 0,
-			       "--compare is of a page: it goes with --html");
+		arguments_fail(state, EXIT_CODE_USAGE, 0, "--compare needs --html");
 	if (options->html && options->format != FORMAT_TABLE)
-		arguments_fail(state, EXIT_CODE_USAGE, 0,
-			       "--html and --format are two ways: choose one");
+		arguments_fail(state, EXIT_CODE_USAGE, 0, "--html and --format exclude each other");
 	if (options->html &&
 	    (options->is_diff || options->is_over_time || options->is_slowest || options->request))
 		arguments_fail(state, EXIT_CODE_USAGE, 0,
-			       "a page has all of it: --html goes without --diff, --over-time, "
-			       "--slowest and --request");
+			       "a page holds the whole report: --html does not go with --diff, "
+			       "--over-time, --slowest and --request");
 	if (options->html && options->by &&
 	    (grouping_is_by_field(options->by) || strchr(options->by, ',')))
 		arguments_fail(state, EXIT_CODE_USAGE, 0,
@@ -373,14 +376,14 @@ static void check_stacks(const struct report_options *options, struct argp_state
 
 	if (options->is_stacks && is_other)
 		arguments_refuse(
-			state,
-			"--stacks is a tree of its own: beside it are only --where, --since, "
-			"--until, --slowest, --sort, --diff, --off-cpu, --top and --format");
+			state, "--stacks prints a tree of its own: it goes only with --where, "
+			       "--since, --until, --slowest, --sort, --diff, --off-cpu, --top and "
+			       "--format");
 	if (options->measure == STACKS_OFF_CPU && !options->is_stacks)
-		arguments_refuse(state, "--off-cpu says which stacks --stacks is to show");
+		arguments_refuse(state, "--off-cpu needs --stacks");
 	if (options->is_bottom_up && options->is_diff)
-		arguments_refuse(state,
-				 "--stacks --diff is by method: there is no bottom-up of it");
+		arguments_refuse(state, "--stacks --diff compares methods: it does not go with "
+					"bottom-up");
 }
 
 static void check_syscalls(const struct report_options *options, struct argp_state *state)
@@ -390,9 +393,9 @@ static void check_syscalls(const struct report_options *options, struct argp_sta
 			options->column_count > 0 || options->alerts;
 
 	if (options->is_syscalls && is_other)
-		arguments_refuse(state,
-				 "--syscalls is a table of its own: beside it are only --where, "
-				 "--since, --until, --by, --request, --top and --format");
+		arguments_refuse(state, "--syscalls prints a table of its own: it goes only with "
+					"--where, --since, --until, --by, --request, --top and "
+					"--format");
 	if (options->is_syscalls && options->by &&
 	    (grouping_is_by_field(options->by) || strchr(options->by, ',')))
 		arguments_refuse(state, "--syscalls groups by one key of the records, not by %s",
@@ -406,12 +409,11 @@ static void check_books(const struct report_options *options, struct argp_state 
 
 	if ((options->has_books || options->has_cost) && is_other)
 		arguments_refuse(
-			state,
-			"--books and --cost belong to tables of rows: not with --request, --stacks, "
-			"--syscalls, --diff, --html or --alert");
+			state, "--books and --cost apply to tables of groups: they do not go with "
+			       "--request, --stacks, --syscalls, --diff, --html or --alert");
 }
 
-/* Whether it is one that takes no argument. */
+/* Parses the options without an argument. False: another option. */
 static bool parse_flag(struct report_options *options, int key)
 {
 	switch (key) {
@@ -509,7 +511,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	}
 }
 
-/* What was asked for to sort by is a column, too, behind those that were named. */
+/* Adds the field of --sort to the columns, last, unless it is among them. */
 static void show_what_is_sorted_by(struct report_options *options)
 {
 	for (size_t i = 0; i < options->column_count; i++) {
@@ -520,7 +522,7 @@ static void show_what_is_sorted_by(struct report_options *options)
 		options->columns[options->column_count++] = options->sort;
 }
 
-/* What has not been asked for, as it suits the rest. */
+/* Chooses defaults that depend on other options. */
 static void choose_defaults(struct report_options *options)
 {
 	bool is_of_all = options->format != FORMAT_TABLE;
@@ -535,7 +537,7 @@ static void choose_defaults(struct report_options *options)
 		options->top_count = options->html ? TOP_COUNT_PAGE : TOP_COUNT_TABLE;
 }
 
-/* With alerts there is nothing of a report to choose. */
+/* --alert excludes all options of reports. */
 static bool suit_alerts(const struct report_options *options)
 {
 	bool is_of_report = options->is_of_rows || options->has_top || options->is_diff ||
@@ -543,8 +545,8 @@ static bool suit_alerts(const struct report_options *options)
 			    options->filter.condition_count > 0;
 
 	if (options->alerts && is_of_report)
-		(void)log_error(EINVAL, "--alert prints no report: beside it are only --since and "
-					"--until");
+		(void)log_error(EINVAL, "--alert prints no report: it goes only with --since "
+					"and --until");
 	return !options->alerts || !is_of_report;
 }
 
@@ -562,7 +564,8 @@ static bool is_of(enum figure figure, const void *context)
 	}
 }
 
-/* The figures are named where they are asked for. NULL: no memory, and argp says nothing of it. */
+/* Inserts the names of the figures where --help describes them. NULL: no memory, and argp prints
+ * nothing. */
 static char *help(int key, const char *text, void *input)
 {
 	static const enum figure_source sources[] = { FIGURE_SOURCE_COST, FIGURE_SOURCE_OF_REQUESTS,

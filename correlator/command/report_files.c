@@ -24,8 +24,8 @@ static int reject(const char *name, int error)
 	return log_error_errno(error, "cannot add up %s", name);
 }
 
-/* Of what will not be shown it is enough to have the sums. Of values only where no other part asks
- * for all of them. */
+/* Keeps only the sums of rows that will not be shown; of values only if no other part of the
+ * report needs all of them. */
 static int fold(const struct report_options *options, struct totals *totals)
 {
 	bool is_of_all =
@@ -41,7 +41,7 @@ static int fold(const struct report_options *options, struct totals *totals)
 	return r;
 }
 
-/* In steps, so that not all values of open requests are there at once. */
+/* Finishes in steps, so that not all values of open requests are in memory at once. */
 static int finish(const struct report_options *options, struct totals *totals)
 {
 	size_t open_max = REQUESTS_OPEN_MAX;
@@ -56,7 +56,7 @@ static int finish(const struct report_options *options, struct totals *totals)
 	return r == 0 ? totals_finish(totals) : r;
 }
 
-/* What the records are for; story NULL: only the totals are wanted. */
+/* The consumers of the records; story NULL: only totals. */
 struct reading {
 	const struct report_options *options;
 	struct totals *totals;
@@ -88,7 +88,7 @@ int report_files_read(const struct report_options *options, struct totals *total
 		if (r < 0)
 			return r;
 	}
-	/* A story has listeners of its own. */
+	/* A story finishes its own listeners. */
 	r = story ? totals_finish(totals) : finish(options, totals);
 	if (r < 0)
 		return reject("the recording", r);

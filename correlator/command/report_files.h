@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The recordings that a report is of, read and added up. */
+/* Reads the recordings of a report. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,15 +12,15 @@
 #include "reader/story/story.h"
 
 /*
- * Of the options' files those from begin on, and before end; what was read of each is in files[]
- * under its number. story NULL: only the totals are wanted, and that the options choose nothing is
- * said. 0; -errno, logged; -ENODATA: there was no record; -ENOENT: they choose by a key of none.
+ * Reads the files begin to end - 1 of the options, and describes each in files[] under its number.
+ * story NULL: adds up totals only, and logs if the options select nothing. 0; -errno, logged;
+ * -ENODATA: no record; -ENOENT: no record has a key that the options select by.
  */
 int report_files_read(const struct report_options *options, struct totals *totals,
 		      struct story *story, struct input_file *files, size_t begin, size_t end);
 
-/* Grouping by what no record carries would put everything into one row: more likely a slip. 0;
- * -ENOENT, logged. */
+/* Refuses to group by a key that no record has, which is most likely a slip: everything would be
+ * in one row. 0; -ENOENT, logged. */
 int report_files_check_keys(const struct totals *totals);
 
 bool report_files_are_damaged(const struct input_file *files, size_t file_count);

@@ -10,7 +10,7 @@
 #include "command/streams.h"
 #include "reader/report/html/page_output.h"
 
-/* One recording of a page, or several that are added up. */
+/* One side of a page: a recording, or several that are added up. */
 struct side {
 	struct totals totals;
 	struct page_data data;

@@ -4,6 +4,6 @@
 
 #include "command/report_arguments.h"
 
-/* Writes options->html, of options->compare, too, if there is one. 0; -EBADMSG: of what can be read
- * of damaged recordings; -errno, logged. */
+/* Writes the page options->html, with options->compare beside it if that is set. 0; -EBADMSG: a
+ * recording is damaged, and the page has what could be read; -errno, logged. */
 int report_page_write(const struct report_options *options);

@@ -15,7 +15,7 @@
 #include "record/record_reader.h"
 
 enum {
-	METHODS_SHOWN = 20, /* where --top is of requests */
+	METHODS_SHOWN = 20, /* default number of methods where --top counts requests */
 };
 
 static int add_record(void *context, struct record_reader *reader, const struct record_view *record)
@@ -50,7 +50,7 @@ static int print(const struct report_options *options, const struct stacks *stac
 	return r < 0 ? log_error_errno(r, "cannot report") : r;
 }
 
-/* Of the options' files those from begin on, and before end. */
+/* Reads the files begin to end - 1 of the options. */
 static int read_files(const struct report_options *options, size_t begin, size_t end,
 		      struct stacks *stacks, bool *is_damaged)
 {

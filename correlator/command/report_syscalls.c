@@ -32,11 +32,11 @@ static int check(const struct report_options *options, const struct syscalls *sy
 		return recorded_keys_explain_nothing(&syscalls->selection.recording,
 						     &syscalls->selection.filter);
 	if (!syscalls->has_any)
-		log_warning("no system calls are in it by name: record with --syscalls for that");
+		log_warning("the recording has no system calls by name: record with --syscalls");
 	recorded_keys_warn_given_up(syscalls->selection.given_up);
 	if (syscalls->left_out > 0)
-		log_warning("%" PRIu64 " records found no room: take less with --where, --since "
-			    "and --until",
+		log_warning("%" PRIu64 " records did not fit in memory: select less with "
+			    "--where, --since and --until",
 			    syscalls->left_out);
 	return options->by
 		       ? recorded_keys_check(&syscalls->selection.recording, options->by, "--by")
@@ -56,7 +56,7 @@ static int print(const struct report_options *options, const struct syscalls *sy
 	return r < 0 ? log_error_errno(r, "cannot report") : 0;
 }
 
-/* Of one request: those whose id it is. 0; -errno, logged. */
+/* Filters by the request of --request, if given. 0; -errno, logged. */
 static int choose_request(const struct report_options *options, struct filter *filter)
 {
 	_cleanup_free_ char *condition = NULL;

@@ -23,7 +23,7 @@ size_t stdout_screen_columns_wanted(size_t minimum)
 	return (size_t)columns;
 }
 
-/* 0: there is no screen. */
+/* Columns of the terminal; 0: standard output is none. */
 static size_t find_columns(void)
 {
 	size_t columns = stdout_screen_columns_wanted(WIDTH_MIN);

@@ -51,15 +51,14 @@ int streams_finish_flushed_output(const char *what, int error)
 	if (fflush(stdout) != 0 && error == 0)
 		error = errno;
 	has_failed = error != 0 || ferror(stdout);
-	/* It is said once: not at the exit, too. */
+	/* Discards the buffer, so that the error is not reported again at exit. */
 	__fpurge(stdout);
 	clearerr(stdout);
 	if (!has_failed)
 		return 0;
 	if (poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & (POLLERR | POLLHUP)))
 		return 0;
-	/* It failed before, and the reason is gone: where it is the disk's, the next write has it.
-	 */
+	/* An earlier write failed and its errno is lost: a full disk fails the next write, too. */
 	if (error == 0 && fstat(STDOUT_FILENO, &status) == 0 &&
 	    (S_ISREG(status.st_mode) || S_ISCHR(status.st_mode)) && !isatty(STDOUT_FILENO) &&
 	    write(STDOUT_FILENO, "\n", 1) < 0)

@@ -33,10 +33,10 @@ enum {
 #define FIRST_WINDOW	 "100ms"
 
 struct arguments {
-	char *recorder[RECORDER_WORDS_MAX + 4]; /* what it is started with */
+	char *recorder[RECORDER_WORDS_MAX + 4]; /* its arguments */
 	size_t word_count;
 	bool has_target, has_interval;
-	char name[NAME_BYTES]; /* of what is observed */
+	char name[NAME_BYTES]; /* of the target */
 	char stacks[STACKS_BYTES];
 	struct top_options options;
 	struct navigation start;
@@ -53,39 +53,39 @@ static const struct argp_option options[] = {
 	  1 },
 	{ "interval", 'i', "TIME", 0, "Length of a window (default " DEFAULT_INTERVAL ")", 1 },
 	{ "stacks", OPTION_STACKS, "HZ", OPTION_ARG_OPTIONAL,
-	  "Sample the stacks, too, as `correlator record' does: c shows the code of a row; with "
+	  "Also sample stacks, as `correlator record' does: c shows the code of a row, with "
 	  "--stacks=off-cpu also where it waited",
 	  1 },
 	{ "by", 'b', "KEY", 0,
-	  "Group by this key at first (default endpoint where there is one, else the first key), or by "
-	  "pid, tid, comm, thread_name, host_name",
+	  "Group by this key at the start (default endpoint if it is recorded, else the first "
+	  "key), or by pid, tid, comm, thread_name, host_name",
 	  2 },
 	{ "sort", 's', "FIELD", 0,
-	  "Sort the groups by a column of `correlator report' at first (default cpu)", 2 },
+	  "Sort groups by this column of `correlator report' at the start (default cpu)", 2 },
 	{ "where", 'w', "FILTER", 0,
-	  "Only what fits at first: KEY=VALUE, KEY~PATTERN, or a pattern of names", 2 },
-	{ "span", OPTION_SPAN, "SPAN", 0, "Figures of window (the last one), 10s (default) or all",
-	  2 },
+	  "Filter at the start: KEY=VALUE, KEY~PATTERN, or a pattern of names", 2 },
+	{ "span", OPTION_SPAN, "SPAN", 0,
+	  "Span of the figures: window (the last one), 10s (default) or all", 2 },
 	{ "speed", OPTION_SPEED, "N", 0,
-	  "Replay FILE so many times as fast as it was recorded (default 1), or max (default with "
+	  "Replay FILE N times as fast as it was recorded (default 1), or max (default with "
 	  "--batch)",
 	  3 },
 	{ "batch", OPTION_BATCH, NULL, 0,
-	  "Print frames of text, one a second: the default where standard output is no terminal",
+	  "Print frames of text, one per second: the default if standard output is no terminal",
 	  3 },
-	{ "frames", 'n', "N", 0, "With --batch, end after so many", 3 },
+	{ "frames", 'n', "N", 0, "Exit after N frames (with --batch)", 3 },
 	{ 0 },
 };
 
 static const char documentation[] =
-	"Say what burns the CPU right now: endpoints, requests in flight, threads, the books. Starts a "
-	"recorder for it, or replays FILE, a recording; - is standard input, read as it comes."
-	"\vKeys: 1 to 4 or Tab choose groups, requests in flight, threads or the books; Enter goes into a "
-	"row, c into its code (with --stacks), Esc back; < and > sort by another column, r turns round; g groups by the next key; / "
-	"filters; Space freezes, [ and ] step through the windows; w is the span; ? is help, q quits.\n"
+	"Show what burns the CPU right now: endpoints, requests in flight, threads, the books. Starts a "
+	"recorder, or replays FILE, a recording; - is standard input, read as it comes."
+	"\vKeys: 1 to 4 or Tab choose groups, requests in flight, threads or the books; Enter opens "
+	"a row, c its code (with --stacks), Esc goes back; < and > sort by another column, r reverses; g groups by the next key; / "
+	"filters; Space freezes, [ and ] step through the windows; w changes the span; ? shows help, q quits.\n"
 	"\n"
-	"The last ten minutes are kept, or what fits 64 MiB. Times are of the span that is shown; "
-	"those of requests in flight since they were first seen.\n"
+	"Keeps the last ten minutes, or what fits in 64 MiB. Times are those of the span; for requests "
+	"in flight, since they were first seen.\n"
 	"\n"
 	"Examples:\n"
 	"  correlator top 4242\n"
@@ -100,7 +100,7 @@ static const char documentation[] =
 	"ok, 1 failure, or the file is damaged, 2 usage, 3 kernel or privilege lacks something, 4 no "
 	"such target.";
 
-/* A word of the recorder's command. */
+/* Appends a word to the recorder's command. */
 static void add_word(struct arguments *arguments, const char *word, struct argp_state *state)
 {
 	if (arguments->word_count == RECORDER_WORDS_MAX)
@@ -191,7 +191,7 @@ static void copy_text(char *to, size_t size_bytes, const char *name, const char 
 	(void)snprintf(to, size_bytes, "%s", text);
 }
 
-/* Whether an argument is a number, and there is no file of that name. */
+/* Whether an argument is a number and no file has that name. */
 static bool is_pid(const char *text)
 {
 	return text[strspn(text, "0123456789")] == '\0' && access(text, F_OK) < 0;
@@ -254,13 +254,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!arguments->options.path && !arguments->has_target)
 			arguments_fail(state, EXIT_CODE_USAGE, 0,
-				       "what to show? PID, --all-ruby, or FILE; see correlator top "
-				       "--help");
+				       "nothing to show: give a PID, --all-ruby or a FILE; see "
+				       "correlator top --help");
 		if (arguments->options.path && arguments->word_count > RECORDER_WORDS)
-			arguments_fail(
-				state, EXIT_CODE_USAGE, 0,
-				"FILE is shown as it was recorded: -p, --all-ruby, -k, -i and "
-				"--stacks are for what is observed now");
+			arguments_fail(state, EXIT_CODE_USAGE, 0,
+				       "FILE is shown as it was recorded: it does not go with -p, "
+				       "--all-ruby, -k, -i and --stacks");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -274,7 +273,7 @@ static void complete_recorder(struct arguments *arguments)
 	if (!arguments->has_interval)
 		*word++ = "-i" DEFAULT_INTERVAL;
 	*word++ = "--first-window=" FIRST_WINDOW;
-	/* Its messages would be among the frames; its warnings may. */
+	/* Its messages would mix with the frames; only warnings may. */
 	if (arguments->options.is_batch)
 		*word++ = "-q";
 	*word = NULL;

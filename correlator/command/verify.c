@@ -35,7 +35,7 @@ struct verification {
 	struct known_records known;
 	uint64_t files, whole_files;
 	uint64_t records, checks;
-	uint64_t twice; /* records */
+	uint64_t twice; /* records that occur again */
 	bool is_wrong;
 };
 
@@ -96,7 +96,7 @@ static void print_file(const struct input_file *file)
 		   judge(file), file->entry_count, file->checks, damage);
 }
 
-/* 0, also of one that is damaged; -ENOMEM. */
+/* Verifies one file. 0, also if it is damaged; -ENOMEM. */
 static int verify_file(struct verification *verification, const char *path, bool is_brief)
 {
 	struct input_file file = { 0 };
@@ -134,7 +134,7 @@ static int is_visible(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* How many files are in a folder of the spool. */
+/* Number of files in a folder of the spool. */
 static unsigned int count_files(const char *spool, const char *folder)
 {
 	struct dirent **names = NULL;
@@ -149,7 +149,7 @@ static unsigned int count_files(const char *spool, const char *folder)
 	return count < 0 ? 0 : (unsigned int)count;
 }
 
-/* A segment that was sent meanwhile is gone, and is no loss. */
+/* A segment that is gone was sent in the meantime: no loss. */
 static int verify_segment(struct verification *verification, const char *spool, const char *name)
 {
 	char path[PATH_MAX];
@@ -215,7 +215,7 @@ static int verify_path(struct verification *verification, const char *path)
 	return 0;
 }
 
-/* "numbers 1 to 5428: 17 are missing: 219-235", of each recorder. */
+/* Prints "numbers 1 to 5428: 17 MISSING: 219-235" for a recorder. */
 static void print_numbers(void *user, const struct known_recorder *recorder)
 {
 	struct verification *verification = user;

@@ -171,9 +171,9 @@ static void print_lacking(const struct grouping *grouping, size_t width, FILE *o
 	(void)fputc('\n', out);
 	display_sentence(
 		out, width, DISPLAY_INDENT,
-		"%s has so many values that those which used least were summed up while "
-		"reading: the row of one that came again may lack up to %s of CPU, and it is "
-		"counted twice (all of them, exactly: --top 0)",
+		"%s has too many values to keep: those that used least were summed up while "
+		"reading. A value that came again may lack up to %s of CPU in its row, and is "
+		"counted twice (--top 0 keeps all)",
 		by, duration);
 }
 

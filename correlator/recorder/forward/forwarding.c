@@ -76,7 +76,7 @@ static int prepare_tls(struct forwarding *forwarding)
 	if (!is_wanted)
 		return 0;
 	if (options->tls.is_unverified)
-		log_warning("--tls-insecure: whoever answers is believed to be the collector");
+		log_warning("--tls-insecure: any server that answers is taken for the collector");
 	return tls_context_new(&options->tls, &forwarding->tls);
 }
 
@@ -96,7 +96,8 @@ int forwarding_new(const struct forwarding_options *options, struct forwarding *
 	if (r < 0)
 		return r;
 	if (options->has_no_acks)
-		log_warning("--no-ack: nobody says what arrives; what is lost on the way is lost");
+		log_warning("--no-ack: the collector acknowledges nothing; records lost on the "
+			    "way are not sent again");
 	*ret_forwarding = TAKE_PTR(forwarding);
 	return 0;
 }

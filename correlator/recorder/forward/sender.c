@@ -227,7 +227,8 @@ static void set_aside(struct sender *sender, const struct chunk *part)
 	const char *outcome =
 		sender->source.reject(sender->source.user, part->bytes, part->size_bytes);
 
-	log_warning("a record of %zu bytes is refused, also alone, while others are taken: %s",
+	log_warning("the collector refuses a record of %zu bytes, even on its own, and accepts "
+		    "others: %s",
 		    part->size_bytes, outcome);
 	(void)pthread_mutex_lock(&sender->mutex);
 	sender->status.rejected_records++;

@@ -107,8 +107,8 @@ static void discard(struct backlog *backlog, struct segment *segment)
 	if (backlog->store)
 		r = backlog->store->type->remove(backlog->store, segment);
 	if (r < 0 && !was_said)
-		log_warning("cannot remove what is done with from %s: %s; it is sent again by who "
-			    "sends it next",
+		log_warning("cannot remove delivered records from %s: %s; the next sender "
+			    "sends them again",
 			    backlog->store->name, strerror(-r));
 	segment_free(segment);
 	(void)pthread_mutex_lock(&backlog->lock);

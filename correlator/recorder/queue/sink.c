@@ -204,7 +204,7 @@ static int check_limit(const struct sink_file *file)
 	if (!file->bytes_max)
 		return 0;
 	if (output_file_is_standard(file->path) || (is_there && !S_ISREG(status.st_mode)))
-		return log_error(EINVAL, "a limit wants a file, which %s is not", file->path);
+		return log_error(EINVAL, "--output-max needs a regular file, which %s is not", file->path);
 	if (name_kept(file->path, kept_path) < 0)
 		return log_error_errno(ENAMETOOLONG, "cannot write %s", file->path);
 	if (!file->overwrites && lstat(kept_path, &status) == 0)

@@ -364,8 +364,8 @@ class PerfettoTest(Test):
         self.assertEqual(44, sum(bar[4].get("cpu_ns", 0) for bar in self.bars(packets, "request")))
 
     def test_without_slices_there_are_windows_and_a_warning(self):
-        warning = (b"correlator: warning: there are no slices in it: the trace has records of windows, "
-                   b"from the first activity to the last (record with --timeline for every interval)\n")
+        warning = (b"correlator: warning: the recording has no slices: the trace shows the records of windows, each from its "
+                   b"first activity to its last; record with --timeline for every slice\n")
         packets = self.read(RECORDING, said=warning)
         total = self.total("--by", "request_id", RECORDING)
         bars = self.bars(packets, "window")
@@ -555,8 +555,8 @@ class PprofTest(Test):
         self.assertNotIn("r-1", profile["string_table"])
 
     def test_one_that_was_recorded_without_samples_is_not_sampled(self):
-        self.profile = self.read(RECORDING, said=b"correlator: warning: there are no samples in it: "
-                                 b"no CPU of it is known by stack (record with --stacks for that)\n")
+        self.profile = self.read(RECORDING, said=b"correlator: warning: the recording has no samples: "
+                                 b"record with --stacks\n")
         self.assertEqual(self.total("--by", "request_id", RECORDING)["cpu_ns"],
                          sum(sample["value"][1] for sample in self.profile["sample"]))
 
@@ -588,7 +588,7 @@ class LentTest(Test):
         data = Records().add("cpu", tid=1, request_id="a", tenant="t", cpu_ns=1).add("cpu", tid=1, request_id="b", endpoint="e", cpu_ns=2).data
         for format_name in ("ndjson", "csv", "openmetrics", "perfetto", "folded"):
             result = run("export", "--format", format_name, "--where", "tenant=t", "-", input=data)
-            self.assertNotIn(b"nothing in it", result.stderr, format_name)
+            self.assertNotIn(b"no record matches", result.stderr, format_name)
 
 
 class OffCpuTest(Test):
@@ -627,14 +627,14 @@ class OffCpuTest(Test):
                          {tuple(names[number] for number in sample): ns for sample, ns in zip(everything["samples"], everything["weights"])})
 
     def test_without_waits_it_says_how_to_record_them(self):
-        warning = (b"correlator: warning: there are no waits in it: no time off the CPU is known by stack "
-                   b"(record with --stacks=off-cpu for that)\n")
+        warning = (b"correlator: warning: the recording has no waits by stack: "
+                   b"record with --stacks=off-cpu\n")
         self.assertEqual(b"", self.export("folded", "--off-cpu", "-", input=stacks(), said=warning))
 
     def test_it_is_for_stacks_alone(self):
         result = run("export", "--format", "csv", "--off-cpu", RECORDING)
         self.assertEqual(USAGE, result.returncode)
-        self.assertIn(b"--off-cpu is for stacks: folded, pprof, speedscope and otlp", result.stderr)
+        self.assertIn(b"--off-cpu applies to stacks: folded, pprof, speedscope and otlp", result.stderr)
 
 
 class OtlpTest(Test):
@@ -766,8 +766,8 @@ class OtlpTest(Test):
         self.assertEqual(([100], [2 ** 63 - 1]), (cpu["samples"][0]["values"], samples["samples"][0]["values"]))
 
     def test_one_that_was_recorded_without_samples_is_not_sampled(self):
-        cpu, samples = self.read(RECORDING, said=b"correlator: warning: there are no samples in it: "
-                                 b"no CPU of it is known by stack (record with --stacks for that)\n")
+        cpu, samples = self.read(RECORDING, said=b"correlator: warning: the recording has no samples: "
+                                 b"record with --stacks\n")
         self.assertEqual(self.total("--by", "request_id", RECORDING)["cpu_ns"],
                          sum(sample["values"][0] for sample in cpu["samples"]))
         self.assertEqual([], samples["samples"])
@@ -835,7 +835,7 @@ class SpeedscopeTest(Test):
         for number in range(1, 101):
             records.add("cpu", tid=1, request_id=str(number), endpoint=f"GET /{number}", cpu_ns=number)
         records.add("cpu", tid=1, request_id="twin", endpoint="GET /0", cpu_ns=100)
-        warning = b"correlator: warning: there are no samples in it: no CPU of it is known by stack (record with --stacks for that)\n"
+        warning = b"correlator: warning: the recording has no samples: record with --stacks\n"
         file = json.loads(self.export("speedscope", "-", input=records.data, said=warning))
         self.assertEqual([5150, 100, *range(100, 37, -1)], [item["endValue"] for item in file["profiles"]])
         self.assertEqual(["all", "GET /0", "GET /100"], [item["name"] for item in file["profiles"][:3]])
@@ -855,10 +855,10 @@ class ProgramTest(Test):
         for arguments, said in (
                 ([], b"--format says what to write"),
                 (["-f", "x"], b"unknown format 'x': one of perfetto, openmetrics, ndjson, csv, folded, pprof, speedscope, otlp"),
-                (["-f", "csv", "--by", "pid"], b"--by is for openmetrics alone"),
+                (["-f", "csv", "--by", "pid"], b"--by applies to openmetrics only"),
                 (["-f", "csv", "--where", "x"], b"--where takes KEY=VALUE"),
                 (["-f", "csv", "--since", "x"], b"--since takes a time"),
-                (["-f", "csv", *["--where=a=b"] * 17], b"more than 16 conditions")):
+                (["-f", "csv", *["--where=a=b"] * 17], b"at most 16 conditions")):
             result = run("export", *arguments, RECORDING)
             self.assertEqual((USAGE, b""), (result.returncode, result.stdout), arguments)
             self.assertIn(said, result.stderr)
@@ -898,11 +898,11 @@ class ProgramTest(Test):
     def test_a_trace_is_not_written_to_a_terminal(self):
         result = self.export_to_a_terminal("perfetto")
         self.assertEqual(USAGE, result.returncode)
-        self.assertIn(b"a trace is no text", result.stderr)
+        self.assertIn(b"not writing a binary trace", result.stderr)
         for form, ending in ("pprof", b"pb.gz"), ("otlp", b"otlp"):
             result = self.export_to_a_terminal(form)
             self.assertEqual(USAGE, result.returncode)
-            self.assertIn(b"a profile is no text: write it to a file, with > FILE." + ending, result.stderr)
+            self.assertIn(b"not writing a binary profile to a terminal: redirect it to a file, with > FILE." + ending, result.stderr)
 
     def test_a_damaged_file_is_written_as_far_as_it_goes(self):
         data = RECORDING.read_bytes()
@@ -939,7 +939,7 @@ class ProgramTest(Test):
         for name, options in zip(FORMATS, itertools.cycle(nothing)):
             result = run("export", "-f", name, *options, RECORDING)
             self.assertEqual(OK, result.returncode, name)
-            self.assertIn(b"nothing in it is what --where, --since and --until want",
+            self.assertIn(b"no record matches --where, --since and --until",
                           result.stderr, name)
 
     def test_an_empty_file_is_said_to_be_empty(self):

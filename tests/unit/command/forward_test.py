@@ -835,8 +835,8 @@ class FileTest(ForwardTest):
 
     def test_usage(self):
         for says, *arguments in (
-                ("what to send?",),
-                ("where to?", RECORDING),
+                ("nothing to send",),
+                ("no collector", RECORDING),
                 ("tcp://HOST:PORT, tls://HOST:PORT or unix:PATH", RECORDING, "--to", "host:1"),
                 ("brackets", RECORDING, "--to", "tcp://::1"),
                 ("gzip", RECORDING, "--to", "tcp://h", "--compress", "zstd"),
@@ -848,7 +848,7 @@ class FileTest(ForwardTest):
                 ("--skip", RECORDING, "--to", "tcp://h", "--skip", "-1"),
                 ("--give-up", RECORDING, "--to", "tcp://h", "--give-up", "0"),
                 ("at most 8 collectors", RECORDING, *9 * ("--to", "tcp://h")),
-                ("--skip is for files", self.folder, "--to", "tcp://h", "--skip", "1"),
+                ("--skip applies to files", self.folder, "--to", "tcp://h", "--skip", "1"),
         ):
             self.check(USAGE, forward(*arguments, quick=()), says)
 

@@ -208,7 +208,7 @@ class StoryTest(unittest.TestCase):
         for arguments, said in (
                 (["--request", "r-11"], "no request r-11 in the recording; like it: r-11-"),
                 (["--request", "x"], "no request x in the recording (all are in"),
-                (["--request", "r-11-0", "--where", "tid=99"], "none of those that --where wants")):
+                (["--request", "r-11-0", "--where", "tid=99"], "excluded by --where")):
             result = run(*arguments, "-", input=recording.data)
             self.assertEqual((FAILURE, b""), (result.returncode, result.stdout))
             self.assertIn(said, result.stderr.decode())

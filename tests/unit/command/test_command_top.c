@@ -345,9 +345,9 @@ static void what_does_not_go_together_is_refused(void **state)
 	static const struct {
 		const char *arguments, *says;
 	} cases[] = {
-		{ "", "what to show? PID, --all-ruby, or FILE" },
-		{ "-k a", "what to show?" },
-		{ "-i 1s --batch", "what to show?" },
+		{ "", "nothing to show: give a PID, --all-ruby or a FILE" },
+		{ "-k a", "nothing to show" },
+		{ "-i 1s --batch", "nothing to show" },
 		{ "a b", "one FILE at a time" },
 		{ "a -p 1", "FILE is shown as it was recorded" },
 		{ "a --all-ruby", "FILE is shown as it was recorded" },

@@ -567,7 +567,7 @@ static void nothing_of_a_spool_is_skipped_and_no_other_folder_is_one(void **stat
 {
 	(void)state;
 	assert_int_equal(forward_spool(" --skip 1"), EXIT_CODE_USAGE);
-	says("--skip is for files");
+	says("--skip applies to files");
 	assert_int_equal(forward_spool(" --skip 0"), EXIT_CODE_OK);
 	assert_int_equal(forward("forward /proc --to tcp://c:1"), EXIT_CODE_FAILURE);
 	says("/proc is a folder, but not the spool");
@@ -632,9 +632,9 @@ static void wrong_usage_sends_nothing(void **state)
 	static const struct {
 		const char *line, *says;
 	} cases[] = {
-		{ "forward", "what to send?" },
-		{ "forward --to tcp://c:1", "what to send?" },
-		{ "forward a.rec", "where to?" },
+		{ "forward", "nothing to send" },
+		{ "forward --to tcp://c:1", "nothing to send" },
+		{ "forward a.rec", "no collector" },
 		{ "forward a.rec --to c:1", "c:1" },
 		{ "forward a.rec --to tcp://c:1 --skip x", "--skip x" },
 		{ "forward a.rec --to tcp://c:1 --skip -1", "--skip -1" },

@@ -222,12 +222,12 @@ static void options_of_sending_are_for_collectors(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		(void)snprintf(expected, sizeof(expected), "%.*s is for collectors",
+		(void)snprintf(expected, sizeof(expected), "%.*s needs a collector",
 			       (int)strcspn(lines[i], " "), lines[i]);
 		refuse(lines[i], none, expected);
 	}
 	/* The first is named. */
-	refuse("--no-ack --tag a", none, "--no-ack is for collectors");
+	refuse("--no-ack --tag a", none, "--no-ack needs a collector");
 }
 
 int main(void)

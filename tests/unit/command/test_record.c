@@ -206,7 +206,7 @@ static void a_timeline_is_recorded_with_room_as_asked_for(void **state)
 			 4096);
 	assert_int_equal(record("record -p 12 --timeline --timeline-bytes 1G")->timeline_bytes,
 			 1 << 30);
-	refuses("record -p 12 --timeline-bytes 4K", "room for --timeline");
+	refuses("record -p 12 --timeline-bytes 4K", "--timeline-bytes needs --timeline");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		(void)snprintf(line, sizeof(line), "record -p 1 --timeline --timeline-bytes=%s",
 			       wrong[i]);
@@ -447,7 +447,7 @@ static void a_file_has_a_limit_if_it_is_asked_for(void **state)
 		record("record -p 1 --forward unix:/x -o a --output-max 1M")->output.bytes_max ==
 		1 << 20);
 	refuses("record -p 1 --output-max 1023K", "--output-max");
-	refuses("record -p 1 --forward unix:/x --output-max 1M", "it needs -o FILE");
+	refuses("record -p 1 --forward unix:/x --output-max 1M", "--output-max needs -o FILE");
 }
 
 static void what_went_wrong_before_is_no_error_of_a_size(void **state)
@@ -502,9 +502,9 @@ static void requests_are_counted_by_a_key_that_is_recorded(void **state)
 	static const struct {
 		const char *options, *says;
 	} wrong[] = {
-		{ "-k request_id -k endpoint --metrics-by endpoint", "for --metrics ADDRESS" },
-		{ "--metrics-series 5", "for --metrics ADDRESS" },
-		{ "--metrics unix:x --metrics-series 5", "for --metrics-by KEY" },
+		{ "-k request_id -k endpoint --metrics-by endpoint", "need --metrics ADDRESS" },
+		{ "--metrics-series 5", "need --metrics ADDRESS" },
+		{ "--metrics unix:x --metrics-series 5", "needs --metrics-by KEY" },
 		{ "--metrics unix:x --metrics-by tenant",
 		  "--metrics-by: the key tenant is not recorded: -k request_id -k tenant" },
 		{ "-k endpoint --metrics unix:x --metrics-by endpoint",
@@ -548,7 +548,7 @@ static void alerts_are_of_what_is_recorded(void **state)
 		{ "-k endpoint --alert rate(wall)>50%", "by the key request_id" },
 		{ "-k endpoint --alert count(requests)>5", "by the key request_id" },
 		{ "--alert p99(cpu)>50", "--alert: a time wants a unit" },
-		{ "--on-alert /bin/true", "--on-alert is for --alert" },
+		{ "--on-alert /bin/true", "--on-alert needs --alert" },
 		{ "--alert lost>0 --on-alert /nonexistent/x", "not the path of a program" },
 	};
 	char line[1024] = "record -p 1";
@@ -595,8 +595,8 @@ static void what_is_wrong_is_refused_before_anything_is_done(void **state)
 	static const struct {
 		const char *line, *says;
 	} cases[] = {
-		{ "record", "what to observe?" },
-		{ "record -o x.rec", "what to observe?" },
+		{ "record", "nothing to observe" },
+		{ "record -o x.rec", "nothing to observe" },
 		{ "record -p 0", "not a process ID" },
 		{ "record -p x -p 1", "`x` is not a process ID" },
 		{ "record -p 1 -k pid", "-k pid" },
@@ -604,7 +604,7 @@ static void what_is_wrong_is_refused_before_anything_is_done(void **state)
 		{ "record -p 1 --first-window 9ms", "--first-window 9ms" },
 		{ "record -p 1 -d 0", "--duration 0" },
 		{ "record -p 1 --forward host", "host" },
-		{ "record -p 1 --tag a.b", "--tag is for collectors" },
+		{ "record -p 1 --tag a.b", "--tag needs a collector" },
 		{ "record -p 1 --forward tcp://h --compress lz4", "--compress lz4" },
 	};
 

@@ -739,7 +739,7 @@ static void a_request_that_is_not_there_is_refused_with_those_that_are_like_it(v
 	assert_int_equal(report("--request nix"), EXIT_CODE_FAILURE);
 	says("no request nix in the recording (all are in");
 	assert_int_equal(report("--request req-1 --where endpoint=nix"), EXIT_CODE_FAILURE);
-	says("the request req-1 is none of those that --where wants");
+	says("request req-1 is excluded by --where");
 }
 
 int main(void)

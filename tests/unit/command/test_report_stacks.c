@@ -132,13 +132,13 @@ static void where_there_is_nothing_it_says_why(void **state)
 	assert_string_equal(result.output, "");
 	report(" --since 2100-01-01T00:00:00Z", "stacks.rec", 1);
 	assert_int_equal(result.code, EXIT_CODE_OK);
-	assert_non_null(strstr(result.error, "--since and --until want"));
+	assert_non_null(strstr(result.error, "--where, --since and --until"));
 	command_run(command_report, "report --stacks /dev/null", &result);
 	assert_int_equal(result.code, EXIT_CODE_FAILURE);
 	assert_non_null(strstr(result.error, "no records to report"));
 	report("", "shop.rec", 1);
 	assert_int_equal(result.code, EXIT_CODE_OK);
-	assert_non_null(strstr(result.error, "there are no samples in it"));
+	assert_non_null(strstr(result.error, "the recording has no samples"));
 	/* A text is no recording. */
 	report("", "stacks.txt", 1);
 	assert_int_equal(result.code, EXIT_CODE_FAILURE);

@@ -33,7 +33,7 @@ static bool is_otel(const char *key)
 static int check_names(const struct key_options *keys, const char *key, const char *name)
 {
 	if (!key[0] || !name[0])
-		return log_error(EINVAL, "-k wants KEY or KEY=NAME, and neither may be empty");
+		return log_error(EINVAL, "-k takes KEY or KEY=NAME, neither of them empty");
 	if (strcmp(key, OTEL_KEY_PREFIX) == 0)
 		return log_error(EINVAL, "-k " OTEL_KEY_PREFIX " wants a name behind it: trace_id, "
 					 "span_id, or an attribute's");

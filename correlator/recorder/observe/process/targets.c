@@ -23,8 +23,8 @@ static bool is_given_up(const struct observed *process)
 {
 	if (!agent_has_given_up(process->pid))
 		return false;
-	log_warning("process %d (%s) cannot be looked into for now: it is tried again, and what it "
-		    "uses meanwhile is of no request",
+	log_warning("process %d (%s) cannot be inspected now: retrying; until then its CPU is "
+		    "in no request",
 		    process->pid, process->comm);
 	return true;
 }
@@ -302,7 +302,7 @@ static void say_unreadable(const struct targets *targets)
 	size_t count = discovery_unreadable(targets->discovery);
 
 	if (count)
-		log_warning("%zu processes may not be read, and are passed over%s", count,
+		log_warning("skipping %zu processes that may not be read%s", count,
 			    process_access_lacks());
 }
 

@@ -632,7 +632,7 @@ static void of_a_spool_that_may_only_be_read_all_is_read(void **state)
 	assert_int_equal(take_each_once(backlog), COUNT);
 	backlog_free(backlog);
 	ears_close(&ears, said, sizeof(said));
-	assert_non_null(strstr(said, "cannot remove what is done with"));
+	assert_non_null(strstr(said, "cannot remove delivered records"));
 	assert_null(strstr(strstr(said, "cannot remove") + 1, "cannot remove"));
 	assert_int_equal(count_files(".chunks", path), SEGMENTS);
 	/* Also one that was cut off. */

@@ -733,10 +733,9 @@ static void beside_others_what_it_passes_over_is_only_said(void **state)
 		fake_discovery.unreadable = 3;
 		fake_proc.may_read_all = case_number == 3;
 		assert_int_equal(observe(), EXIT_CODE_OK);
-		expect_said(case_number == 3
-				    ? "3 processes may not be read, and are passed over\n"
-				    : "3 processes may not be read, and are passed over: that "
-				      "takes CAP_SYS_PTRACE\n");
+		expect_said(case_number == 3 ? "skipping 3 processes that may not be read\n"
+					     : "skipping 3 processes that may not be read: that "
+					       "takes CAP_SYS_PTRACE\n");
 	}
 	begin_again(state);
 	options.searches = true;
