@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The arithmetic of the books: how the time of one thread between two boundaries becomes totals.
- * Pure: the kernel programs, the unit tests and BPF_PROG_TEST_RUN compile this same text.
- * All times are nanoseconds. The caller owns both structs and serialises access to them.
+ * Pure: the kernel programs, the unit tests and BPF_PROG_TEST_RUN compile this same text. All times
+ * are nanoseconds. The caller owns both structs and serialises access to them.
  *
  *   interval   mark_ns .. now, closed at each boundary, in one mode
- *   on CPU     the clock splits it into user and kernel; the kernel's own se.sum_exec_runtime,
- *              read at switch-out, is the truth that the sum is brought to
+ *   on CPU     the clock splits it into user and kernel; their sum is corrected to the kernel's
+ *              own se.sum_exec_runtime, read at switch-out
  *   off CPU    growth of sched_info.run_delay is run-queue time, the rest of the gap is blocked
- *   stolen     what the clock shows beyond exec runtime: taken by the hypervisor or interrupts
+ *   stolen     clock time beyond exec runtime: taken by the hypervisor or interrupts
  *
- * So for a thread, whatever it does: user + kernel = growth of exec runtime, and
- * user + kernel + stolen + run queue + blocked = wall time.
+ * So for every thread: user + kernel = growth of exec runtime, and user + kernel + stolen + run
+ * queue + blocked = wall time.
  *
  * Sources: kernel/sched/core.c __schedule() (v6.18): exec runtime and switch counts of `prev` are
  * final at the sched_switch tracepoint; kernel/sched/stats.h sched_info_arrive(): run_delay of
@@ -28,14 +28,14 @@ enum thread_mode {
 	THREAD_MODE_KERNEL = 1,
 };
 
-/* Why a thread is off the CPU. Of one asleep, on what it is blocked is told in the same word. */
+/* Why a thread is off the CPU. If it sleeps, the same word also holds what it is blocked on. */
 enum off_cpu_reason {
 	OFF_CPU_RUNNABLE = 0, /* preempted, yielded, or new: waiting for a CPU */
 	OFF_CPU_SLEEPING = 1, /* interruptible sleep, stopped */
-	OFF_CPU_UNINTERRUPTIBLE = 2, /* TASK_UNINTERRUPTIBLE: disk, page faults on it, some locks */
+	OFF_CPU_UNINTERRUPTIBLE = 2, /* TASK_UNINTERRUPTIBLE: disk, its page faults, some locks */
 };
 
-/* The word: how it sleeps, and on what (enum blocked_reason). */
+/* Returns an off_reason: how the thread sleeps, and on what (enum blocked_reason). */
 static inline __u32 off_cpu_blocked(enum off_cpu_reason how, __u32 on)
 {
 	return (__u32)how | on << 8;
@@ -52,23 +52,23 @@ static inline __u32 off_cpu_blocked_on(__u32 off_reason)
 }
 
 enum {
-	/* Time is kept of these; that of BLOCKED_ON_OTHER is the rest of blocked_ns. */
+	/* Reasons with a total of their own; that of BLOCKED_ON_OTHER is the rest of blocked_ns. */
 	BLOCKED_REASONS_KEPT = _BLOCKED_REASON_MAX - 1
 };
 
 /*
  * The totals of an account, in the order of struct account_totals; a cpu record has each under the
- * same name. SPLIT(type, name) of the two that userspace corrects before it writes them
- * (recorder/observe/window/split.h), TOTAL(type, name) of those that it writes as they are. The
- * struct, the sums below, the overflow of a process, its growth and the record are made from this
- * list.
+ * same name. SPLIT(type, name) marks the two that userspace corrects before it writes them
+ * (recorder/observe/window/split.h), TOTAL(type, name) the ones that it writes unchanged. The
+ * struct, the sums below, the overflow of a process, its growth and the record are generated from
+ * this list.
  *
  *   user_ns, kernel_ns    on a CPU
  *   run_queue_ns          runnable, waiting for a CPU
  *   blocked_ns            asleep; uninterruptible_ns is part of it
- *   ambiguous_ns          part of user_ns + kernel_ns: the context changed, or may have
+ *   ambiguous_ns          part of user_ns + kernel_ns in which the context changed, or may have
  *   slices                stints on a CPU in one context
- *   stolen_ns             signed: a stint's ends are off by what a switch takes
+ *   stolen_ns             signed: the ends of a stint are off by the duration of a switch
  *   gvl_ns                part of run_queue_ns + blocked_ns; gvl_wait.h
  *   gc_ns                 part of user_ns + kernel_ns; gc_time.h
  */
@@ -105,12 +105,12 @@ _Static_assert(sizeof(struct account_totals) ==
 
 struct thread_clock {
 	__u64 mark_ns; /* start of the open interval */
-	__u64 stolen_mark_ns; /* stolen from its CPU and taken out so far; UINT64_MAX = not known */
+	__u64 stolen_mark_ns; /* its CPU's stolen time taken out so far; UINT64_MAX = not known */
 	__u64 exec_mark_ns; /* sum_exec_runtime at the last switch-out */
-	__u64 exec_ahead_ns; /* on-CPU time charged by the clock beyond exec_mark_ns; */
-	__u64 exec_owed_ns; /* of it, what was so when the thread last left its CPU */
+	__u64 exec_ahead_ns; /* on-CPU time charged by the clock beyond exec_mark_ns */
+	__u64 exec_owed_ns; /* exec_ahead_ns that was left when the thread last left its CPU */
 	__u64 run_delay_mark_ns; /* run_delay up to here is charged */
-	__u64 gap_ns; /* off-CPU time that run_delay has not split yet */
+	__u64 gap_ns; /* off-CPU time not split by run_delay yet */
 	__u64 voluntary_mark;
 	__u64 involuntary_mark;
 	__u32 mode; /* enum thread_mode, also while off the CPU */
@@ -119,13 +119,13 @@ struct thread_clock {
 	__u32 is_off_cpu;
 
 	__u32 last_cpu; /* CPU + 1; 0 = not seen on one */
-	__u32 blocked_on; /* enum blocked_reason of the time that was last added to blocked_ns */
-	__u32 has_not_run; /* since it was first seen, off the CPU */
+	__u32 blocked_on; /* enum blocked_reason of the time last added to blocked_ns */
+	__u32 has_not_run; /* first seen off the CPU, and not run since */
 };
 
 _Static_assert(sizeof(struct thread_clock) == 9 * 8 + 6 * 4, "layout");
 
-/* The kernel's own figures of a thread, as they stand at a boundary. */
+/* The kernel's own figures for a thread at a boundary. */
 struct kernel_figures {
 	__u64 exec_ns; /* se.sum_exec_runtime */
 	__u64 run_delay_ns; /* sched_info.run_delay */
@@ -134,19 +134,19 @@ struct kernel_figures {
 };
 
 /*
- * A mark grows by this, and so never goes back: who reads the clock, and loses the CPU before it
- * has the books (to an interrupt, a switch, or the hypervisor), comes to what was written up later.
+ * Growth of a mark: now - before, or 0 if now is the earlier one, so a mark never goes back. now
+ * can be earlier if a program reads the clock and then loses the CPU (to an interrupt, a switch, or
+ * the hypervisor) before it takes the books: these may be written up past now by then.
  *
- * now - before, and 0 where that borrows, without a branch: the kernel's verifier would follow both
- * ways from each of dozens of places.
+ * Without a branch: the kernel's verifier would follow both outcomes at each of dozens of places.
  */
 static inline __u64 account_growth(__u64 now, __u64 before)
 {
 	__u64 grown = now - before;
-	/* In bit 63. */
+	/* The borrow is bit 63. */
 	__u64 borrow = (~now & before) | (~(now ^ before) & grown);
 
-	/* Or the compiler would see the comparison in it, and branch. */
+	/* Otherwise the compiler recognises the comparison and emits a branch. */
 	__asm__("" : "+r"(borrow));
 	return grown & ~(__u64)((__s64)borrow >> 63);
 }
@@ -164,7 +164,7 @@ static inline __u64 account_on_cpu(const struct account_totals *totals)
 	return totals->user_ns + totals->kernel_ns;
 }
 
-/* Time asleep of the gap that clock has. */
+/* Adds ns of the clock's current or last gap as time asleep, under its off_reason. */
 static inline void account_add_blocked(struct thread_clock *clock, struct account_totals *totals,
 				       __u64 ns)
 {
@@ -179,8 +179,9 @@ static inline void account_add_blocked(struct thread_clock *clock, struct accoun
 }
 
 /*
- * Takes up to ns out of on-CPU time that is not charged yet: what the clock counted but nobody ran.
- * Returns what was taken. From the larger part first: theft hits at random.
+ * Takes up to ns out of the on-CPU time in totals (pending, or an account's): time that the clock
+ * counted but the thread did not run. Returns the time taken. Takes it from the larger of user and
+ * kernel time first: steal time hits at random.
  */
 static inline __u64 account_take_out(struct account_totals *totals, __u64 ns)
 {
@@ -200,9 +201,10 @@ static inline __u64 account_take_out(struct account_totals *totals, __u64 ns)
 }
 
 /*
- * At a boundary that ends a context: takes out what was stolen from this CPU since the thread got
- * it or last ended a context. stolen_ns: of this CPU, since boot. What is more than is pending of
- * this stint stays to be taken out next time: exec runtime says what the thread ran before it.
+ * At a boundary that charges: takes out what was stolen from this CPU since the thread got it, or
+ * since the last call. stolen_ns: stolen from this CPU since boot. Takes at most exec_ahead_ns, so
+ * only time of this stint, and at most what totals hold. The rest is left for the next call: time
+ * before this stint already matches exec runtime.
  */
 static inline void account_settle_stolen(struct thread_clock *clock, struct account_totals *totals,
 					 __u64 stolen_ns)
@@ -220,10 +222,10 @@ static inline void account_settle_stolen(struct thread_clock *clock, struct acco
 }
 
 /*
- * A running thread's exec runtime when its run queue's task clock was clock_ns, from the two
- * figures that the scheduler keeps of it: exec_ns = se.sum_exec_runtime, up to start_ns =
- * se.exec_start. That may be later than clock_ns: another CPU that wakes a thread brings the
- * figures up to then.
+ * Returns the exec runtime that a running thread had when its run queue's task clock read clock_ns,
+ * from the scheduler's two figures: exec_ns = se.sum_exec_runtime is current up to start_ns =
+ * se.exec_start. start_ns may be later than clock_ns: a wake-up by another CPU updates both
+ * figures.
  */
 static inline __u64 account_exec_as_of(__u64 clock_ns, __u64 exec_ns, __u64 start_ns)
 {
@@ -232,8 +234,9 @@ static inline __u64 account_exec_as_of(__u64 clock_ns, __u64 exec_ns, __u64 star
 }
 
 /*
- * First sight of a thread: what was before is nobody's. exec_ns of a running one must be up to
- * date: se.sum_exec_runtime is up to a tick old.
+ * Begins the books of a thread at first sight; its time before that is not charged to anybody.
+ * figures->exec_ns of a running thread must be brought up to now: se.sum_exec_runtime is up to a
+ * tick old.
  */
 static inline void account_begin(struct thread_clock *clock, const struct kernel_figures *figures,
 				 __u64 now_ns, __u32 is_off_cpu, __u32 off_reason, __u32 mode)
@@ -263,10 +266,10 @@ static inline __u32 account_has_gap(const struct thread_clock *clock)
 }
 
 /*
- * Splits the last gap, once the thread is seen running again: call before anything else at each
- * boundary of a running thread. What the flush charged early as run queue is not charged twice, nor
- * what a thread had waited for its CPU when it was first seen: the kernel adds that to run_delay
- * once it has the CPU.
+ * Splits the last gap into run-queue and blocked time once the thread is seen running again. Call
+ * before anything else at each boundary of a running thread. Run-queue time that a flush has
+ * charged early is not charged again. Nor is the time that a thread had waited for its CPU before
+ * it was first seen: the kernel adds that to run_delay once the thread has the CPU.
  */
 static inline void account_settle_gap(struct thread_clock *clock, struct account_totals *totals,
 				      __u64 run_delay_ns)
@@ -276,8 +279,8 @@ static inline void account_settle_gap(struct thread_clock *clock, struct account
 	if (!account_has_gap(clock))
 		return;
 	queued = account_growth(run_delay_ns, clock->run_delay_mark_ns);
-	/* One that would have run on was never asleep: by the run queue's clock it waits a little
-	 * less. */
+	/* A runnable thread was never asleep: its gap is all run-queue time, though run_delay, by
+	 * the run queue's clock, is a little shorter. */
 	if (queued > clock->gap_ns || clock->off_reason == OFF_CPU_RUNNABLE)
 		queued = clock->gap_ns;
 	totals->run_queue_ns += queued;
@@ -289,15 +292,15 @@ static inline void account_settle_gap(struct thread_clock *clock, struct account
 }
 
 /*
- * A boundary of a running thread inside its stint: closes the open interval in the mode that
- * ends, by the clock. Returns the interval's length.
+ * At a boundary inside a stint of a running thread: closes the open interval by the clock, in the
+ * mode that ends; next_mode begins. Returns the interval's length.
  */
 static inline __u64 account_edge(struct thread_clock *clock, struct account_totals *totals,
 				 __u64 now_ns, __u32 next_mode)
 {
 	__u64 open_ns = account_growth(now_ns, clock->mark_ns);
-	/* Off: a switch-in was missed. Since when it runs is unknown, and exec runtime will tell.
-	 */
+	/* Off the CPU: a switch-in was missed. When the thread began to run is not known; exec
+	 * runtime makes up for it. */
 	__u64 interval_ns = clock->is_off_cpu ? 0 : open_ns;
 
 	clock->is_off_cpu = 0;
@@ -309,8 +312,9 @@ static inline __u64 account_edge(struct thread_clock *clock, struct account_tota
 }
 
 /*
- * The inner boundaries of one stint in one context, kept apart from the thread's books, so that a
- * system call's edge touches little: opened from the books, passed at each edge, folded back.
+ * The boundaries inside one stint in one context, kept apart from the thread's books so that a
+ * system call's edge touches little memory: opened from the books, updated at each edge, folded
+ * back.
  */
 struct edge_times {
 	__u64 mark_ns;
@@ -332,7 +336,7 @@ static inline void account_edges_open(struct edge_times *edges, const struct thr
 	edges->mode = clock->mode;
 }
 
-/* As account_edge() of a thread on the CPU. */
+/* As account_edge(), for a thread on the CPU. */
 static inline void account_edges_pass(struct edge_times *edges, __u64 now_ns, __u32 next_mode)
 {
 	__u64 interval_ns = account_growth(now_ns, edges->mark_ns);
@@ -357,8 +361,9 @@ static inline void account_edges_fold(const struct edge_times *edges, struct thr
 }
 
 /*
- * Takes the time that a thread, which has left its CPU, was charged beyond its exec runtime out of
- * totals, as far as these have it. Returns what was taken.
+ * For a thread that has left its CPU: takes the time charged beyond its exec runtime
+ * (exec_ahead_ns) out of totals, at most what they hold. The rest is owed (exec_owed_ns). Returns
+ * the time taken.
  */
 static inline __u64 account_give_back(struct thread_clock *clock, struct account_totals *totals)
 {
@@ -371,7 +376,7 @@ static inline __u64 account_give_back(struct thread_clock *clock, struct account
 	return taken_ns;
 }
 
-/* No next stint makes good for it. */
+/* Drops the time that is owed: no later stint makes up for it. */
 static inline void account_forgive(struct thread_clock *clock)
 {
 	clock->exec_ahead_ns = 0;
@@ -379,10 +384,11 @@ static inline void account_forgive(struct thread_clock *clock)
 }
 
 /*
- * The thread leaves the CPU. The open interval gets what brings the stint to the kernel's exec
- * runtime. When the clock has run ahead of that (stolen time, or a last interval shorter than the
- * way from the runqueue clock to here) it gets nothing, what is pending gives up the rest, and what
- * that lacks is kept for the next stint. Returns the length of the interval as charged.
+ * The thread leaves the CPU. The open interval gets the length that brings the stint to the
+ * kernel's exec runtime. If the clock has run ahead of exec runtime (stolen time, or a last
+ * interval shorter than the path from the runqueue clock to here), the interval gets 0, the excess
+ * is taken out of totals, and what they do not hold is kept for the next stint. Returns the length
+ * of the interval as charged.
  */
 static inline __u64 account_switch_out(struct thread_clock *clock, struct account_totals *totals,
 				       __u64 now_ns, const struct kernel_figures *figures,
@@ -410,8 +416,8 @@ static inline __u64 account_switch_out(struct thread_clock *clock, struct accoun
 }
 
 /*
- * A thread about to get a CPU whose switch-out was not reported: what it ran until then is in
- * exec_ns, the rest of the open interval it was off the CPU.
+ * For a thread that is about to get a CPU and whose last switch-out was not reported: it ran until
+ * its exec runtime reached figures->exec_ns, and was off the CPU for the rest of the open interval.
  */
 static inline void account_leave_unseen(struct thread_clock *clock, struct account_totals *totals,
 					__u64 now_ns, const struct kernel_figures *figures)
@@ -422,21 +428,22 @@ static inline void account_leave_unseen(struct thread_clock *clock, struct accou
 
 	if (ran_ns > open_ns)
 		ran_ns = open_ns;
-	/* No boundary has split the gap before; the one that ends now is not in run_delay yet. */
+	/* The gap before the stint may not be split yet; the one that ends now is not in run_delay
+	 * yet. */
 	account_settle_gap(clock, totals, figures->run_delay_ns);
 	(void)account_switch_out(clock, totals, clock->mark_ns + ran_ns, figures, OFF_CPU_SLEEPING);
 }
 
 enum {
-	/* By more only a clock that has stepped is behind what was written up. */
+	/* Only a clock that has stepped is behind the books by more. */
 	SWITCH_LATE_MAX_NS = 10 * 1000 * 1000
 };
 
 /*
- * The thread gets a CPU, from which stolen_ns were taken since boot: the gap is measured now and
- * split at the next boundary. A flush may have written it up beyond now_ns, when a run queue's
- * clock was read for the switch and the hypervisor then took the CPU: exec runtime counts from
- * now_ns on, and so does the clock.
+ * The thread gets a CPU: the gap is measured now and split at the next boundary. stolen_ns: stolen
+ * from that CPU since boot. now_ns may be behind the books: a flush writes the thread up past
+ * now_ns if the hypervisor takes the CPU after the run queue's clock was read for the switch. Exec
+ * runtime counts from now_ns on, so the clock's on-CPU time begins there, too.
  */
 static inline void account_switch_in(struct thread_clock *clock, struct account_totals *totals,
 				     __u64 now_ns, __u64 stolen_ns, __u32 cpu)
@@ -459,8 +466,8 @@ static inline void account_switch_in(struct thread_clock *clock, struct account_
 }
 
 /*
- * A running thread whose switch-in was not reported: as account_switch_in(), ran_ns ago by the
- * scheduler's own figures, which do not reach back behind what was written up already.
+ * account_switch_in() for a running thread whose switch-in was not reported. ran_ns: how long ago
+ * it got the CPU, by the scheduler's own figures; not earlier than the last write-up.
  */
 static inline __attribute__((always_inline)) void
 account_enter_unseen(struct thread_clock *clock, struct account_totals *totals, __u64 now_ns,
@@ -474,9 +481,10 @@ account_enter_unseen(struct thread_clock *clock, struct account_totals *totals, 
 }
 
 /*
- * What had been stolen from a CPU when a thread that runs there got it, by its exec runtime: before
- * that and now, and the run queue's task clock when it was brought up to now. arrived_ns: by the
- * run queue's clock, which is ahead of its task clock by what was stolen.
+ * Returns the time that had been stolen from a CPU when the thread that runs there got it.
+ * arrived_ns: the run queue's clock at that time, which is ahead of its task clock by the stolen
+ * time. exec_before_ns, exec_ns: the thread's exec runtime before that and at its last update.
+ * exec_start_ns: the run queue's task clock at that update.
  */
 static inline __u64 account_stolen_at_arrival(__u64 arrived_ns, __u64 exec_before_ns, __u64 exec_ns,
 					      __u64 exec_start_ns)
@@ -485,9 +493,10 @@ static inline __u64 account_stolen_at_arrival(__u64 arrived_ns, __u64 exec_befor
 }
 
 /*
- * Of what was stolen from a CPU and told, but is not taken out of its task clock yet, what was for
- * sure stolen by the time of a boundary: passed_ns from the run queue's clock to the boundary,
- * since_ns from there to after it was told. The rest is taken out next time.
+ * Returns the part of told_ns that was certainly stolen before a boundary. told_ns: stolen time
+ * that the host has reported and the CPU's task clock does not exclude yet. passed_ns: from the run
+ * queue's clock to the boundary. since_ns: from the boundary to after told_ns was read. The rest is
+ * taken out next time.
  */
 static inline __u64 account_stolen_before(__u64 told_ns, __u64 passed_ns, __u64 since_ns)
 {
@@ -497,9 +506,9 @@ static inline __u64 account_stolen_before(__u64 told_ns, __u64 passed_ns, __u64 
 }
 
 /*
- * Charges an off-CPU gap that is still open, at a flush. is_runnable: the thread waits for a CPU
- * now. One that slept and was woken waits in part, which run_delay will only show when it runs:
- * its gap is left open. Returns the time charged.
+ * At a flush: charges an off-CPU gap that is still open. is_runnable: the thread waits for a CPU
+ * now. If it slept and was woken, part of its gap is run-queue time, which run_delay shows only
+ * once it runs: such a gap is left open. Returns the time charged.
  */
 static inline __u64 account_collect(struct thread_clock *clock, struct account_totals *totals,
 				    __u64 now_ns, __u32 is_runnable)
@@ -521,11 +530,13 @@ static inline __u64 account_collect(struct thread_clock *clock, struct account_t
 }
 
 /*
- * The exec runtime that the balance is to have, which had published_ns of it: the kernel's own
- * figure, exec_ns, and what is owed, which the next stint makes good for. That of a thread that ran
- * was brought up to now by the clock: theft that is told later makes the kernel's own figure less
- * than that. Then it goes back by what the accounts gave up; what they could not is still charged,
- * and the next stint makes good for both.
+ * Returns the exec runtime to publish for the balance; published_ns was published last. It is
+ * exec_ns, the kernel's own figure, plus what is owed, which the next stint makes up for.
+ *
+ * The published figure of a running thread was brought up to now by the clock, so stolen time that
+ * is reported later can leave the kernel's figure below it. Then the figure goes back by the time
+ * that the accounts gave up. The time that they could not give up is still charged, and the next
+ * stint makes up for both.
  */
 static inline __u64 account_exec_figure(const struct thread_clock *clock, __u64 published_ns,
 					__u64 exec_ns)
@@ -552,12 +563,12 @@ static inline void account_fold(struct account_totals *into, const struct accoun
 #define ACCOUNT_ADD(type, name) into->name += from->name;
 	ACCOUNT_TOTALS(ACCOUNT_ADD, ACCOUNT_ADD)
 #undef ACCOUNT_ADD
-	/* Most changes of context come without a sleep. */
+	/* Most context changes come without a sleep. */
 	if (from->blocked_ns)
 		account_fold_reasons(into, from);
 }
 
-/* The part of blocked_ns that was spent blocked on this, all of which come to it. */
+/* The part of blocked_ns with this reason; the parts of all reasons add up to blocked_ns. */
 static inline __u64 account_blocked_on_ns(const struct account_totals *totals,
 					  enum blocked_reason reason)
 {

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * On what a thread is blocked: by the system call that it fell asleep in, and of reads and writes
- * by the kind of file. Each has one reason, and what is not certain is `other`. Pure: the kernel
- * programs and the unit tests compile this same text.
+ * Why a thread is blocked: derived from the system call in which it fell asleep and, for reads and
+ * writes, from the type of file. Each sleep has one reason; if that is not certain, it is `other`.
+ * Pure: the kernel programs and the unit tests compile this same text.
  */
 #pragma once
 
 #include <linux/types.h>
 
-/* Append-only; `other` is what a word without a reason says (account.h). */
+/* Append-only; an off_reason without a reason means `other` (account.h). */
 enum blocked_reason {
-	BLOCKED_ON_OTHER = 0, /* stopped, a lock of files, a signal, the kernel's own threads */
-	BLOCKED_ON_DISK = 1, /* uninterruptible in a system call; a file of a file system */
-	BLOCKED_ON_NETWORK = 2, /* a socket of any kind, Unix ones, too */
-	BLOCKED_ON_POLL = 3, /* one of many: epoll, poll, select, io_uring */
-	BLOCKED_ON_PIPE = 4, /* with or without a name */
+	BLOCKED_ON_OTHER = 0, /* stopped, file locks, signals, the kernel's own threads */
+	BLOCKED_ON_DISK = 1, /* uninterruptible in a system call; a file on a file system */
+	BLOCKED_ON_NETWORK = 2, /* any socket, including Unix sockets */
+	BLOCKED_ON_POLL = 3, /* any of several events: epoll, poll, select, io_uring */
+	BLOCKED_ON_PIPE = 4, /* pipes and FIFOs */
 	BLOCKED_ON_FUTEX = 5, /* locks, queues, condition variables, the GVL */
 	BLOCKED_ON_SLEEP = 6, /* nanosleep */
-	BLOCKED_ON_CHILD = 7, /* its end; of vfork, its exec */
-	BLOCKED_ON_FAULT = 8, /* a page, or the lock of the address space in mmap and its like */
+	BLOCKED_ON_CHILD = 7, /* a child's exit; for vfork, its exec */
+	BLOCKED_ON_FAULT = 8, /* a page, or the address space's lock in mmap and the like */
 	_BLOCKED_REASON_MAX,
 };
 
-/* X(name, as it is called), in the order in which they are shown. */
+/* X(NAME, name as displayed), in display order. */
 #define BLOCKED_REASONS(X)  \
 	X(DISK, disk)       \
 	X(NETWORK, network) \
@@ -34,14 +34,15 @@ enum blocked_reason {
 	X(FAULT, fault)     \
 	X(OTHER, other)
 
-/* Beside them: the file decides, blocked_reason_of_file(). */
+/* In addition to the reasons: the file decides, blocked_reason_of_file(). */
 enum {
 	BLOCKED_ON_FILE = 15
 };
 
 /*
- * X(name, on x86-64, on arm64, reason). Sources: arch/x86/entry/syscalls/syscall_64.tbl and
- * include/uapi/asm-generic/unistd.h, which is arm64's (v6.18).
+ * X(name, number on x86-64, number on arm64, reason). Sources:
+ * arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h, which is arm64's
+ * (v6.18).
  */
 #define BLOCKED_CALLS(X)                               \
 	X(read, 0, 63, BLOCKED_ON_FILE)                \
@@ -90,7 +91,7 @@ enum {
 	X(madvise, 28, 233, BLOCKED_ON_FAULT)          \
 	X(brk, 12, 214, BLOCKED_ON_FAULT)
 
-/* X(name, number, reason) of those that arm64 does not have. */
+/* X(name, number, reason): calls that arm64 does not have. */
 #define BLOCKED_CALLS_X86(X)                \
 	X(poll, 7, BLOCKED_ON_POLL)         \
 	X(select, 23, BLOCKED_ON_POLL)      \
@@ -98,14 +99,14 @@ enum {
 	X(vfork, 58, BLOCKED_ON_CHILD)
 
 enum {
-	BLOCKED_CALLS_ROOM = 512 /* above each of these numbers */
+	BLOCKED_CALLS_ROOM = 512 /* greater than each of these numbers */
 };
 
 #define BLOCKED_CALL_OF_X86(name, x86, arm64, reason)	[x86] = (reason),
 #define BLOCKED_CALL_OF_ARM64(name, x86, arm64, reason) [arm64] = (reason),
 #define BLOCKED_CALL_ONLY_OF_X86(name, x86, reason)	[x86] = (reason),
 
-/* By number; those of no row are 0. */
+/* Reason by number; 0 (BLOCKED_ON_OTHER) for calls that are not listed. */
 #if defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
 static const __u8 blocked_calls[BLOCKED_CALLS_ROOM] = { BLOCKED_CALLS(BLOCKED_CALL_OF_ARM64) };
 #else
@@ -114,8 +115,9 @@ static const __u8 blocked_calls[BLOCKED_CALLS_ROOM] = { BLOCKED_CALLS(
 #endif
 
 /*
- * An index that was compared with a power of two, below it again: before 6.2 the kernel's verifier
- * does not know what a comparison said of a word that a compiler has copied meanwhile.
+ * Masks an index that was already compared with `below`, a power of two. Before 6.2 the kernel's
+ * verifier does not apply the result of a comparison to a word that the compiler has copied in
+ * between.
  */
 static inline __u32 blocked_index(__u32 index, __u32 below)
 {
@@ -124,8 +126,9 @@ static inline __u32 blocked_index(__u32 index, __u32 below)
 }
 
 /*
- * Of a thread that sleeps in this system call of its machine's own; < 0: in none, so in the middle
- * of a page fault. enum blocked_reason, or BLOCKED_ON_FILE, of its first argument.
+ * Returns the reason of a thread that sleeps in the system call `number` of the machine's native
+ * ABI; number < 0: in none, so in a page fault. Returns enum blocked_reason, or BLOCKED_ON_FILE:
+ * the file that the first argument names decides.
  */
 static inline __u32 blocked_reason_of_call(__s64 number, __u32 is_uninterruptible)
 {
@@ -140,7 +143,7 @@ static inline __u32 blocked_reason_of_call(__s64 number, __u32 is_uninterruptibl
 	return reason;
 }
 
-/* st_mode of a file that is read or written; 0 = there is no such file. Types: linux/stat.h. */
+/* mode: st_mode of the file being read or written; 0 = no such file. Types: linux/stat.h. */
 static inline __u32 blocked_reason_of_file(__u32 mode, __u32 is_uninterruptible)
 {
 	switch (mode & 0170000) {

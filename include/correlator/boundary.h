@@ -1,59 +1,67 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a boundary of a thread's books is: what can be known there, and what ends. All that is done
- * at one follows from it (bpf/boundary.bpf.h).
+ * The kinds of boundaries in a thread's books: what can be read at each, and what ends there. Every
+ * step that is taken at a boundary follows from these traits (bpf/boundary.bpf.h).
  */
 #pragma once
 
 enum boundary_trait {
-	/* The memory of the thread's process is there: what ends belongs to what is in force. */
+	/* The process's memory is readable: the time that ends belongs to the context in force. */
 	BOUNDARY_READS = 1 << 0,
-	/* If a thread is lean and nobody counts its changes, only the words of the table are
-	 * compared (context_is_same()). */
+	/* For a lean thread without a count of changes, only the table's words are compared
+	 * (context_is_same()). */
 	BOUNDARY_IS_CHEAP = 1 << 1,
-	/* What is pending is charged, and the context goes on. */
+	/* Pending time is charged; the context continues. */
 	BOUNDARY_CHARGES = 1 << 2,
-	/* The context ends. The store that changes it may be ahead: what is in force is not known.
-	 */
+	/* The context ends. The store that changes it may still be ahead: the context in force next
+	 * is not known. */
 	BOUNDARY_ENDS_CONTEXT = 1 << 3,
-	/* And with it what this native thread was: what is in the variable is not its own. */
+	/* The native thread becomes another thread: what the thread-local holds is not its own. */
 	BOUNDARY_ENDS_NAME = 1 << 4,
-	/* The program ends, and another one begins in its process. */
+	/* The program ends, and another one begins in the same process. */
 	BOUNDARY_ENDS_IMAGE = 1 << 5,
-	/* One of these. */
+	/* Any of the three above. */
 	BOUNDARY_ENDS = BOUNDARY_ENDS_CONTEXT | BOUNDARY_ENDS_NAME | BOUNDARY_ENDS_IMAGE,
-	/* The thread charges to the window that is open now; up to here its books balance. */
+	/* From here on the thread charges to the open window; up to here its books balance. */
 	BOUNDARY_ENDS_WINDOW = 1 << 6,
-	/* Nothing of the program runs on the thread any more: no store is ahead. */
+	/* No code of the program runs on the thread any more: no store is ahead. */
 	BOUNDARY_IS_LAST = 1 << 7,
 };
 
-/* Each boundary that there is. */
+/* All boundaries. */
 enum boundary {
-	/* A function that changes the thread-local is entered. Of a lean thread it ends nothing. */
+	/* Entry of a function that changes the thread-local. For a lean thread it ends nothing. */
 	BOUNDARY_PROBE = BOUNDARY_READS | BOUNDARY_ENDS_CONTEXT,
-	/* A system call begins: with probes in place; where the context changes unprobed, or its
-	 * configuration is new; and where what is pending has no room for one more number. */
+	/*
+	 * Entry of a system call. CALL: with probes in place. CALL_READ: the context changes
+	 * unprobed, or the configuration is new. CALL_FULL: the pending calls have no place for
+	 * another number.
+	 */
 	BOUNDARY_CALL = 0,
 	BOUNDARY_CALL_READ = BOUNDARY_READS | BOUNDARY_IS_CHEAP,
 	BOUNDARY_CALL_FULL = BOUNDARY_CALL_READ | BOUNDARY_CHARGES,
-	/* It ends. The pointer is the user's: no call changes it. */
+	/* Exit of a system call. Only user code changes the pointer, no call does. */
 	BOUNDARY_RETURN = 0,
-	/* The thread leaves its CPU: in an old window, or for the last time; and where the wait
-	 * that begins is to be told from the one before. */
+	/*
+	 * The thread leaves its CPU. LEAVING_WINDOW: its window has ended, or it leaves for the
+	 * last time. LEAVING_WAIT: the wait that begins must be kept apart from the one before.
+	 */
 	BOUNDARY_LEAVING_WINDOW = BOUNDARY_ENDS_WINDOW,
 	BOUNDARY_LEAVING_WAIT = BOUNDARY_CHARGES,
-	/* A clock meets it. */
+	/* A sampling clock interrupts the thread. */
 	BOUNDARY_SAMPLE = BOUNDARY_READS | BOUNDARY_CHARGES,
-	/* A window ends: it is met on its CPU; or off it, or after the programs were stopped. */
+	/*
+	 * A window ends. FLUSH: the thread is on its CPU. FLUSH_OFF_CPU: it is off the CPU, or the
+	 * programs were stopped.
+	 */
 	BOUNDARY_FLUSH = BOUNDARY_READS | BOUNDARY_ENDS_WINDOW,
 	BOUNDARY_FLUSH_OFF_CPU = BOUNDARY_ENDS_WINDOW,
-	/* It names itself. */
+	/* The thread renames itself. */
 	BOUNDARY_RENAME = BOUNDARY_READS | BOUNDARY_ENDS_NAME,
-	/* Its process is about to run another program, and still has the name of this one. */
+	/* The process is about to exec, and still has the name of the old program. */
 	BOUNDARY_PREPARE_EXEC = BOUNDARY_READS | BOUNDARY_CHARGES,
-	/* It does: the old one's memory is gone. */
+	/* The exec is done: the old program's memory is gone. */
 	BOUNDARY_EXEC = BOUNDARY_ENDS_IMAGE,
-	/* It exits. */
+	/* The thread exits. */
 	BOUNDARY_EXIT = BOUNDARY_FLUSH | BOUNDARY_IS_LAST,
 };

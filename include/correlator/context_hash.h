@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The 64-bit keyed hash by which a context is known: SipHash-1-3 over the captured values, so
- * that a target that does not know the key cannot make two contexts collide on purpose.
- * Pure; the same result in the kernel and in userspace.
- * Source of the algorithm: Aumasson, Bernstein, "SipHash: a fast short-input PRF" (2012).
+ * The 64-bit keyed hash that identifies a context: SipHash-1-3 over the captured values, so that a
+ * target that does not know the key cannot make two contexts collide on purpose. Pure; the same
+ * result in the kernel and in userspace. Source of the algorithm: Aumasson, Bernstein, "SipHash: a
+ * fast short-input PRF" (2012).
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <correlator/snapshot.h>
 
 struct context_hash_key {
-	__u64 words[2]; /* random, drawn anew in each session */
+	__u64 words[2]; /* random, generated for each session */
 };
 
 struct context_hash_state {
@@ -60,7 +60,7 @@ static inline void context_hash_add(struct context_hash_state *state, __u64 word
 	state->count++;
 }
 
-/* The small values have fixed meanings (snapshot.h): no hash is one of them. */
+/* Avoids the small values, which have fixed meanings (snapshot.h). */
 static inline __u64 context_hash_reserve(__u64 hash)
 {
 	return hash < CONTEXT_HASH_FIRST ? hash + CONTEXT_HASH_FIRST : hash;
@@ -76,7 +76,7 @@ static inline __u64 context_hash_final(struct context_hash_state *state)
 	return context_hash_reserve(state->v0 ^ state->v1 ^ state->v2 ^ state->v3);
 }
 
-/* Everything that makes the value what it is. Bytes beyond length_bytes must be zero up to the
+/* Adds everything that distinguishes the value. Bytes beyond length_bytes must be zero up to the
  * next multiple of eight. */
 static inline void context_hash_add_value(struct context_hash_state *state,
 					  const struct value_snapshot *value)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Every way in which something can be missed, in one list: it makes the C enum, the kernel
- * counters, the names in `balance` records and the table in record/README.md;
- * reader/report/README.md has them by hand. A counter without a text does not compile.
+ * One list of everything that can be missed. The C enum, the kernel counters, the names in
+ * `balance` records and the table in record/README.md are generated from it; the table in
+ * reader/report/README.md is kept by hand. A counter without a text does not compile.
  */
 #pragma once
 
 /*
  * NORMAL counters come with forks, execs and new threads: all figures are right, or the record has
- * a flag. All others count losses, which may have changed a figure. For some the books know by how
- * much at most: the CPU that they moved is in overflow, or unattributed, or ambiguous.
+ * a flag. All others count losses, which may have changed a figure. For the last three kinds the
+ * books bound the error: the CPU time concerned is in overflow, or unattributed, or ambiguous.
  */
 enum counter_kind {
 	COUNTER_KIND_NORMAL,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the program identify_file is asked about the file behind a mapping of who asks, a test run
- * each, with two arguments: the mapping's address, and which part of the inode's. Its return value
- * is all that there is of an answer, so nothing is shared between who asks now and who may still be
- * waiting for one. Each answer is that part or -errno, and no part can be taken for an error:
- * -EOPNOTSUPP: a process answers for the file; -ENOENT: there is none; -EBUSY: ask again, the
- * mappings are being changed.
+ * Interface of the program identify_file, which identifies the file behind a mapping of the calling
+ * process by the address of the file's inode in the kernel. Each test run takes two arguments: the
+ * mapping's address, and the number of a part of the inode's address. The return value is the whole
+ * answer, so a caller shares nothing with an earlier caller that may still wait for one. It is that
+ * part or -errno; no part can be mistaken for an error:
+ *   -EOPNOTSUPP   a process answers for the file
+ *   -ENOENT       there is no file
+ *   -EBUSY        the mappings are being changed: ask again
  */
 #pragma once
 

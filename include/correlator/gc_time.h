@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How much of a thread's CPU time went into garbage collections, by the counters that our gem keeps
- * of each Ruby thread (gem_abi.h). Pure: the kernel programs and the unit tests compile this same
- * text. The caller owns all that is passed and serialises access to it.
+ * The part of a thread's CPU time spent in garbage collections, from the counters that our gem
+ * keeps for each Ruby thread (gem_abi.h). Pure: the kernel programs and the unit tests compile this
+ * same text. The caller owns all arguments and serialises access to them.
  *
- * The gem's clock goes on while the thread is off its CPU. So the counters are read whenever it
- * leaves one: what it was off the CPU since, in the middle of a step, is taken out again. A step
- * that goes on is counted up to the reading, so that each window has its own part.
+ * The gem's clock keeps running while the thread is off the CPU. So the counters are read whenever
+ * the thread leaves its CPU, and its time off the CPU since a reading in the middle of a step is
+ * subtracted. A step in progress is counted up to the reading, so that each window has its own
+ * part.
  *
- * What they have grown by belongs to the interval that is open at the reading, up to its length,
- * and before that to what was pending then: by the rule of attribution, like the CPU time that it
- * is part of. It is believed up to that CPU time, and up to what was run since the last reading: a
- * thread that loses its CPU between its reading of the clock and the store behind it is not seen in
+ * Growth of the counters belongs to the interval that is open at the reading, up to its length, and
+ * the rest to what was pending before that: by the rule of attribution, like the CPU time of which
+ * it is part. It is capped at that CPU time, and at the time run since the last reading: a thread
+ * that loses its CPU between reading the clock and the store that follows does not appear to be in
  * a step then.
  */
 #pragma once
@@ -22,25 +23,25 @@
 #include <correlator/gem_abi.h>
 
 enum {
-	/* Between our clock and the thread's own reading of it, which a switch may come between. */
+	/* Between our clock and the thread's own reading of it: a switch may come in between. */
 	GC_CLOCK_SLACK_NS = 1000 * 1000,
-	/* A collection is no shorter: the roots alone take longer. */
+	/* Minimum length of a collection: marking the roots alone takes longer. */
 	GC_RUN_LEAST_NS = 1000,
 };
 
-/* What is known of a thread's counters. All zeros: nothing. */
+/* Knowledge of a thread's counters, from the last reading. All zeros: none. */
 struct gc_time {
-	__u64 serial; /* of the Ruby thread that they are of; 0 = they are not kept */
-	__u64 inside_ns; /* as they were last read: in collections, off the CPU included */
+	__u64 serial; /* of the counters' Ruby thread; 0 = none are kept, or not known */
+	__u64 inside_ns; /* as last read: time in collections, including off the CPU */
 	__u64 runs;
-	__u64 off_cpu_ns; /* that the thread had been by then, as off_cpu_before_ns */
-	__u64 on_cpu_ns; /* the same of on_cpu_before_ns, with the interval that was open */
-	__u64 unclaimed_ns; /* read, and the open interval's */
+	__u64 off_cpu_ns; /* total time off the CPU at the last reading, including pending time */
+	__u64 on_cpu_ns; /* total time on the CPU then, with pending time and the open interval */
+	__u64 unclaimed_ns; /* growth that belongs to the open interval */
 	__u64 unclaimed_runs;
-	__u64 off_cpu_before_ns; /* off the CPU, but for what is pending */
-	__u64 on_cpu_before_ns; /* on it, too */
-	__u32 is_inside; /* it was in the middle of a step then */
-	__u32 was_none; /* none were kept when it was last looked for: they begin with 0 */
+	__u64 off_cpu_before_ns; /* total time off the CPU, except pending time */
+	__u64 on_cpu_before_ns; /* total time on the CPU, except pending time */
+	__u32 is_inside; /* the last reading was in the middle of a step */
+	__u32 was_none; /* no counters were kept at the last look: new ones begin with 0 */
 };
 
 _Static_assert(sizeof(struct gc_time) == 10 * 8, "layout");
@@ -57,7 +58,7 @@ static inline __u64 gc_time_on_cpu_ns(const struct gc_time *known,
 	return known->on_cpu_before_ns + account_on_cpu(pending);
 }
 
-/* The CPU time that no collection has claimed. */
+/* Pending CPU time that no collection has claimed. */
 static inline __u64 gc_time_room_ns(const struct account_totals *pending)
 {
 	return account_growth(account_on_cpu(pending), pending->gc_ns);
@@ -70,7 +71,7 @@ static inline __u64 gc_time_inside_ns(const struct gem_thread *counters, __u64 n
 	return counters->gc_time & 1 ? (now_ns - ns) << 1 >> 1 : ns;
 }
 
-/* So much of growth as can be true. */
+/* Caps grown at `most`; sets *is_wrong if it is larger by more than slack. */
 static inline __u64 gc_time_believe(__u64 grown, __u64 most, __u64 slack, int *is_wrong)
 {
 	if (grown > most + slack)
@@ -79,10 +80,10 @@ static inline __u64 gc_time_believe(__u64 grown, __u64 most, __u64 slack, int *i
 }
 
 /*
- * The thread's counters as they were read at a boundary, which closes an interval on the CPU that
- * has been open for open_ns; pending: what is pending, with the time off the CPU up to here. 0, or
- * 1: they cannot be true, since they went back or grew by more than was run. What they claim is
- * charged all the same, as far as it may be.
+ * Takes the thread's counters as read at a boundary that closes an interval on the CPU, open for
+ * open_ns. pending: the pending totals, including the time off the CPU up to here. Returns 0, or 1
+ * if the counters cannot be true: they went back, or grew by more than the thread ran. Their growth
+ * is added all the same, up to the cap.
  */
 static inline int gc_time_take(struct gc_time *known, const struct gem_thread *counters,
 			       struct account_totals *pending, __u64 now_ns, __u64 open_ns)
@@ -118,7 +119,7 @@ static inline int gc_time_take(struct gc_time *known, const struct gem_thread *c
 	earlier_ns = account_growth(grown_ns, open_ns);
 	pending->gc_ns += earlier_ns;
 	known->unclaimed_ns += grown_ns - earlier_ns;
-	/* Whole ones: with the larger part of the time. */
+	/* Runs are not split: they go with the larger part of the time. */
 	if (earlier_ns > grown_ns - earlier_ns)
 		pending->gc_runs += grown_runs;
 	else
@@ -133,7 +134,7 @@ static inline int gc_time_take(struct gc_time *known, const struct gem_thread *c
 	return is_wrong;
 }
 
-/* The interval that was open is closed, and is part of what is pending now. */
+/* The open interval was closed and is part of the pending totals now: adds its part to them. */
 static inline void gc_time_claim(struct gc_time *known, struct account_totals *pending)
 {
 	__u64 room_ns = gc_time_room_ns(pending);
@@ -144,22 +145,21 @@ static inline void gc_time_claim(struct gc_time *known, struct account_totals *p
 	known->unclaimed_runs = 0;
 }
 
-/* No counters are kept of the thread, or it has begun another program: those to come begin with 0.
- */
+/* No counters are kept for the thread, or it runs a new program: new counters begin with 0. */
 static inline void gc_time_none(struct gc_time *known)
 {
 	known->serial = 0;
 	known->was_none = 1;
 }
 
-/* Other counters may be read from now on: how they stand is not known. */
+/* Different counters may be read from now on: their values so far are not known. */
 static inline void gc_time_forget(struct gc_time *known)
 {
 	known->serial = 0;
 	known->was_none = 0;
 }
 
-/* What is pending is charged, and 0 from now on. */
+/* Pending time is charged: call before the pending totals are cleared. */
 static inline void gc_time_charged(struct gc_time *known, const struct account_totals *pending)
 {
 	known->off_cpu_before_ns = gc_time_off_cpu_ns(known, pending);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What our own gem publishes beyond the ABI that it shares with others (state_abi.h): a tag in
- * front of each state, and two more thread-locals. Source: ruby/ext/correlator/correlator_state.h,
- * to which ruby/test/abi_test.rb compares this. All fields are the target's data: validate before
- * use.
+ * The ABI of our own gem beyond the one that it shares with others (state_abi.h): a tag in front of
+ * each state, and two more thread-locals. Source: ruby/ext/correlator/correlator_state.h;
+ * ruby/test/abi_test.rb compares the two. All fields are the target's data: validate before use.
  */
 #pragma once
 
 #include <linux/types.h>
 
-/* Exported where states have tags. */
+/* Exported if states have tags. */
 #define GEM_HEADER_SYMBOL "correlator_state_header"
 
 struct gem_header {
@@ -19,9 +18,10 @@ struct gem_header {
 };
 
 /*
- * Right in front of the state_header, one read with it: check = serial ^ the state's address ^
- * magic, or 0 as soon as the state is no more. Of another publisher's state it is anything. A
- * serial, from 1 on, is never used again in a process; a forked child goes on with its parent's.
+ * Directly in front of the state_header, so that one read gets both. check = serial ^ the state's
+ * address ^ magic, or 0 as soon as the state is freed; in front of another publisher's state it can
+ * be anything. Serials begin with 1 and are never reused in a process; a forked child continues its
+ * parent's.
  */
 struct gem_state_tag {
 	__u64 check;
@@ -32,18 +32,19 @@ struct gem_state_tag {
  *   void correlator_state_apply(struct Ruby_Profiler_State *state, uint64_t fiber);
  *   void correlator_fiber_apply(struct Ruby_Profiler_State *state, uint64_t fiber);
  *
- * The first stores the pointer; the second, empty, is called where the state stays and the fiber is
- * another one. If there is the second, fiber is the number of the fiber that goes on: from 1 on,
- * never used again in a process, a forked child goes on with its parent's; 0 = not known.
+ * The first stores the pointer; the second is empty, and is called when the fiber changes and the
+ * state does not. If the second exists, fiber is the number of the fiber that runs from here on; 0
+ * = not known. Numbers begin with 1 and are never reused in a process; a forked child continues its
+ * parent's.
  */
 #define GEM_FIBER_SYMBOL "correlator_fiber_apply"
 
 /*
  *   extern _Thread_local uint64_t correlator_changes;
  *
- * How often the pointer was stored on this native thread: as long as it stays, so does what the
- * pointer leads to. At most GEM_CHANGES_WORDS_MAX words before or behind ruby_profiler_state, if
- * both symbols are the gem's.
+ * The number of times that the pointer was stored on this native thread: while it is unchanged, so
+ * is the data that the pointer leads to. At most GEM_CHANGES_WORDS_MAX words before or after
+ * ruby_profiler_state, if both symbols are the gem's.
  */
 #define GEM_CHANGES_SYMBOL    "correlator_changes"
 #define GEM_CHANGES_WORDS_MAX 2
@@ -51,46 +52,47 @@ struct gem_state_tag {
 /*
  *   extern _Thread_local struct correlator_thread *correlator_thread;
  *
- * NULL as long as the Ruby thread has published nothing. As near to ruby_profiler_state, if both
- * symbols are the gem's.
+ * NULL until the Ruby thread publishes something. As near to ruby_profiler_state as
+ * correlator_changes is, if both symbols are the gem's.
  */
 #define GEM_THREAD_SYMBOL "correlator_thread"
 
 enum gem_thread_flags {
 	GEM_THREAD_COUNTS_GVL = 1 << 0, /* ready_ns, wait_ns and waits are kept */
 	GEM_THREAD_COUNTS_GC = 1 << 1, /* gc_enters and gc_exits are kept */
-	GEM_THREAD_TIMES_GC = 1 << 2, /* gc_time and gc_runs are there, and kept */
+	GEM_THREAD_TIMES_GC = 1 << 2, /* gc_time and gc_runs exist and are kept */
 };
 
 /*
- * Plain memory, never given back; a counter that no flag announces is 0. What is behind gc_exits is
- * not there at all unless its flag is set: it is another gem's memory, or nobody's.
+ * Plain memory, never freed; a counter whose flag is not set is 0. The fields after gc_exits exist
+ * only if GEM_THREAD_TIMES_GC is set: otherwise that memory is another gem's, or unallocated.
  *
- * gc_time is CLOCK_MONOTONIC's time inside of collections, on the CPU or not, in ns << 1; while one
- * goes on it is odd, and what the clock is ahead of that: one word, so that no boundary finds half
- * of a change.
+ * gc_time is the CLOCK_MONOTONIC time spent inside collections, on the CPU or not, in ns << 1.
+ * During a step of one it is odd, and holds the clock minus that time instead: one word, so that no
+ * boundary sees half of a change.
  */
 struct gem_thread {
-	__u32 version; /* 1; 0: of no thread at present */
+	__u32 version; /* 1; 0 = of no thread at present */
 	__u32 flags; /* enum gem_thread_flags */
-	__u64 serial; /* of the thread, never used again in a process */
-	__u64 ready_ns; /* CLOCK_MONOTONIC, since when it waits for the GVL; 0: it does not */
-	__u64 wait_ns; /* it has waited for the GVL, and how many times */
+	__u64 serial; /* of the thread, never reused in a process */
+	__u64 ready_ns; /* CLOCK_MONOTONIC at the start of its wait for the GVL; 0 = not waiting */
+	__u64 wait_ns; /* total time waited for the GVL; waits: number of waits */
 	__u64 waits;
-	__u64 gc_enters; /* steps of collections that it has begun and ended; unequal within one */
+	__u64 gc_enters; /* collection steps begun; gc_exits: ended; unequal within a step */
 	__u64 gc_exits;
 	__u64 gc_time;
-	__u64 gc_runs; /* collections that it has begun, each with its first step */
+	__u64 gc_runs; /* collections begun, counted at their first step */
 };
 
 enum {
-	GEM_THREAD_LEAST_BYTES = 56, /* of any gem that has such threads */
+	GEM_THREAD_LEAST_BYTES = 56, /* exist in every gem that has this struct */
 };
 
 /*
  *   extern struct correlator_watch correlator_watch;
  *
- * What is counted of threads from now on, in the whole process. Without the symbol: nothing.
+ * Announces the counters kept for threads from now on, in the whole process. Without the
+ * symbol: none.
  */
 #define GEM_WATCH_SYMBOL "correlator_watch"
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How much of a thread's time off the CPU it waited for Ruby's GVL, by the counters that our gem
- * keeps of each Ruby thread (gem_abi.h). Pure: the kernel programs and the unit tests compile this
- * same text. The caller owns all that is passed and serialises access to it.
+ * The part of a thread's time off the CPU that it waited for Ruby's GVL, from the counters that our
+ * gem keeps for each Ruby thread (gem_abi.h). Pure: the kernel programs and the unit tests compile
+ * this same text. The caller owns all arguments and serialises access to them.
  *
- * A counter grows when a wait ends, on the thread that then runs; what it has grown by is seen at
- * that thread's next boundary that reads, and belongs to the context of that interval: a context
- * changes only where its thread runs Ruby, so a wait begins and ends in one. It is believed up to
- * the time that the thread was off the CPU in this context since it was last read to wait for
- * nothing, and no further: so a wait that spans windows is charged in the one in which it ends, and
- * may there be more than that window's own time off the CPU, but the sum over a context's windows
- * never is.
+ * The counters grow when a wait ends, on the thread that then runs. The growth is seen at that
+ * thread's next boundary that reads, and belongs to the context of that interval: a context changes
+ * only while its thread runs Ruby, so a wait begins and ends in the same one. It is capped at the
+ * time that the thread was off the CPU in this context since a reading last found it not waiting.
+ * So a wait that spans windows is charged in the window in which it ends, and may exceed that
+ * window's own time off the CPU; but the sum over a context's windows never does.
  */
 #pragma once
 
@@ -20,21 +19,24 @@
 #include <correlator/gem_abi.h>
 
 enum {
-	/* Between our clock and the thread's own reading of it, which a switch may come between. */
+	/* Between our clock and the thread's own reading of it: a switch may come in between. */
 	GVL_CLOCK_SLACK_NS = 1000 * 1000,
-	/* A wait is no shorter: two readings of the clock. */
+	/* Minimum length of a wait: two readings of the clock. */
 	GVL_WAIT_LEAST_NS = 16,
 };
 
-/* What is known of a thread's counters. All zeros: nothing. */
+/* Knowledge of a thread's counters, from the last reading. All zeros: none. */
 struct gvl_wait {
-	__u64 serial; /* of the Ruby thread that they are of; 0 = they are not kept */
-	__u64 wait_ns; /* as they were last read */
+	__u64 serial; /* of the counters' Ruby thread; 0 = none are kept, or not known */
+	__u64 wait_ns; /* wait_ns and waits as last read */
 	__u64 waits;
-	/* What they have not got yet began then or later. 0: nothing was ever looked for. */
+	/* Waits not in the counters yet began then or later. 0 = counters were never looked for. */
 	__u64 since_ns;
-	/* Time off the CPU in this context that a wait may still claim, before what is pending, of
-	 * which marked_ns is not to be had any more. */
+	/*
+	 * off_cpu_ns: time off the CPU in this context that a wait may still claim, as of the last
+	 * reading or charge. marked_ns: the pending time off the CPU at that time; growth beyond it
+	 * may be claimed, too.
+	 */
 	__u64 off_cpu_ns;
 	__u64 marked_ns;
 };
@@ -46,7 +48,7 @@ static inline __u64 gvl_off_cpu_ns(const struct account_totals *pending)
 	return pending->run_queue_ns + pending->blocked_ns;
 }
 
-/* So much a wait that ends now may have been off the CPU. */
+/* Returns the most time off the CPU that a wait ending now may claim. */
 static inline __u64 gvl_wait_claimable(const struct gvl_wait *known,
 				       const struct account_totals *pending)
 {
@@ -54,10 +56,10 @@ static inline __u64 gvl_wait_claimable(const struct gvl_wait *known,
 }
 
 /*
- * The thread's counters as they were read at a boundary; pending: what is pending of the context
- * that ends there or goes on, with the time off the CPU up to here. 0, or 1: they cannot be true,
- * since they went back or grew by more than has passed. What they claim is charged all the same, as
- * far as it may be.
+ * Takes the thread's counters as read at a boundary. pending: the pending totals of the context
+ * that ends or continues there, including the time off the CPU up to here. Returns 0, or 1 if the
+ * counters cannot be true: they went back, or grew by more than the time that has passed. Their
+ * growth is added all the same, up to the cap.
  */
 static inline int gvl_wait_take(struct gvl_wait *known, const struct gem_thread *counters,
 				struct account_totals *pending, __u64 now_ns)
@@ -68,8 +70,8 @@ static inline int gvl_wait_take(struct gvl_wait *known, const struct gem_thread 
 	int is_wrong = 0;
 
 	/*
-	 * None were kept when it was last looked for: they began with 0 since then; or another
-	 * native thread had them before, and how they stood is not known (M:N).
+	 * No counters were kept at the last look: they began with 0 since then. Or another native
+	 * thread had them before, and their values then are not known (M:N).
 	 */
 	if (!known->serial && known->since_ns && counters->wait_ns <= passed_ns &&
 	    counters->waits <= passed_ns / GVL_WAIT_LEAST_NS)
@@ -88,7 +90,7 @@ static inline int gvl_wait_take(struct gvl_wait *known, const struct gem_thread 
 		grown_ns = claimable_ns;
 	pending->gvl_ns += grown_ns;
 	pending->gvl_waits += grown;
-	/* One that goes on may be as old as it says, of what is left. */
+	/* A wait that continues may claim what is left, up to its own age. */
 	if (counters->ready_ns)
 		open_ns = account_growth(now_ns, counters->ready_ns);
 	known->since_ns = now_ns - open_ns;
@@ -102,8 +104,8 @@ static inline int gvl_wait_take(struct gvl_wait *known, const struct gem_thread 
 	return is_wrong;
 }
 
-/* At now_ns no counters are kept of the thread, or it has begun another program: those to come
- * begin with 0. */
+/* At now_ns no counters are kept for the thread, or it runs a new program: new counters begin with
+ * 0. */
 static inline void gvl_wait_none(struct gvl_wait *known, const struct account_totals *pending,
 				 __u64 now_ns)
 {
@@ -115,7 +117,7 @@ static inline void gvl_wait_none(struct gvl_wait *known, const struct account_to
 	known->marked_ns = gvl_off_cpu_ns(pending);
 }
 
-/* Other counters may be read from now on: how they stand is not known. */
+/* Different counters may be read from now on: their values so far are not known. */
 static inline void gvl_wait_forget(struct gvl_wait *known, const struct account_totals *pending)
 {
 	known->serial = 0;
@@ -125,8 +127,8 @@ static inline void gvl_wait_forget(struct gvl_wait *known, const struct account_
 }
 
 /*
- * What was pending is charged. kept_ns: of gvl_wait_claimable() before, what the same context may
- * still claim: all if it goes on, 0 if it has ended.
+ * The pending time was charged. kept_ns: the part of the former gvl_wait_claimable() that the same
+ * context may still claim: all of it if the context continues, 0 if it has ended.
  */
 static inline void gvl_wait_charged(struct gvl_wait *known, __u64 kept_ns)
 {

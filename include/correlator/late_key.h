@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Late keys: a request has a value of theirs that may come when it has run for a while. Of a
- * context with a request_id they are no part of what it is known by, so it stays one context when
- * the value comes. Without one there is nothing else to tell requests apart by, and they are.
- * Pure.
+ * Late keys: keys whose value may be set when a request has already run for a while. In a context
+ * with a request_id they are not part of its hash, so it stays one context when the value comes.
+ * Without a request_id nothing else distinguishes requests, so they are part of it. Pure.
  */
 #pragma once
 
 #include <correlator/snapshot.h>
 
-/* nil, false, an empty text, or no value at all: no name of anything. */
+/* nil, false, an empty text, or no value at all: identifies nothing. */
 static inline int value_is_blank(const struct value_snapshot *value)
 {
 	/* special_consts.h: nil is 8, since 3.2 it is 4; false is 0. */
@@ -26,7 +25,7 @@ static inline int value_is_blank(const struct value_snapshot *value)
 	return 0;
 }
 
-/* Whether it takes the place of what was known before. */
+/* Whether the value replaces the one known before. */
 static inline int value_completes(const struct value_snapshot *value)
 {
 	return !value_is_blank(value) && value->kind != VALUE_KIND_UNREADABLE;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Bounds shared by the kernel programs and userspace. Every limit on what is read from the
- * target is here, so that the memory and time that a hostile target can cost is on one page.
+ * Bounds shared by the kernel programs and userspace. The limits on what is read from the target
+ * are here, so that the memory and time that a hostile target can cost are on one page; those of
+ * OpenTelemetry records and Ruby frames are in otel_record.h, ruby_frame.h and ruby_frames.h.
  */
 #pragma once
 
 enum correlator_limits {
-	/* Keys that can be asked for with -k; one value snapshot each in a context. */
+	/* Keys that -k can request; each has one value snapshot in a context. */
 	KEYS_MAX = 8,
-	/* Bytes captured of one value; longer text is cut, flagged, and told apart by a digest. */
+	/* Bytes captured per value; longer text is cut, flagged, and distinguished by a digest. */
 	VALUE_BYTES_MAX = 128,
-	/* Bytes of one value that its digest is made of: some 2 us. */
+	/* Bytes of one value that its digest covers: takes about 2 us. */
 	VALUE_DIGEST_BYTES_MAX = 4096,
 	/* Slots of a state table that are walked: pairs[capacity], capacity a power of two. */
 	STATE_CAPACITY_MAX = 64,
@@ -21,15 +22,15 @@ enum correlator_limits {
 	ACCOUNTS_MAX = 32768,
 	PROCESSES_MAX = 4096,
 	EVENT_RING_BYTES = 256 * 1024,
-	SLICE_RING_BYTES = 8 * 1024 * 1024, /* 60,000 slices, within the time between two looks */
+	SLICE_RING_BYTES = 8 * 1024 * 1024, /* 60,000 slices between two polls */
 	/*
-	 * Files with uprobes at a time, each some 2 KiB of the kernel's memory and a file
-	 * descriptor (before 6.6, two for each place): a publisher and a dynamic loader of its own
-	 * for each process. The kernel itself has no bound.
+	 * Files with uprobes at a time: for each process a publisher and a dynamic loader of its
+	 * own. Each takes about 2 KiB of kernel memory and a file descriptor (before 6.6, two for
+	 * each probed place). The kernel itself has no limit.
 	 */
 	UPROBED_FILES_MAX = 2 * PROCESSES_MAX,
-	/* Of what is told of processes that are not observed: 2,000 execs within the pause. */
+	/* Ring of events of unobserved processes: 2,000 execs within STRANGERS_PAUSE_NS. */
 	STRANGERS_RING_BYTES = 128 * 1024,
-	/* They wake userspace up no more often than that. */
+	/* Minimum time between two wake-ups of userspace by that ring. */
 	STRANGERS_PAUSE_NS = 50 * 1000 * 1000,
 };

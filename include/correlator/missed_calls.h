@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * System calls that a thread entered while somebody else held its books: noted by the thread, and
- * counted by whoever holds them next. How long they took is not known. A ring with one writer and
- * one reader, as that of switches (missed_switches.h); where no numbers are asked for, a number
- * without bounds. Pure: the unit tests compile this same text.
+ * counted by the next holder. Their duration is not known. A ring with one writer and one reader,
+ * as in missed_switches.h; if calls are not counted by number, an unbounded count. Pure: the unit
+ * tests compile this same text.
  */
 #pragma once
 
@@ -13,24 +13,25 @@
 #include <correlator/syscall_counts.h>
 
 enum {
-	MISSED_CALLS = 4 /* a power of two; who holds the books does so for microseconds */
+	MISSED_CALLS = 4 /* a power of two; the books are held for microseconds */
 };
 
 struct missed_calls {
-	__u32 calls[MISSED_CALLS]; /* syscall_call() of each that waits */
-	__u32 noted; /* in all */
-	__u32 settled; /* of them */
+	__u32 calls[MISSED_CALLS]; /* syscall_call() of each call not counted yet */
+	__u32 noted; /* calls noted so far */
+	__u32 settled; /* calls counted so far */
 };
 
 _Static_assert(sizeof(struct missed_calls) == (MISSED_CALLS + 2) * 4, "layout");
 
-/* How many wait to be counted. */
+/* The number of calls noted and not counted yet. */
 static inline __u32 missed_calls_wait(const struct missed_calls *missed)
 {
 	return *(const volatile __u32 *)&missed->noted - *(const volatile __u32 *)&missed->settled;
 }
 
-/* By the thread itself; call: 0 = calls are not told apart. 0; -1: there is no room, it is lost. */
+/* For the thread itself. call: 0 = calls are not counted by number. Returns 0, or -1 if the ring is
+ * full: the call is lost. */
 static inline int missed_calls_note(struct missed_calls *missed, __u32 call)
 {
 	if (call && missed_calls_wait(missed) >= MISSED_CALLS)
@@ -40,19 +41,20 @@ static inline int missed_calls_note(struct missed_calls *missed, __u32 call)
 	return 0;
 }
 
-/* By who holds the books: what is noted is of no concern. */
+/* For the holder of the books: drops the noted calls. */
 static inline void missed_calls_forget(struct missed_calls *missed)
 {
 	(void)__sync_lock_test_and_set(&missed->settled, *(const volatile __u32 *)&missed->noted);
 }
 
 /*
- * By who holds the books: returns how many were counted, in `counts` too, unless that is NULL. One
- * that has no place there waits, with those behind it, until what is pending was charged.
+ * For the holder of the books: counts the noted calls, also in `counts` unless that is NULL, and
+ * returns their number. A call without a place in `counts` is left, and so are those after it,
+ * until what is pending was charged.
  */
 static inline __u32 missed_calls_settle(struct missed_calls *missed, struct syscall_counts *counts)
 {
-	/* Reads it, and what was written before it after that. */
+	/* Full barrier: what was written before `noted` is read after it. */
 	__u32 noted = __sync_fetch_and_add(&missed->noted, 0);
 	__u32 waiting = noted - missed->settled;
 	__u32 counted = 0;

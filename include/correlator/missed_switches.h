@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Switches of a thread that met its books while somebody else held them: noted, with all that the
- * kernel says at that instant, by the CPU that switches, and written up by whoever holds the books
- * next. Nothing of them is lost or made up. A ring with one writer, because a thread is on one CPU
- * at a time, and one reader, because the books have one holder. Full barriers publish both ends:
- * these are rare.
+ * Switches of a thread that happened while somebody else held its books: noted by the CPU that
+ * switches, with all of the kernel's figures at that instant, and written up by the next holder. No
+ * noted switch is lost or made up. A ring with one writer, because a thread is on one CPU at a
+ * time, and one reader, because the books have one holder. Full barriers publish both ends: such
+ * switches are rare.
  */
 #pragma once
 
@@ -14,17 +14,17 @@
 #include <correlator/account.h>
 
 enum {
-	MISSED_SWITCHES = 4 /* a power of two; who holds the books does so for microseconds */
+	MISSED_SWITCHES = 4 /* a power of two; the books are held for microseconds */
 };
 
 struct missed_switch {
 	struct kernel_figures figures;
 	__u64 at_ns;
-	__u64 stolen_ns; /* of a switch-in: from the CPU since boot */
-	__u64 stack; /* of a switch-out, with --stacks=off-cpu (stacks.h) */
-	__u64 tip; /* the same */
+	__u64 stolen_ns; /* switch-in: stolen from the CPU since boot */
+	__u64 stack; /* switch-out, with --stacks=off-cpu (stacks.h) */
+	__u64 tip; /* switch-out, with --stacks=off-cpu (stacks.h) */
 	__u32 is_out;
-	__u32 off_reason; /* of a switch-out: as in struct thread_clock */
+	__u32 off_reason; /* switch-out: as in struct thread_clock */
 	__u32 cpu;
 	__u32 reserved;
 };
@@ -33,8 +33,8 @@ _Static_assert(sizeof(struct missed_switch) == 8 * 8 + 4 * 4, "layout");
 
 struct missed_switches {
 	struct missed_switch switches[MISSED_SWITCHES];
-	__u32 noted; /* in all */
-	__u32 settled; /* of them */
+	__u32 noted; /* switches noted so far */
+	__u32 settled; /* switches written up so far */
 };
 
 _Static_assert(sizeof(struct missed_switches) ==
@@ -51,7 +51,7 @@ static inline int missed_switches_wait(const struct missed_switches *missed)
 	return missed_switches_load(&missed->noted) != missed_switches_load(&missed->settled);
 }
 
-/* Whether the last one that waits is a switch-in. */
+/* Whether the last switch not written up yet is a switch-in. */
 static inline int missed_switches_end_on_cpu(const struct missed_switches *missed)
 {
 	__u32 noted = missed_switches_load(&missed->noted);
@@ -60,7 +60,7 @@ static inline int missed_switches_end_on_cpu(const struct missed_switches *misse
 	       !missed->switches[(noted - 1) & (MISSED_SWITCHES - 1)].is_out;
 }
 
-/* By the CPU that switches: where the next one is to be written; NULL = there is no room. */
+/* For the CPU that switches: where to write the next switch; NULL = the ring is full. */
 static inline struct missed_switch *missed_switches_next(struct missed_switches *missed)
 {
 	__u32 noted = missed_switches_load(&missed->noted);
@@ -70,19 +70,19 @@ static inline struct missed_switch *missed_switches_next(struct missed_switches 
 	return &missed->switches[noted & (MISSED_SWITCHES - 1)];
 }
 
-/* It is written. */
+/* The next switch is written: publishes it. */
 static inline void missed_switches_note(struct missed_switches *missed)
 {
 	(void)__sync_lock_test_and_set(&missed->noted, missed_switches_load(&missed->noted) + 1);
 }
 
-/* By who holds the books: what is noted is of no concern. */
+/* For the holder of the books: drops the noted switches. */
 static inline void missed_switches_forget(struct missed_switches *missed)
 {
 	(void)__sync_lock_test_and_set(&missed->settled, missed_switches_load(&missed->noted));
 }
 
-/* What a switch does to the books. Where its counterpart is missing, exec runtime must do. */
+/* Writes one switch up. If its counterpart is missing, exec runtime makes up for it. */
 static inline void missed_switch_apply(const struct missed_switch *one, struct thread_clock *clock,
 				       struct account_totals *totals)
 {
@@ -101,13 +101,13 @@ static inline void missed_switch_apply(const struct missed_switch *one, struct t
 }
 
 /*
- * The number that wait, the first at *ret_first: by who holds the books, who applies each, and then
- * says that they are settled.
+ * For the holder of the books: returns the number of switches not written up yet; *ret_first is the
+ * number of the first. The holder applies each, and then calls missed_switches_settled().
  */
 static inline __u32 missed_switches_read(struct missed_switches *missed, __u32 *ret_first)
 {
 	*ret_first = missed->settled;
-	/* Reads it, and what was written before it after that. */
+	/* Full barrier: what was written before `noted` is read after it. */
 	return __sync_fetch_and_add(&missed->noted, 0) - missed->settled;
 }
 

@@ -6,7 +6,7 @@
  *   extern _Thread_local struct otel_record *otel_thread_ctx_v1;    NULL = no context
  *
  * Source: OTEP 4947 of the OpenTelemetry specification. Pure: the same text runs in the kernel, in
- * the unit tests and under the fuzzer. Every byte is the target's.
+ * the unit tests and under the fuzzer. The target controls every byte.
  */
 #pragma once
 
@@ -22,14 +22,15 @@ enum otel_record_layout {
 	OTEL_VALID = 1, /* any other value of `valid`: being changed, or no context */
 	OTEL_RECORD_BYTES_MAX = 640,
 	OTEL_ATTRIBUTES_BYTES_MAX = 612,
-	/* Of an attribute: u8 index into the key map, u8 length; then so many bytes of UTF-8. */
+	/* An attribute: u8 index into the key map, u8 length, then `length` bytes of UTF-8. */
 	OTEL_ATTRIBUTE_HEADER_BYTES = 2,
-	OTEL_ATTRIBUTES_MAX = 64, /* that are looked at, for the verifier: 9 bytes each */
+	OTEL_ATTRIBUTES_MAX = 64, /* walked at most, for the verifier: 9 bytes each */
 	OTEL_INDEXES = 256,
-	/* Room that an offset is masked to, for the verifier; what a header points at is in it. */
+	/* Buffer size that offsets are masked to, for the verifier; whatever a header points at is
+	 * in it. */
 	OTEL_ATTRIBUTES_ROOM = 1024,
 	OTEL_TEXT_BYTES_MAX = 255,
-	/* Offsets by 1 + number of the key; 0 takes those of keys that are not wanted. */
+	/* Offsets by 1 + number of the key; slot 0 takes those of keys that are not wanted. */
 	OTEL_OFFSET_SLOTS = 16,
 };
 
@@ -47,24 +48,25 @@ _Static_assert((int)sizeof(struct otel_record_header) + OTEL_ATTRIBUTES_BYTES_MA
 		       OTEL_RECORD_BYTES_MAX,
 	       "ABI: size");
 
-/* User addresses as table_probe.h has them, but for the alignment. */
+/* As table_pointer_is_sane() (table_probe.h), except for the alignment. */
 static inline int otel_record_pointer_is_sane(__u64 pointer)
 {
 	return pointer >= 4096 && pointer < (1ULL << 56) && (pointer & 1) == 0;
 }
 
-/* What the walk met. */
+/* Findings of a walk. */
 enum otel_walk_flags {
-	OTEL_WALK_CUT = 1 << 0, /* an entry did not fit, or there are too many: the walk ended */
+	OTEL_WALK_CUT = 1 << 0, /* an entry did not fit, or too many entries or bytes: incomplete */
 	OTEL_WALK_UNKNOWN = 1 << 1, /* an index that the key map, as last read, does not have */
 };
 
 /*
- * Finds the wanted attributes in attributes[0..size_bytes): key_of_index has, by index, 1 + the
- * number of the wanted key, or 0. ret_offsets gets, by that, 1 + the offset of the last such entry,
- * or 0. Returns enum otel_walk_flags. attributes must have OTEL_ATTRIBUTES_ROOM bytes.
+ * Finds the wanted attributes in attributes[0..size_bytes). key_of_index[index] is 1 + the number
+ * of the wanted key, or 0. ret_offsets[1 + number] becomes 1 + the offset of the last entry of that
+ * key, or 0 if there is none. Returns enum otel_walk_flags. attributes must have
+ * OTEL_ATTRIBUTES_ROOM bytes, ret_offsets OTEL_OFFSET_SLOTS elements.
  *
- * Few branches: the verifier walks the loop to its end, and both ways at each of them.
+ * Few branches: the verifier walks the loop to its end, and follows both outcomes of each branch.
  */
 static inline __u32 otel_record_walk(const __u8 *attributes, __u32 size_bytes,
 				     const __u8 *key_of_index, __u32 known_indexes,
@@ -89,7 +91,7 @@ static inline __u32 otel_record_walk(const __u8 *attributes, __u32 size_bytes,
 		if (next > size_bytes)
 			return flags | OTEL_WALK_CUT;
 		ret_offsets[key_of_index[index] & (OTEL_OFFSET_SLOTS - 1)] = (__u16)(offset + 1);
-		/* The sign of the difference: index < known_indexes, or not. */
+		/* The sign bit of the difference is set unless index < known_indexes. */
 		flags |= ((known_indexes - index - 1) >> 31) * OTEL_WALK_UNKNOWN;
 		offset = next;
 	}

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Walking the stack of frames of a Ruby thread: from an execution context, by a layout
+ * Walks the stack of frames of a Ruby thread: from an execution context, by a layout
  * (ruby_stack_layout.h), to an array of frames and a hash of them. Pure: the same text runs in the
- * kernel, in userspace, in the unit tests and under the fuzzer. Owns nothing. Every word is the
- * target's: what does not hold together is a frame that says so, and all is bounded.
+ * kernel, in userspace, in the unit tests and under the fuzzer. Owns nothing. The target controls
+ * every word: whatever is inconsistent becomes an unreadable frame, and everything is bounded.
  *
- * Frames are an array, so they are read in pieces of RUBY_FRAMES_PIECE_BYTES; more is read only of
- * those without an iseq or pc (what a C function's method is) and of compiled code. What a frame
- * is called is found in userspace, by recorder/symbolize/.
+ * Frames are an array, so they are read in pieces of RUBY_FRAMES_PIECE_BYTES. More is read only for
+ * frames without an iseq or pc (to find a C function's method), for compiled code, and with
+ * tells_block_methods. Names are resolved in userspace, by recorder/symbolize/.
  *
  * Sources: rb_profile_frames() and rb_vm_frame_method_entry() (vm_backtrace.c, vm_insnhelper.c,
- * v2_7_4 to v4_0_1); for compiled code gen_push_frame() (yjit/src/codegen.rs, v3_3_8) and
- * struct zjit_jit_frame (zjit.h, 4.1dev).
+ * v2_7_4 to v4_0_1); for compiled code gen_push_frame() (yjit/src/codegen.rs, v3_3_8) and struct
+ * zjit_jit_frame (zjit.h, 4.1dev).
  *
- * Its seam is a macro, which the kernel programs have from here, others define before:
- *   RUBY_FRAMES_READ(walk, buffer, size_bytes, address)	0: so many bytes are in buffer
+ * Memory is read by a macro, which is defined here for the kernel programs; others define it before
+ * they include this file:
+ *   RUBY_FRAMES_READ(walk, buffer, size_bytes, address)	0 = size_bytes bytes are in buffer
  */
 #pragma once
 
@@ -29,19 +30,19 @@
 
 #include <bpf/bpf_helpers.h>
 
-/* It faults no page in: what is not there at the moment is unreadable. */
+/* Does not fault pages in: what is not resident is unreadable. */
 #define RUBY_FRAMES_READ(walk, buffer, size_bytes, address) \
 	bpf_probe_read_user(buffer, size_bytes, (const void *)(address))
 #endif
 
 enum ruby_frames_limits {
-	/* Frames looked at: some are nothing to show, or many are one that is unreadable. */
+	/* Frames walked: some are not shown, and a run of unreadable ones becomes one frame. */
 	RUBY_FRAMES_STEPS_MAX = 2 * RUBY_FRAMES_MAX,
-	RUBY_FRAMES_FRAME_BYTES_MAX = 128, /* of one; 56 and 64 are known */
-	RUBY_FRAMES_EPS_MAX = 10, /* blocks in blocks, around a C function */
-	/* VALUEs of a VM stack: 1 GiB. RUBY_THREAD_VM_STACK_SIZE is 1 MiB by default. */
+	RUBY_FRAMES_FRAME_BYTES_MAX = 128, /* size of a frame; 56 and 64 are known */
+	RUBY_FRAMES_EPS_MAX = 10, /* nested blocks around a frame */
+	/* VALUEs in a VM stack: 1 GiB. RUBY_THREAD_VM_STACK_SIZE is 1 MiB by default. */
 	RUBY_FRAMES_STACK_WORDS_MAX = 1 << 27,
-	/* How far above the stack pointer a native stack can go on: ulimit -s is 8 MiB. */
+	/* How far a native stack can extend above the stack pointer: ulimit -s is 8 MiB. */
 	RUBY_FRAMES_NATIVE_STACK_BYTES = 8 << 20,
 };
 
@@ -49,27 +50,26 @@ struct ruby_frames_walk {
 	/* Set by the caller. */
 	const struct ruby_stack_layout *layout;
 	const struct context_hash_key *key;
-	__u64 execution_context; /* address of the thread's */
-	__u64 stack_pointer; /* the thread's own in user mode; 0: frames of compiled code unreadable
-			      */
-	const void *reader; /* for RUBY_FRAMES_READ alone */
+	__u64 execution_context; /* address of the thread's execution context */
+	__u64 stack_pointer; /* in user mode; 0 = frames of compiled code are unreadable */
+	const void *reader; /* for RUBY_FRAMES_READ only */
 	struct ruby_frames *frames;
 	/*
-	 * Methods that were made of one block are told apart, and named: by a read more of each
-	 * frame. Without, they are blocks of where they were written.
+	 * Distinguishes and names methods that were made from the same block, at one more read for
+	 * each frame. If 0, they are blocks of the place where they were written.
 	 */
 	__u32 tells_block_methods;
-	/* The walk's own. */
+	/* Private to the walk. */
 	__u64 next; /* address of the next frame */
-	__u64 end; /* of the one above the outermost */
-	__u32 piece_at; /* bytes of the piece that were used */
+	__u64 end; /* address of the frame above the outermost */
+	__u32 piece_at; /* bytes of the piece used so far */
 	__u32 piece_bytes;
 	__u32 piece_bytes_max;
-	__u32 is_in_gap; /* the last frame is of those that are unreadable */
+	__u32 is_in_gap; /* the last frame is RUBY_FRAME_UNREADABLE */
 	struct context_hash_state hash;
 };
 
-/* What is read of one. */
+/* The members of a frame that are read. */
 struct ruby_control_frame {
 	__u64 pc;
 	__u64 iseq;
@@ -77,7 +77,8 @@ struct ruby_control_frame {
 	__u64 jit_return;
 };
 
-/* Can be the address of an object or a frame: a user address above the immediate VALUEs. */
+/* Whether pointer can be the address of an object or a frame: a user address above the immediate
+ * VALUEs. */
 static inline int ruby_frames_pointer_is_sane(__u64 pointer)
 {
 	return pointer >= 0x10000 && pointer < (1ULL << 56) && (pointer & 7) == 0;
@@ -88,7 +89,7 @@ static inline int ruby_frames_member_is_sane(const struct ruby_stack_layout *lay
 	return (offset & 7) == 0 && offset < layout->frame_bytes;
 }
 
-/* Whether the layout says all that a walk needs, of frames that fit into a piece. */
+/* Whether the layout has everything that a walk needs, and a piece can hold its frames. */
 static inline int ruby_frames_layout_is_sane(const struct ruby_stack_layout *layout)
 {
 	return (layout->frame_bytes & 7) == 0 &&
@@ -103,7 +104,7 @@ static inline int ruby_frames_layout_is_sane(const struct ruby_stack_layout *lay
 	       layout->execution_frame <= RUBY_LAYOUT_OFFSET_MAX;
 }
 
-/* Reads a word; false, counted, when it cannot be. */
+/* Reads a word. Returns 0, and counts it, if the word cannot be read. */
 static inline int ruby_frames_read_word(struct ruby_frames_walk *walk, __u64 address,
 					__u64 *ret_word)
 {
@@ -121,7 +122,7 @@ static inline void ruby_frames_put(struct ruby_frames_walk *walk, __u64 object_k
 	__u32 at = frames->count;
 	struct ruby_frame *frame;
 
-	/* For the verifier: the walk ends before. */
+	/* For the verifier: the walk ends before that. */
 	if (at >= RUBY_FRAMES_MAX)
 		return;
 	frame = &frames->frames[at];
@@ -134,7 +135,7 @@ static inline void ruby_frames_put(struct ruby_frames_walk *walk, __u64 object_k
 	context_hash_add(&walk->hash, pc);
 }
 
-/* One for all that follow each other. */
+/* Adds one frame for a run of unreadable frames. */
 static inline void ruby_frames_put_unreadable(struct ruby_frames_walk *walk)
 {
 	walk->frames->unreadable++;
@@ -145,8 +146,8 @@ static inline void ruby_frames_put_unreadable(struct ruby_frames_walk *walk)
 }
 
 /*
- * Of the object at this address the first two words; returns its type among imemos, 0 when it is
- * none that is of interest here, or cannot be read.
+ * Reads the first two words of the object at this address. Returns its imemo type; 0 = it is not an
+ * imemo that matters here, or cannot be read.
  */
 static inline __u32 ruby_frames_read_imemo(struct ruby_frames_walk *walk, __u64 object,
 					   __u64 *ret_words)
@@ -162,11 +163,12 @@ static inline __u32 ruby_frames_read_imemo(struct ruby_frames_walk *walk, __u64 
 	return (__u32)(ret_words[0] >> RUBY_IMEMO_SHIFT) & RUBY_IMEMO_MASK;
 }
 
-/* What ep[-2] says: a method entry, maybe behind the method's special variables, or nothing. */
+/* Returns the method entry that ep[-2] leads to, maybe through the method's special variables; else
+ * 0. */
 static inline __u64 ruby_frames_check_method(struct ruby_frames_walk *walk, __u64 object,
 					     int is_local)
 {
-	__u64 words[2]; /* flags; of svar: cref_or_me */
+	__u64 words[2]; /* flags; in an svar: cref_or_me */
 	__u32 type = ruby_frames_read_imemo(walk, object, words);
 
 	if (type == RUBY_IMEMO_SVAR && is_local) {
@@ -177,12 +179,13 @@ static inline __u64 ruby_frames_check_method(struct ruby_frames_walk *walk, __u6
 }
 
 /*
- * The method entry of a frame with this ep, with the level (struct ruby_frame); 0 = it has none, or
- * is not found. What stands around a block that is a method's body is not of the method.
+ * Returns the method entry of a frame with this ep, plus the level (struct ruby_frame); 0 = it has
+ * none, or it is not found. If a method's body is a block, the environments around that block are
+ * not part of the method.
  */
 static inline __u64 ruby_frames_find_method(struct ruby_frames_walk *walk, __u64 ep)
 {
-	__u64 words[3]; /* ep[-2]: method entry; ep[-1]: what stands around; ep[0]: flags */
+	__u64 words[3]; /* ep[-2]: method entry; ep[-1]: enclosing environment; ep[0]: flags */
 
 	for (int i = 0; i <= RUBY_FRAMES_EPS_MAX; i++) {
 		int is_local;
@@ -223,12 +226,12 @@ static inline int ruby_frames_pc_is_of(struct ruby_frames_walk *walk, __u64 iseq
 }
 
 /*
- * ep[-2] of a C function's frame is its method entry: special variables are a Ruby method's. So
- * that much is not looked at here, but by who names it.
+ * ep[-2] of a C function's frame is its method entry: only a Ruby method has special variables. So
+ * the object is not read here, but by the code that names it.
  */
 static inline __u64 ruby_frames_find_c_method(struct ruby_frames_walk *walk, __u64 ep)
 {
-	__u64 words[3]; /* as above */
+	__u64 words[3]; /* as in ruby_frames_find_method() */
 
 	if (ruby_frames_pointer_is_sane(ep) &&
 	    !RUBY_FRAMES_READ(walk, words, sizeof(words), ep - 16) &&
@@ -243,12 +246,12 @@ static inline void ruby_frames_add_c(struct ruby_frames_walk *walk, __u64 ep)
 }
 
 /*
- * Methods that were made of one block (define_method in a loop) have its iseq, and are told apart
- * by their entries, which are in the frames' own environments.
+ * Methods that were made from one block (define_method in a loop) share its iseq. They differ in
+ * their method entries, which are in the frames' own environments.
  */
 static inline void ruby_frames_add_block_method(struct ruby_frames_walk *walk, __u64 ep)
 {
-	__u64 words[3]; /* as above */
+	__u64 words[3]; /* as in ruby_frames_find_method() */
 
 	if (walk->tells_block_methods && ruby_frames_pointer_is_sane(ep) &&
 	    !RUBY_FRAMES_READ(walk, words, sizeof(words), ep - 16) &&
@@ -277,9 +280,9 @@ static inline void ruby_frames_add_ruby(struct ruby_frames_walk *walk,
 }
 
 /*
- * jit_return of ZJIT: 1 in a C function's frame, else an address on the native stack, below which
- * is that of {pc, iseq}, and what the frame itself says of these is old. Of YJIT: an address in
- * compiled code, and the frame's iseq is right. Returns whether the frame was added.
+ * jit_return with ZJIT: 1 in a C function's frame, else an address on the native stack; the word
+ * below it is the address of {pc, iseq}, and the frame's own pc and iseq are stale. With YJIT: an
+ * address in compiled code, and the frame's iseq is right. Returns whether the frame was added.
  */
 static inline int ruby_frames_add_compiled(struct ruby_frames_walk *walk,
 					   struct ruby_control_frame *control)
@@ -307,9 +310,9 @@ static inline int ruby_frames_add_compiled(struct ruby_frames_walk *walk,
 }
 
 /*
- * Without an iseq it is a C function's. With an iseq and a pc it is Ruby's: the interpreter and
- * compiled code give a frame of C no pc (vm_push_frame() with 0). With an iseq alone it can be
- * either, and a C function's is then a block written in C, which Ruby does not show.
+ * A frame without an iseq is a C function's. With an iseq and a pc it is Ruby's: the interpreter
+ * and compiled code give a C function's frame no pc (vm_push_frame() with 0). With an iseq and no
+ * pc it can be either, and a C function's is then a block written in C, which Ruby does not show.
  */
 static inline void ruby_frames_add(struct ruby_frames_walk *walk,
 				   struct ruby_control_frame *control)
@@ -333,7 +336,7 @@ static inline void ruby_frames_add(struct ruby_frames_walk *walk,
 	ruby_frames_add_ruby(walk, control);
 }
 
-/* Reads as many of the next frames as fit; one alone where some of them are not there. */
+/* Reads as many of the next frames as fit into a piece; one at a time if some cannot be read. */
 static inline int ruby_frames_fill(struct ruby_frames_walk *walk)
 {
 	__u32 frame_bytes = walk->layout->frame_bytes;
@@ -342,7 +345,7 @@ static inline int ruby_frames_fill(struct ruby_frames_walk *walk)
 
 	if (left < size_bytes)
 		size_bytes = (__u32)left;
-	/* For the verifier, as is the size of a frame below. */
+	/* For the verifier, as is the check of frame_bytes below. */
 	if (size_bytes > RUBY_FRAMES_PIECE_BYTES)
 		return 0;
 	walk->piece_at = 0;
@@ -363,7 +366,7 @@ static inline __u64 ruby_frames_piece_word(const struct ruby_frames_walk *walk, 
 	return walk->frames->piece[at & (RUBY_FRAMES_PIECE_WORDS - 1)];
 }
 
-/* One frame. Not 0: there are no more. */
+/* Adds one frame. Returns nonzero if there are no more. */
 static long ruby_frames_step(__u32 number, void *context)
 {
 	struct ruby_frames_walk *walk = context;
@@ -390,7 +393,7 @@ static long ruby_frames_step(__u32 number, void *context)
 	return 0;
 }
 
-/* Calls step for 0, 1, ... until it is not 0; bpf_loop() is of 5.17. */
+/* Calls step for 0, 1, ... until it is nonzero, up to count times; bpf_loop() is since 5.17. */
 static inline void ruby_frames_repeat(__u32 count, long (*step)(__u32 number, void *walk),
 				      struct ruby_frames_walk *walk)
 {
@@ -402,7 +405,7 @@ static inline void ruby_frames_repeat(__u32 count, long (*step)(__u32 number, vo
 #endif
 }
 
-/* Where the frames begin and end. False: there is no such stack. */
+/* Sets walk->next and walk->end. Returns 0 if there is no plausible stack. */
 static inline int ruby_frames_find_bounds(struct ruby_frames_walk *walk)
 {
 	const struct ruby_stack_layout *layout = walk->layout;
@@ -418,7 +421,7 @@ static inline int ruby_frames_find_bounds(struct ruby_frames_walk *walk)
 		return 0;
 	if (!ruby_frames_pointer_is_sane(walk->next) || words > RUBY_FRAMES_STACK_WORDS_MAX)
 		return 0;
-	/* The outermost is a dummy. */
+	/* The outermost frame is a dummy. */
 	end = stack + words * 8 - layout->frame_bytes;
 	if (walk->next < stack || walk->next > end || (end - walk->next) % layout->frame_bytes != 0)
 		return 0;
@@ -435,7 +438,7 @@ static inline int ruby_frames_is_in_gc(struct ruby_frames_walk *walk)
 	       (flags & walk->layout->gc_flags_mask);
 }
 
-/* Reads the thread's frames into walk->frames. What the caller sets must be set. */
+/* Reads the thread's frames into walk->frames. The members set by the caller must be set. */
 static inline void ruby_frames_walk(struct ruby_frames_walk *walk)
 {
 	struct ruby_frames *frames = walk->frames;
@@ -463,8 +466,8 @@ static inline void ruby_frames_walk(struct ruby_frames_walk *walk)
 }
 
 /*
- * Of a method entry the words behind its flags, which collections change: its class, definition
- * and called ID (method.h, rb_method_entry_struct).
+ * Hashes the words of a method entry after its flags, which collections change: its class,
+ * definition and called ID (method.h, rb_method_entry_struct).
  */
 static inline void ruby_frames_add_method(struct ruby_frames_walk *walk, __u64 method)
 {
@@ -478,7 +481,7 @@ static inline void ruby_frames_add_method(struct ruby_frames_walk *walk, __u64 m
 		context_hash_add(&walk->hash, words[i]);
 }
 
-/* Of a frame whose method was found. */
+/* Returns the method entry of a frame whose method was found. */
 static inline __u64 ruby_frames_method_of(const struct ruby_frame *frame)
 {
 	return ruby_frame_kind(frame) == RUBY_FRAME_C ? ruby_frame_object(frame)
@@ -497,7 +500,7 @@ static long ruby_frames_method_step(__u32 number, void *context)
 	struct ruby_frames_walk *walk = context;
 	struct ruby_frame *frame;
 
-	/* The first is for the verifier. */
+	/* The first check is for the verifier. */
 	if (number >= RUBY_FRAMES_MAX || number >= walk->frames->count)
 		return 1;
 	frame = &walk->frames->frames[number];
@@ -508,9 +511,9 @@ static long ruby_frames_method_step(__u32 number, void *context)
 }
 
 /*
- * After a walk: finds the methods of the Ruby frames, three reads and more each, and what these
- * are. They are what a name has its class from; for a stack whose hash is known already they need
- * not be found again.
+ * After a walk: finds the methods of the Ruby frames, by three reads or more each, and hashes what
+ * these are. A name has its class from the method. For a stack whose hash is known already, the
+ * methods need not be found again.
  */
 static inline void ruby_frames_find_methods(struct ruby_frames_walk *walk)
 {
@@ -519,7 +522,7 @@ static inline void ruby_frames_find_methods(struct ruby_frames_walk *walk)
 	walk->frames->methods = context_hash_final(&walk->hash);
 }
 
-/* Whether the methods, which were found, are now what they were then: at the same addresses. */
+/* Whether the methods that were found are still the same ones, at the same addresses. */
 static inline int ruby_frames_have_same_methods(struct ruby_frames_walk *walk)
 {
 	ruby_frames_begin_methods(walk);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How families of processes share the room of a map, so that one that takes all it can get leaves
- * some for the others: each may hold up to SHARE_FACTOR times as much as is still free. Alone it
- * gets three quarters of the room; n that are greedy leave 1 / (1 + 3 n) of it. A family is a
- * process that userspace observes and all that it forks: who forks gets no more. Pure but for the
- * atomic additions; the kernel programs add, userspace subtracts what it takes out.
+ * How families of processes share the capacity of a map, so that one that takes all it can get
+ * leaves some for the others: each may hold up to SHARE_FACTOR times as much as is still free. A
+ * single family gets three quarters of the map; n greedy ones leave 1 / (1 + 3 n) of it free. A
+ * family is a process that userspace observes and all that it forks: forking does not get it more.
+ * Pure but for the atomic additions; the kernel programs add, userspace subtracts what it takes
+ * out.
  * Source: Choudhury, Hahne, "Dynamic Queue Length Thresholds" (1998).
  */
 #pragma once
@@ -13,7 +14,7 @@
 
 enum {
 	SHARE_FACTOR = 3,
-	/* Families, each numbered below this; 0 is of those that have no number yet. */
+	/* Families are numbered below this; 0 is for those without a number yet. */
 	SHARE_SLOTS = 1024,
 };
 
@@ -24,7 +25,7 @@ struct share_table {
 
 _Static_assert(sizeof(struct share_table) == 4 + 4 * SHARE_SLOTS, "layout");
 
-/* room: entries of the map. What several threads add at a time may go beyond it by as many. */
+/* room: capacity of the map in entries. Concurrent threads may exceed a share by one entry each. */
 static inline int share_has_room(const struct share_table *table, __u32 family, __u32 room)
 {
 	__u32 used = table->used;
@@ -46,7 +47,8 @@ static inline void share_remove(struct share_table *table, __u32 family)
 }
 
 /*
- * A number for a new family: one that holds nothing; if all hold something, that which holds least.
+ * Returns a number for a new family: one that holds nothing; if all hold something, the one that
+ * holds least.
  */
 static inline __u32 share_find_family(const struct share_table *table)
 {

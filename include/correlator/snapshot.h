@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the kernel programs copy of a context while it is alive: per wanted key the raw object
- * bytes, enough for userspace to decode the value later, when the object may be freed or moved.
- * A context is known by the 64-bit keyed hash of these bytes (context_hash.h).
+ * The copy of a context that the kernel programs make while it is alive: the raw object bytes of
+ * each wanted key, enough for userspace to decode the value later, when the object may be freed or
+ * moved. A context is identified by the 64-bit keyed hash of these bytes (context_hash.h).
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #include <correlator/limits.h>
 
-/* Which part of a VALUE the bytes are. Append-only. */
+/* The kind of a value: meaning of its raw and bytes. Append-only. */
 enum value_kind {
 	VALUE_KIND_ABSENT = 0, /* the table has no such key */
 	VALUE_KIND_IMMEDIATE =
@@ -20,22 +20,23 @@ enum value_kind {
 	VALUE_KIND_FLOAT = 4, /* raw = the bits of the double */
 	VALUE_KIND_BIGNUM = 5, /* bytes = BDIGITs (u32, low first); raw = number of BDIGITs */
 	VALUE_KIND_OBJECT = 6, /* any other object: raw = its class VALUE */
-	VALUE_KIND_UNREADABLE = 7, /* the object or its text could not be read; raw = the VALUE */
+	/* The object could not be read: raw = the VALUE; or its bytes: raw as if they were read. */
+	VALUE_KIND_UNREADABLE = 7,
 	_VALUE_KIND_MAX,
 };
 
 enum value_snapshot_flags {
-	/* More bytes exist than were captured: raw = the digest of all (value_digest.h). */
+	/* More bytes exist than were captured: raw = the value's digest (value_digest.h). */
 	VALUE_TRUNCATED = 1 << 0,
 	VALUE_NEGATIVE = 1 << 1, /* bignum sign */
 };
 
-/* Of value_snapshot.encoding: the same index in every Ruby (encindex.h). */
+/* In value_snapshot.encoding: the same index in every Ruby (encindex.h). */
 enum {
 	VALUE_ENCODING_UTF_8 = 1
 };
 
-/* A piece of a value's bytes; what it has none for is zero. */
+/* A piece of a value's bytes, padded with zeros. */
 struct value_chunk {
 	__u64 words[VALUE_BYTES_MAX / 8];
 };
@@ -51,7 +52,7 @@ struct value_snapshot {
 	union {
 		__u8 bytes[VALUE_BYTES_MAX];
 		__u64 words[VALUE_BYTES_MAX / 8]; /* for hashing: zero up to the next word */
-		struct value_chunk start; /* of a text that goes on */
+		struct value_chunk start; /* the first chunk of a longer text */
 	};
 };
 
@@ -59,7 +60,7 @@ _Static_assert(sizeof(struct value_snapshot) == 16 + VALUE_BYTES_MAX, "layout");
 _Static_assert(__builtin_offsetof(struct value_snapshot, bytes) == 16, "layout");
 
 struct context_snapshot {
-	__u32 family; /* whose share of the room it takes (share.h) */
+	__u32 family; /* family whose share it uses (share.h) */
 	__u32 key_count; /* values in use, in the order of the configured keys */
 	__u64 late_hash; /* of the late values, apart from the context's (late_key.h); 0 = none */
 	struct value_snapshot values[KEYS_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a sample is: one thread, in one context, in one stack. The kernel programs count them and
- * tell each stack's frames, userspace drains and names them. Written by bpf/stacks.bpf.h.
+ * A sample is one thread, in one context, in one stack. The kernel programs (bpf/stacks.bpf.h)
+ * count samples and send the frames of each stack; userspace drains and names them.
  */
 #pragma once
 
@@ -11,24 +11,22 @@
 #include <correlator/ruby_frame.h>
 
 enum stacks_sizes {
-	SAMPLES_MAX = 32768, /* different ones in a window */
-	STACKS_TOLD_MAX = 16384, /* stacks that are known to have been told */
+	SAMPLES_MAX = 32768, /* distinct samples in a window */
+	STACKS_TOLD_MAX = 16384, /* stacks remembered as sent */
 	STACKS_RING_BYTES = 4 * 1024 * 1024, /* at least 170 stacks of 1,024 frames */
-	TIPS_TOLD_MAX = 16384, /* tips that are known to have been told */
+	TIPS_TOLD_MAX = 16384, /* tips remembered as sent */
 	TIPS_RING_BYTES = 1024 * 1024, /* at least 1,000 tips of KERNEL_FRAMES_MAX */
-	/* As many as the kernel itself takes by default (kernel.perf_event_max_stack). */
+	/* The kernel's own default (kernel.perf_event_max_stack). */
 	KERNEL_FRAMES_MAX = 127,
-	STACKS_HZ_DEFAULT = 99, /* of a CPU */
+	STACKS_HZ_DEFAULT = 99, /* samples per second on each CPU */
 	STACKS_HZ_MAX = 1000,
 };
 
-/* Stacks that are not told, because there is nothing to tell. All others are hashes, and larger. */
+/* Stacks that are not sent, because they have no frames. All others are hashes, and larger. */
 enum stack_without_frames {
-	STACK_NOT_SEEN =
-		0, /* of a wait that had begun, or began while its thread's books were held */
-	STACK_NO_LAYOUT =
-		1, /* it is not known where its process keeps frames, or that is no Ruby */
-	STACK_NO_RUBY = 2, /* the thread runs no Ruby, or not now */
+	STACK_NOT_SEEN = 0, /* of a wait that began unseen, or of several waits that were merged */
+	STACK_NO_LAYOUT = 1, /* where its process keeps frames is not known, or it is no Ruby */
+	STACK_NO_RUBY = 2, /* the thread runs no Ruby at all, or not now */
 };
 
 enum {
@@ -36,20 +34,21 @@ enum {
 	TIP_NONE = 0, /* nothing is above the stack's frames */
 };
 
-/* How often is counted by the map behind `samples`; what does not fit is COUNTER_SAMPLE_LOST. */
+/* Key of the map behind `samples`, which counts them; COUNTER_SAMPLE_LOST counts those that do not
+ * fit. */
 struct sample_key {
 	struct account_key account; /* that the sample's time was charged to; its context may be
 				       CONTEXT_HASH_OVERFLOW */
-	__u64 stack; /* in the message, or enum stack_without_frames */
-	__u64 tip; /* in its message, or TIP_NONE */
+	__u64 stack; /* stack_message.stack, or enum stack_without_frames */
+	__u64 tip; /* tip_message.tip, or TIP_NONE */
 };
 
 _Static_assert(sizeof(struct sample_key) == 40, "layout");
 
-/* Value of the map behind `waits`, whose keys are as those of `samples`: time off the CPU, as it
- * was charged. */
+/* Value of the map behind `waits`, whose key is a sample_key, too: time off the CPU, as it was
+ * charged. */
 struct wait_sums {
-	__u64 waits; /* that are charged there for the first time */
+	__u64 waits; /* waits charged there for the first time */
 	__u64 blocked_ns;
 	__u64 run_queue_ns;
 };
@@ -67,7 +66,7 @@ static inline void wait_sums_add(struct wait_sums *into, const struct wait_sums 
 }
 
 enum {
-	WAIT_PLACES = 4 /* more waits of a context that is not known yet are not told apart */
+	WAIT_PLACES = 4 /* further waits are merged while their context is not known */
 };
 
 /* Where a thread waited, as in struct sample_key, and how long. */
@@ -77,31 +76,32 @@ struct wait_place {
 	struct wait_sums sums;
 };
 
-/* The waits of what is pending, in a thread's state: the last one is where it waits, or did last.
+/*
+ * The waits in the pending time, in a thread's state. The last place is the current or latest wait.
  */
 struct wait_places {
 	struct wait_place places[WAIT_PLACES];
-	__u64 placed_blocked_ns; /* of what is pending, in any place */
+	__u64 placed_blocked_ns; /* pending time that is in a place already */
 	__u64 placed_run_queue_ns;
-	__u64 next_stack; /* taken where it leaves the CPU, before that is written up */
+	__u64 next_stack; /* taken when it leaves the CPU, before the switch is written up */
 	__u64 next_tip;
-	__u64 charged_hash; /* to be added up under; CONTEXT_HASH_OVERFLOW: no account */
+	__u64 charged_hash; /* context of the account to add to; CONTEXT_HASH_OVERFLOW: none */
 	__u32 charged_epoch;
 	__u32 is_charged;
-	__u32 last; /* place */
+	__u32 last; /* index of the last place */
 	__u32 reserved;
 };
 
 /*
- * A stack, told once a window before the first of its samples is counted; now and then again. What
- * is sent ends with frames.frames[frames.count - 1].
+ * A stack, sent once a window before the first of its samples is counted, and occasionally again.
+ * The message ends after frames.frames[frames.count - 1].
  */
 struct stack_message {
-	__u64 stack; /* of its frames, its image, and gc_count */
-	__u64 gc_count; /* of the process, before it was met; 0 = not known */
+	__u64 stack; /* hash of its frames, its image, and gc_count */
+	__u64 gc_count; /* collections of the process, read before the frames; 0 = not known */
 	__u64 image; /* whose frames they are (life.h) */
 	__u64 life;
-	__u32 gc_flags; /* the byte of gc_flags_address, read behind gc_count; STACK_NO_GC_FLAGS */
+	__u32 gc_flags; /* the byte at gc_flags_address, read after gc_count; STACK_NO_GC_FLAGS */
 	__u32 reserved;
 	struct ruby_frames frames;
 };
@@ -109,18 +109,18 @@ struct stack_message {
 _Static_assert(__builtin_offsetof(struct stack_message, frames) == 40, "layout");
 
 /*
- * What is above a stack's frames: where in the process's code the thread was, and where in the
- * kernel. Told as a stack is, for itself, because of one stack there are many. What is sent ends
- * with kernel[kernel_count - 1].
+ * The part above a stack's frames: where the thread was in the process's code, and where in the
+ * kernel. Sent as a stack is, but separately, because one stack has many tips. The message ends
+ * after kernel[kernel_count - 1].
  */
 struct tip_message {
-	__u64 tip; /* a hash of the rest: never a small value (context_hash.h) */
-	__u64 native_pc; /* in user mode, where it runs or will go on; 0 = not taken, none */
-	__u64 image; /* whose it is (life.h) */
+	__u64 tip; /* hash of image and addresses: never a small value (context_hash.h) */
+	__u64 native_pc; /* in user mode, where it runs or will continue; 0 = not taken, none */
+	__u64 image; /* whose code it is (life.h) */
 	__u64 life;
-	__u32 kernel_count; /* of addresses; KERNEL_FRAMES_MAX: the outermost may be missing */
+	__u32 kernel_count; /* addresses; if KERNEL_FRAMES_MAX, the outermost may be missing */
 	__u32 reserved;
-	/* The kernel's, the innermost first: where it was met, then where calls return to. */
+	/* Kernel addresses, the innermost first: where the thread was, then return addresses. */
 	__u64 kernel[KERNEL_FRAMES_MAX];
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which system calls: how many of each, and the time inside, of one thread since it was last
- * charged. The kernel programs keep it beside what is pending (bpf/syscall_counts.bpf.h), and
- * charge both to the same account, so the calls of an account, over all numbers, are its
+ * System calls by number: the count of each and the time inside, for one thread since it was last
+ * charged. The kernel programs keep them along with the pending totals (bpf/syscall_counts.bpf.h),
+ * and charge both to the same account, so the calls of an account, over all numbers, are its
  * `syscalls`. Pure: the unit tests compile this same text. The caller holds the thread. Times are
  * CLOCK_MONOTONIC, ns.
  */
@@ -14,13 +14,13 @@
 #include <correlator/kernel_books.h>
 
 enum syscall_counts_sizes {
-	SYSCALL_PLACES = 16, /* different ones of a thread; a power of two */
-	SYSCALL_TRIES = 4, /* places that one may be in */
-	SYSCALL_NUMBERS = 1024, /* the kernel's are below; others are told as this one */
-	SYSCALLS_PER_ACCOUNT = 2, /* room of the map, of that of accounts: few have many kinds */
+	SYSCALL_PLACES = 16, /* distinct calls of a thread; a power of two */
+	SYSCALL_TRIES = 4, /* places that a call may be in */
+	SYSCALL_NUMBERS = 1024, /* the kernel's are below; all others count as this one */
+	SYSCALLS_PER_ACCOUNT = 2, /* map entries per entry of accounts: few have many kinds */
 };
 
-/* Whose table a number is of. */
+/* The table that a number belongs to. */
 enum syscall_abi {
 	SYSCALL_ABI_NATIVE = 0, /* the machine's own, 64 bits */
 	SYSCALL_ABI_X32 = 1, /* x86-64's with 32-bit pointers: its bit is taken out of the number */
@@ -28,10 +28,10 @@ enum syscall_abi {
 	_SYSCALL_ABI_MAX,
 };
 
-/* Bit of x32's numbers: __X32_SYSCALL_BIT, asm/unistd.h. */
+/* Bit in the numbers of x32: __X32_SYSCALL_BIT, asm/unistd.h. */
 #define SYSCALL_X32_BIT 0x40000000UL
 
-/* A number in its table; 0 = none. */
+/* Encodes a number and its table; never 0, which means no call. */
 static inline __u32 syscall_call(__u64 number, __u32 is_x86, __u32 is_32_bit)
 {
 	__u32 abi = is_32_bit ? SYSCALL_ABI_32 : SYSCALL_ABI_NATIVE;
@@ -50,20 +50,20 @@ static inline __u32 syscall_call_abi(__u32 call)
 	return call >> 16;
 }
 
-/* SYSCALL_NUMBERS: a number that no kernel has, or -1, as of a call that a filter took away. */
+/* SYSCALL_NUMBERS: a number that no kernel has, or -1, as of a call that a filter has skipped. */
 static inline __u32 syscall_call_number(__u32 call)
 {
 	return (call & 0xffff) - 1;
 }
 
 struct syscall_sums {
-	__u64 calls; /* that were entered */
+	__u64 calls; /* calls entered */
 	__u64 inside_ns; /* from entry to exit, on the CPU and off it */
 };
 
-/* Key of the map behind `syscalls`; its value are syscall_sums. */
+/* Key of the map behind `syscalls`; its value is struct syscall_sums. */
 struct syscall_key {
-	struct account_key account; /* that they were charged to; its context may be
+	struct account_key account; /* that the calls were charged to; its context may be
 				       CONTEXT_HASH_OVERFLOW */
 	__u32 call; /* syscall_call() */
 	__u32 reserved;
@@ -79,17 +79,17 @@ struct syscall_place {
 
 struct syscall_counts {
 	struct syscall_place places[SYSCALL_PLACES];
-	__u64 charged_hash; /* if is_charged: context of the account that they go to, */
-	__u64 since_ns; /* of the call that the thread is in: its time up to here is counted */
-	__u32 call; /* that it is in; 0 = none, or one that began unseen */
-	__u32 has_some; /* places that are used */
-	__u32 is_charged; /* what they belong to was charged, and they are not yet */
-	__u32 charged_epoch; /* and its window */
+	__u64 charged_hash; /* if is_charged: context of the account to add the calls to */
+	__u64 since_ns; /* the current call's time is counted up to here */
+	__u32 call; /* the current call; 0 = none, or one that began unseen */
+	__u32 has_some; /* some place is used */
+	__u32 is_charged; /* the time was charged, the calls not yet */
+	__u32 charged_epoch; /* if is_charged: window of that account */
 };
 
 _Static_assert(sizeof(struct syscall_counts) == SYSCALL_PLACES * 16 + 2 * 8 + 4 * 4, "layout");
 
-/* Where the call is counted, or will be; NULL = what is there must be charged first. */
+/* Returns the place of a call, used or free; NULL = the calls there must be charged first. */
 static inline struct syscall_place *syscall_counts_place(struct syscall_counts *counts, __u32 call)
 {
 	for (__u32 i = 0; i < SYSCALL_TRIES; i++) {
@@ -101,7 +101,7 @@ static inline struct syscall_place *syscall_counts_place(struct syscall_counts *
 	return (void *)0;
 }
 
-/* Its time up to then, which is not before since_ns, is counted. */
+/* Counts the current call's time up to until_ns, which is not before since_ns. */
 static inline void syscall_counts_settle(struct syscall_counts *counts, __u64 until_ns)
 {
 	__u64 ns = account_growth(until_ns, counts->since_ns);
@@ -118,7 +118,7 @@ static inline void syscall_counts_settle(struct syscall_counts *counts, __u64 un
 	counts->since_ns += ns;
 }
 
-/* One more; 0 = there is no place for it. */
+/* Counts one more call. Returns 0 if there is no place for it. */
 static inline int syscall_counts_add_call(struct syscall_counts *counts, __u32 call)
 {
 	struct syscall_place *place = syscall_counts_place(counts, call);
@@ -131,7 +131,7 @@ static inline int syscall_counts_add_call(struct syscall_counts *counts, __u32 c
 	return 1;
 }
 
-/* Into the kernel. There is a place for it. */
+/* The thread enters a call, for which there is a place. */
 static inline void syscall_counts_enter(struct syscall_counts *counts, __u32 call, __u64 now_ns)
 {
 	counts->call = call;
@@ -139,7 +139,7 @@ static inline void syscall_counts_enter(struct syscall_counts *counts, __u32 cal
 	(void)syscall_counts_add_call(counts, call);
 }
 
-/* And out of it; of a call that began unseen nothing is known. */
+/* The thread leaves its call. A call that began unseen has no time. */
 static inline void syscall_counts_leave(struct syscall_counts *counts, __u64 now_ns)
 {
 	syscall_counts_settle(counts, now_ns);

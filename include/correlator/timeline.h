@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The timeline: what becomes pending of a thread is told as it comes, a slice a stint, through a
- * ring of its own; the accounts are charged as without. Pure: the kernel programs and the unit
- * tests compile this same text. The caller owns both structs and holds the thread's books.
+ * The timeline: time that becomes pending for a thread is sent as it comes, one slice per stint,
+ * through a ring of its own; accounts are charged as they are without it. Pure: the kernel programs
+ * and the unit tests compile this same text. The caller owns both structs and holds the thread's
+ * books.
  *
- * What is told is what has been added to the pending totals since it was last told, so that the
- * slices of a charge come to what was charged, whatever the books had to make up for. Whose time it
- * is is known when it is charged: the slice with SLICE_IS_CHARGED says it of all of the thread's
+ * A slice is the growth of the pending totals since the last slice, so the slices of a charge add
+ * up to what was charged, whatever the books had to make up for. The context of a slice is known
+ * when its time is charged: the slice with SLICE_IS_CHARGED has it for all of the thread's slices
  * with its charge number.
  *
  * All times are nanoseconds, of CLOCK_MONOTONIC.
@@ -22,40 +23,39 @@ enum slice_flags {
 	SLICE_IS_OVERFLOW = 1 << 1, /* charged to the overflow of its process */
 	SLICE_IS_INHERITED = 1 << 2, /* as ACCOUNT_INHERITED */
 	SLICE_IS_OF_ORIGIN = 1 << 3, /* as ACCOUNT_OF_ORIGIN */
-	/* No time, but taken_ns of an account that was charged before: context_hash and epoch are
-	 * that one's. */
+	/* No time, only taken_ns, taken from an account that was charged before: context_hash and
+	 * epoch are of that account. */
 	SLICE_TAKES_BACK = 1 << 4,
 };
 
 /*
- * From start_ns on a thread was asleep, asleep uninterruptibly, waited for a CPU, and ran up to
- * end_ns, in this order; any of these may be 0. What is missing of end_ns - start_ns was stolen
- * while it ran.
+ * From start_ns to end_ns a thread slept, slept uninterruptibly, waited for a CPU, and ran, in this
+ * order; any of these may be 0. The rest of end_ns - start_ns was stolen while it ran.
  */
 struct slice {
-	__u64 start_ns; /* where its last one ended */
+	__u64 start_ns; /* end of the thread's last slice */
 	__u64 end_ns;
 	__u64 sleeping_ns;
 	__u64 uninterruptible_ns;
 	__u64 run_queue_ns;
 	__u64 user_ns;
 	__u64 kernel_ns;
-	/* Charged by the clock before it was known to be stolen: to be taken out of the running
-	 * time of this slice and those before it that were charged to the same account. */
+	/* Charged by the clock before it was known to be stolen: subtract it from the running time
+	 * of this slice and of earlier ones that were charged to the same account. */
 	__u64 taken_ns;
 	__u64 context_hash;
-	__u64 woken_by; /* tgid << 32 | tid of who ended its sleep; 0 = not known */
+	__u64 woken_by; /* tgid << 32 | tid of the thread that woke it; 0 = not known */
 	__u64 thread_serial;
 	__u64 life; /* of the thread's process (life.h) */
 	__u32 tid; /* in the observer's pid namespace */
-	__u32 ns_tid; /* in the thread's own */
-	__u32 cpu; /* that it ran on */
-	__u32 epoch; /* the window that it is charged to */
+	__u32 ns_tid; /* in the thread's own pid namespace */
+	__u32 cpu; /* on which it ran */
+	__u32 epoch; /* the window to which it is charged */
 	__u32 charge; /* number of the thread's charge */
 	__u32 flags; /* enum slice_flags */
 	__u32 syscalls;
-	/* That ran since the last charge, by the number that the target gives it; 0 = not known.
-	 * The caller sets it, behind a charge. */
+	/* The fiber that ran since the last charge, by the target's number; 0 = not known. The
+	 * caller sets it, after a charge. */
 	__u32 fiber;
 	__u32 blocked_on; /* enum blocked_reason of the sleep, if there is one */
 	__u32 reserved;
@@ -63,21 +63,21 @@ struct slice {
 
 _Static_assert(sizeof(struct slice) == 12 * 8 + 10 * 4, "layout");
 
-/* Of a thread. Zeroed, then timeline_begin(). */
+/* State of a thread's timeline. Zero it, then call timeline_begin(). */
 struct thread_timeline {
-	/* Of what is pending, told so far: */
+	/* The part of the pending totals that was sent so far: */
 	__u64 sleeping_ns;
 	__u64 uninterruptible_ns;
 	__u64 run_queue_ns;
 	__u64 user_ns;
 	__u64 kernel_ns;
 	__u64 syscalls;
-	__u64 waker; /* who woke the thread last, as woken_by; written by that one, at any time */
-	__u32 is_uncharged; /* slices were told since the last charge */
-	__u32 is_cut; /* slice is still to be sent */
-	__u32 missed_fiber; /* of a probe that met the books held */
+	__u64 waker; /* last waker, as woken_by; written by the waker, at any time */
+	__u32 is_uncharged; /* slices were cut since the last charge */
+	__u32 is_cut; /* `slice` is still to be sent */
+	__u32 missed_fiber; /* fiber from a probe that found the books held */
 	__u32 reserved;
-	struct slice slice; /* the last one */
+	struct slice slice; /* the last slice */
 };
 
 static inline void timeline_begin(struct thread_timeline *timeline, __u64 now_ns)
@@ -96,23 +96,24 @@ static inline __u64 slice_running_ns(const struct slice *slice)
 	return slice->user_ns + slice->kernel_ns;
 }
 
-/* How many of the four it is made of. */
+/* How many parts it has: sleeping, uninterruptible, run queue, running. */
 static inline __u32 slice_parts(const struct slice *slice)
 {
 	return (slice->sleeping_ns > 0) + (slice->uninterruptible_ns > 0) +
 	       (slice->run_queue_ns > 0) + (slice_running_ns(slice) > 0);
 }
 
-/* How many losses are counted if the slice is lost: its parts, or one if it takes back. */
+/* How many losses are counted if the slice is lost: its parts, or one if it takes time back. */
 static inline __u32 slice_losses(const struct slice *slice)
 {
 	return slice_parts(slice) + !!(slice->flags & SLICE_TAKES_BACK);
 }
 
 /*
- * The running time that was added. Of its two parts one may have become less meanwhile, for what is
- * stolen is taken from the larger: then it is all the other's, and that one's next is less for it.
- * When it has become less as a whole, slices that were told already have had too much.
+ * Cuts the running time that was added. If user or kernel time has become less since the last slice
+ * (stolen time is taken from the larger one), all of the slice's running time is of the other mode,
+ * and the reduced mode's next growth counts for less. If their sum has become less, earlier slices
+ * had too much: the difference is taken_ns.
  */
 static inline void timeline_cut_running(struct thread_timeline *timeline,
 					const struct account_totals *pending)
@@ -139,8 +140,8 @@ static inline void timeline_cut_running(struct thread_timeline *timeline,
 }
 
 /*
- * Makes a slice of what became pending since the last one, up to where the books are written: the
- * gap that is not split yet comes with the next one. cpu: that runs the caller.
+ * Makes a slice of the time that became pending since the last one, up to where the books are
+ * written; a gap that is not split yet comes with the next slice. cpu: the caller's CPU.
  */
 static inline __attribute__((always_inline)) void timeline_cut(struct thread_timeline *timeline,
 							       const struct thread_clock *clock,
@@ -170,7 +171,7 @@ static inline __attribute__((always_inline)) void timeline_cut(struct thread_tim
 	timeline->is_uncharged |= timeline->is_cut;
 }
 
-/* What is pending is charged, and counts anew from 0: the slice that was just cut says to whom. */
+/* The pending totals are charged and restart from 0: the slice just cut has the context. */
 static inline void timeline_charge(struct thread_timeline *timeline, __u64 context_hash,
 				   __u32 epoch, __u32 flags)
 {
@@ -188,8 +189,8 @@ static inline void timeline_charge(struct thread_timeline *timeline, __u64 conte
 	timeline->syscalls = 0;
 }
 
-/* An account that was charged before gives something back: between two slices, all of which are
- * sent. What is set here the next one sets anew. */
+/* An account that was charged before gives time back: between two slices, when all are sent. The
+ * next slice overwrites what is set here. */
 static inline void timeline_take_back(struct thread_timeline *timeline, __u64 context_hash,
 				      __u32 epoch, __u64 taken_ns)
 {
@@ -219,7 +220,7 @@ static inline void timeline_sent(struct thread_timeline *timeline)
 	timeline->is_cut = 0;
 }
 
-/* The thread gets a CPU: who woke it is known by now. Preempted, it was not woken. */
+/* The thread gets a CPU, so its waker is known. A preempted thread was not woken. */
 static inline void timeline_switch_in(struct thread_timeline *timeline,
 				      const struct thread_clock *clock)
 {

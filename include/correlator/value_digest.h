@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What tells values apart that are too long to be captured: SipHash-1-3 over their length and their
- * bytes, those of up to VALUE_DIGEST_BYTES_MAX all, of longer ones as many, the last
- * VALUE_BYTES_MAX among them. Pure; read in chunks, so that the kernel's share is bounded.
+ * The digest that distinguishes values too long to be captured: SipHash-1-3 over the length and the
+ * bytes. It covers all bytes of a value up to VALUE_DIGEST_BYTES_MAX; for a longer value it covers
+ * that many, including the last VALUE_BYTES_MAX. Pure; read in chunks, so that the kernel's share
+ * is bounded.
  *
  * Its key is fixed: a value has the same digest, which ends its text in the records, in every
- * process and every recording. The price: who can choose values can, with some 2^32 trials, make
- * two of his own that begin alike look like one.
+ * process and every recording. The price: anybody who can choose values can, with some 2^32 trials,
+ * make two of them that begin alike look like one.
  */
 #pragma once
 
@@ -21,8 +22,8 @@ enum {
 };
 
 /*
- * Where chunk number `index` of a value begins; returns its bytes, 0 past the last. The chunk at
- * the limit is the end of the value.
+ * *ret_offset becomes the start of chunk number `index` of a value. Returns the chunk's bytes, 0
+ * past the last. Chunk VALUE_CHUNKS_MAX - 1, if full, is the end of the value.
  */
 static inline __u32 value_chunk_locate(__u32 index, __u64 length_bytes, __u64 *ret_offset)
 {
@@ -46,7 +47,7 @@ static inline void value_digest_init(struct context_hash_state *state, __u64 len
 	context_hash_add(state, length_bytes);
 }
 
-/* Each chunk in turn; context_hash_final() ends it. */
+/* Add each chunk in turn, then call context_hash_final(). */
 static inline void value_digest_add(struct context_hash_state *state,
 				    const struct value_chunk *chunk)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reading the fixed part of a Ruby heap object: which kind of value it is and where its bytes are.
+ * Reads the fixed part of a Ruby heap object: which kind of value it is and where its bytes are.
  * Pure, shared by the kernel programs, the unit tests and the fuzzer.
  *
  * Sources: include/ruby/internal/core/{rbasic,rstring,rfloat}.h, internal/{symbol,bignum}.h of
- * CRuby 2.7 to 4.1dev; the two string layouts differ since 3.2 (struct RString, v3_2_0).
+ * CRuby 2.7 to 4.1dev; the string layout changed in 3.2 (struct RString, v3_2_0).
  */
 #pragma once
 
@@ -25,13 +25,13 @@ enum ruby_type {
 	RUBY_TYPE_STRING = 0x05,
 	RUBY_TYPE_BIGNUM = 0x0a,
 	RUBY_TYPE_SYMBOL = 0x14,
-	RUBY_TYPE_MOVED = 0x1e, /* GC.compact is at work, references are not updated yet */
+	RUBY_TYPE_MOVED = 0x1e, /* GC.compact is running, references are not updated yet */
 };
 
-/* Where the bytes of a value are: to be read by the caller, at most VALUE_BYTES_MAX of them. */
+/* Where a value's bytes are. The caller reads them, and captures at most VALUE_BYTES_MAX. */
 struct value_location {
 	__u64 address;
-	__u64 length_bytes; /* all of them; 0 = nothing to read */
+	__u64 length_bytes; /* length of the whole value; 0 = nothing to read */
 	__u64 raw; /* value_snapshot.raw */
 	__u32 kind; /* enum value_kind */
 	__u32 flags; /* enum value_snapshot_flags */
@@ -51,15 +51,16 @@ static inline int value_is_moved(const __u64 *words)
 }
 
 /*
- * The word of a moved object that says where it is now: struct RMoved, gc.c. Since 3.0 the third;
- * in 2.7 the second, and the third is another moved object or none. The other one is no pointer.
+ * Index of the word of a moved object that is its new address: struct RMoved, gc.c. Since 3.0 the
+ * third word, and the second is no pointer; in 2.7 the second, and the third is another moved
+ * object or none.
  */
 enum {
 	VALUE_MOVED_WORD = 2,
 	VALUE_MOVED_WORD_2_7 = 1
 };
 
-/* Whether that is what lies there, by its words: an object, and at home. */
+/* Whether these are the words of an object that is in use and has not moved. */
 static inline int value_is_at_home(const __u64 *words)
 {
 	__u32 type = words[0] & RUBY_TYPE_MASK;
@@ -68,8 +69,8 @@ static inline int value_is_at_home(const __u64 *words)
 }
 
 /*
- * Of the encodings whose bytes are shown alike, as UTF-8 where they are, one: equal text is one
- * context. encindex.h, unchanged from v2_7_0 to v4_0_1.
+ * Returns one encoding for all whose bytes are shown alike (as UTF-8, where they are valid): equal
+ * text is one context. encindex.h, unchanged from v2_7_0 to v4_0_1.
  */
 static inline __u32 value_encoding(__u32 encoding)
 {
