@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Why a thread leaves its CPU: it would run on, or on what it is blocked. */
+/* Why a thread leaves its CPU: still runnable, or blocked and on what. */
 #pragma once
 
 #include "maps.bpf.h"
@@ -8,8 +8,8 @@
 #include <correlator/blocked_reason.h>
 
 /*
- * enum blocked_reason of a task that falls asleep, or did so in the call that it still is in.
- * Apart: the stack of a switch is short.
+ * Returns the enum blocked_reason of a task that is falling asleep, or fell asleep in the system
+ * call it is still in. Not inlined: stack space is scarce at a switch.
  */
 static __noinline __u32 blocked_on(struct task_struct *task, __u32 is_uninterruptible)
 {
@@ -26,7 +26,7 @@ static __noinline __u32 blocked_on(struct task_struct *task, __u32 is_uninterrup
 	return reason;
 }
 
-/* As struct thread_clock has it. */
+/* Returns a value for thread_clock.off_reason. */
 static __always_inline __u32 off_cpu_reason(const struct thread_state *thread,
 					    struct task_struct *task, bool is_preempted)
 {
@@ -36,17 +36,18 @@ static __always_inline __u32 off_cpu_reason(const struct thread_state *thread,
 	/* A task preempted on its way to sleep has a sleeping state but stays runnable. */
 	if (is_preempted || state == TASK_STATE_RUNNING)
 		return OFF_CPU_RUNNABLE;
-	/* TASK_IDLE is uninterruptible without load: a kernel worker's wait, not a disk's. */
+	/* TASK_IDLE is uninterruptible but adds no load: a kernel worker's wait, not a disk's. */
 	if ((state & TASK_STATE_UNINTERRUPTIBLE) && !(state & TASK_STATE_NOLOAD))
 		how = OFF_CPU_UNINTERRUPTIBLE;
-	/* The kernel's own thread is in no call of the process. */
+	/* A kernel worker is never in a system call of the process. */
 	if (thread->is_worker)
 		return off_cpu_blocked(how, how == OFF_CPU_UNINTERRUPTIBLE ? BLOCKED_ON_DISK
 									   : BLOCKED_ON_OTHER);
 	return off_cpu_blocked(how, blocked_on(task, how == OFF_CPU_UNINTERRUPTIBLE));
 }
 
-/* The same of the current task. What follows would be verified for each reason otherwise. */
+/* off_cpu_reason() of the current task. Verified once: otherwise the verifier would follow the
+ * code after the call once for each reason. */
 VERIFIED_ONCE __u32 off_cpu_reason_here(const struct thread_state *thread, __u32 is_preempted)
 {
 	return thread ? off_cpu_reason(thread, bpf_get_current_task_btf(), is_preempted)

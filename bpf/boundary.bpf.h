@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one way through a boundary: the books are taken and brought up to the last one
- * (boundary_begin()), the open interval is closed (boundary_close()), and what ends here is charged
- * and renewed (boundary_end()). A site says what its boundary is, by a constant of
- * correlator/boundary.h: of the steps the compiler leaves only those that follow.
+ * The single path through a boundary: boundary_begin() takes the books and brings them up to the
+ * previous boundary, boundary_close() closes the open interval, boundary_end() charges and resets
+ * what ends here. Each call site describes its boundary by a constant of correlator/boundary.h, so
+ * the compiler keeps only the steps that apply.
  *
- * The caller of all but boundary_begin() holds the thread.
+ * Except for boundary_begin(), the caller holds the thread.
  */
 #pragma once
 
@@ -19,15 +19,15 @@ VERIFIED_ONCE int boundary_forget(struct thread_state *thread, __u32 what)
 	if (!thread)
 		return 0;
 	if (what & BOUNDARY_ENDS_CONTEXT) {
-		/* The store comes after this: what is in force next is not known yet. */
+		/* The store follows the probe: which context comes next is not known yet. */
 		thread->knowledge = CONTEXT_UNKNOWN;
 		thread->is_change_open = 1;
 		thread->has_passed_probe = 1;
 	}
 	if (what & BOUNDARY_ENDS_NAME) {
 		thread->knowledge = CONTEXT_UNKNOWN;
-		/* Our gem, which tells fibers, empties the pointer where a Ruby thread ends: what
-		 * is in force is this one's own, whatever it is called. */
+		/* Our gem (PROCESS_TELLS_FIBERS) clears the pointer when a Ruby thread ends, so
+		 * the context in force is this thread's own, whatever its name. */
 		if (!(thread->config.flags & PROCESS_TELLS_FIBERS)) {
 			thread->has_passed_probe = 0;
 			thread->inherited_pointer = thread->state_pointer;
@@ -70,7 +70,7 @@ static __noinline int boundary_do_missed(struct thread_state *thread, struct tas
 	boundary_renew(thread, what);
 	if (session.has_timeline && thread->has_missed_probe)
 		thread->timeline.slice.fiber = thread->timeline.missed_fiber;
-	/* Behind these: what a probe that was missed has brought, before it ended, nobody knows. */
+	/* Last: which context a missed probe set before the exec is not known. */
 	if (thread->has_missed_exec)
 		boundary_renew(thread, BOUNDARY_ENDS_IMAGE);
 	thread->has_missed_probe = 0;
@@ -80,9 +80,9 @@ static __noinline int boundary_do_missed(struct thread_state *thread, struct tas
 }
 
 /*
- * The current thread, if it is in a system call, has stored behind the probe: in between there is
- * no call but those that allocate the variable, which is found then no more than before. Where no
- * variable is known there is nothing to wait for.
+ * Closes an open change if the current thread is in a system call: its store has happened. Between
+ * probe and store only the calls that allocate the variable occur, and then the variable is not
+ * resolved. If no variable is known, there is nothing to wait for.
  */
 VERIFIED_ONCE int boundary_close_change(struct thread_state *thread)
 {
@@ -112,8 +112,8 @@ static __always_inline void boundary_enter(struct thread_state *thread, struct t
 }
 
 /*
- * Takes the books of a running thread and brings them up to its last boundary. False: they are
- * taken; the boundary is counted as missed, and exec runtime keeps the sums right.
+ * Takes the books of a running thread and brings them up to its last boundary. False: the books are
+ * held; the boundary is counted as missed, and exec runtime keeps the sums right.
  */
 static __always_inline bool boundary_begin(struct thread_state *thread, struct task_struct *task,
 					   __u64 now_ns)
@@ -126,8 +126,8 @@ static __always_inline bool boundary_begin(struct thread_state *thread, struct t
 	return true;
 }
 
-/* An interval is closed, which began at since_ns. is_change: the context changed inside of it,
- * maybe. */
+/* Accounts for a closed interval that began at since_ns. is_change: 1 = the context changed, or
+ * may have changed, inside it. */
 static __always_inline void boundary_note(struct thread_state *thread, __u64 since_ns,
 					  __u64 interval_ns, __u64 is_change)
 {
@@ -137,7 +137,8 @@ static __always_inline void boundary_note(struct thread_state *thread, __u64 sin
 	charge_note_pending(thread, since_ns);
 }
 
-/* Closes the open interval of a thread that stays on its CPU: by the clock, and by the rule. */
+/* Closes the open interval of a thread that stays on its CPU: its length by the clock, its
+ * context by the rule of attribution (context_confirm()). */
 static __always_inline void boundary_close(struct thread_state *thread, struct task_struct *task,
 					   __u64 now_ns, __u32 what, __u32 next_mode)
 {
@@ -162,8 +163,8 @@ static __always_inline void boundary_close(struct thread_state *thread, struct t
 }
 
 /*
- * Between a probe and the store that follows it the pointer still names the old context: what is in
- * force next was not read yet.
+ * Between a probe and the store that follows it the pointer still names the old context: what was
+ * read is valid only until the thread runs on.
  */
 static __always_inline void boundary_keep_change(struct thread_state *thread,
 						 struct task_struct *task, __u64 now_ns)
@@ -175,9 +176,9 @@ static __always_inline void boundary_keep_change(struct thread_state *thread,
 }
 
 /*
- * Charges whatever the boundary ends, and resets the thread's knowledge. The interval is closed.
- * exec_ns: the thread's exec runtime, used if a window ends. boundary_release() adds system calls
- * and waits.
+ * Charges whatever the boundary ends, and resets the thread's knowledge. The interval must be
+ * closed. exec_ns: the thread's exec runtime, used if a window ends. boundary_release() charges
+ * system calls and waits.
  */
 static __always_inline void boundary_charge(struct thread_state *thread, struct task_struct *task,
 					    __u64 now_ns, __u32 what, __u64 exec_ns)
@@ -191,14 +192,15 @@ static __always_inline void boundary_charge(struct thread_state *thread, struct 
 	boundary_renew(thread, what);
 }
 
-/* The same of a thread that is on its CPU, and stays there. */
+/* boundary_charge() for a thread that stays on its CPU. */
 static __always_inline void boundary_end(struct thread_state *thread, struct task_struct *task,
 					 __u64 now_ns, __u32 what)
 {
 	__u64 exec_ns = 0;
 
 	account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(now_ns));
-	/* Theft that pending time was too short for is still charged. */
+	/* Stolen time in excess of pending time is still charged: subtract only what was taken
+	 * out. */
 	if (what & BOUNDARY_ENDS_WINDOW)
 		exec_ns = exec_runtime_at(task, now_ns, thread->clock.stolen_mark_ns);
 	if (what & BOUNDARY_ENDS)
@@ -208,7 +210,7 @@ static __always_inline void boundary_end(struct thread_state *thread, struct tas
 	boundary_charge(thread, task, now_ns, what, exec_ns);
 }
 
-/* Where a global function may be called (charge_details()). */
+/* Call only where global functions are allowed (charge_details()). */
 static __always_inline void boundary_release(struct thread_state *thread)
 {
 	charge_details(thread);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Copying the value of a key while its object is alive: which kind it is, the start of its text,
- * and a digest of all of a text that is longer.
+ * Copies the value of a key while its object is alive: its kind, the start of its text, and, if the
+ * text is longer, a digest of it.
  *
- * As static functions these cost the verifier three times as much as VERIFIED_ONCE, which must
- * check their arguments for NULL, because it does not look at the callers.
+ * As static functions these would cost the verifier three times as much. VERIFIED_ONCE functions
+ * must check their arguments for NULL, because the verifier does not look at their callers.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 #include <correlator/value_digest.h>
 #include <correlator/value_object.h>
 
-/* value_digest_add, verified once and not for each chunk. */
+/* value_digest_add(), verified once instead of for each chunk. */
 VERIFIED_ONCE int capture_digest_chunk(struct context_hash_state *state,
 				       const struct value_chunk *chunk)
 {
@@ -27,7 +27,7 @@ VERIFIED_ONCE int capture_digest_chunk(struct context_hash_state *state,
 	return 0;
 }
 
-/* False: not now, where others wait for it. */
+/* False at a switch, where the run queue is locked, once the digest budget is used up. */
 static __always_inline bool capture_may_digest(struct thread_state *thread, __u64 length_bytes)
 {
 	__u64 *paid_ns = &digests_paid_ns[thread->config.family % SHARE_SLOTS];
@@ -40,14 +40,14 @@ static __always_inline bool capture_may_digest(struct thread_state *thread, __u6
 	after_ns = digest_budget_take(before_ns, bpf_ktime_get_ns(), (__u32)length_bytes);
 	if (!after_ns)
 		return false;
-	/* Who pays at the same time on another CPU pays for both: it is a bound, not a sum. */
+	/* If another CPU pays at the same time, it pays for both: this is a bound, not a sum. */
 	(void)__sync_val_compare_and_swap(paid_ns, before_ns, after_ns);
 	return true;
 }
 
 /*
- * Reads chunk number `index` of a text, the rest of it 0. Returns its bytes; 0 = the text ends
- * before it, < 0 = it cannot be read.
+ * Reads chunk number `index` of a text into thread->chunk, padded with zeros. Returns its bytes; 0
+ * = the text ends before it, < 0 = it cannot be read.
  */
 VERIFIED_ONCE int capture_read_chunk(struct thread_state *thread, __u32 index, __u64 address,
 				     __u64 length_bytes)
@@ -70,8 +70,9 @@ VERIFIED_ONCE int capture_read_chunk(struct thread_state *thread, __u32 index, _
 }
 
 /*
- * The digest of a text that is longer than what value has of it. Where it cannot be read on, that
- * is counted, and the digest is of what comes before.
+ * Returns the digest of a text of which value holds only the start. If a chunk cannot be read, sets
+ * is_unread, which is counted later, and digests the chunks before it. If the text must not be read
+ * now, sets is_put_off and returns 0.
  */
 VERIFIED_ONCE __u64 capture_digest(struct thread_state *thread, const struct value_snapshot *value,
 				   __u64 address, __u64 length_bytes)
@@ -133,8 +134,8 @@ static __always_inline bool capture_read(__u64 *words, __u64 object)
 }
 
 /*
- * The words of an object. In the middle of GC.compact it may have been moved while the table still
- * has its old address: then *object becomes the new one.
+ * Reads the words of an object. During GC.compact the object may have moved while the table still
+ * has its old address; *object then becomes the new one.
  */
 static __always_inline bool capture_words(__u64 *words, __u64 *object)
 {
@@ -227,7 +228,7 @@ static __always_inline bool capture_is_late(__u32 key)
 	return session.late_keys & 1U << key;
 }
 
-/* Adds a value that was captured to the hash, but a late one. */
+/* Adds a captured value to the hash, unless its key is late. */
 VERIFIED_ONCE int capture_hash_key(const struct thread_state *thread, __u32 key,
 				   struct context_hash_state *hash)
 {
@@ -239,8 +240,9 @@ VERIFIED_ONCE int capture_hash_key(const struct thread_state *thread, __u32 key,
 }
 
 /*
- * After all keys: the late ones have a hash of their own, if a value has come; or they are part of
- * the context's, where no request is named that they could belong to.
+ * Call after all keys. Late values get a hash of their own (late_hash) once one of them is known.
+ * If the context names no request that they could belong to, they are part of the context's hash
+ * instead.
  */
 VERIFIED_ONCE int capture_late_keys(struct thread_state *thread, struct context_hash_state *hash)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Charging a thread's pending totals to an account, or, when no account is to be had, to its
- * process's overflow: time is never dropped. The caller holds the thread.
+ * Charges a thread's pending totals to an account, or, if none can be had, to its process's
+ * overflow: time is never dropped. The caller holds the thread.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ static __always_inline void charge_overflow(struct thread_state *thread)
 		__sync_fetch_and_add(&into->blocked_on_ns[i], from->blocked_on_ns[i]);
 }
 
-/* The snapshot has late values that are not known to be in `contexts`. */
+/* True if the snapshot has late values that are not known to be in `contexts`. */
 static __always_inline bool charge_has_late_news(const struct thread_state *thread)
 {
 	return session.late_keys && thread->snapshot.late_hash &&
@@ -49,8 +49,8 @@ static __always_inline void charge_note_late_values(struct thread_state *thread)
 }
 
 /*
- * Puts the thread's snapshot, which has late values, in the place of one that has none, or others.
- * In one piece, whoever reads or replaces it meanwhile. False: it is not there any more.
+ * Replaces a snapshot in `contexts` that lacks the thread's late values, or has other ones, by the
+ * thread's. Atomic for concurrent readers and writers. False: the entry is gone.
  */
 static __always_inline bool charge_complete_snapshot(struct thread_state *thread,
 						     const struct context_snapshot *known,
@@ -66,10 +66,10 @@ static __always_inline bool charge_complete_snapshot(struct thread_state *thread
 }
 
 /*
- * Makes the snapshot that the thread holds known under its hash: when an account is opened for it,
- * which is once a window, not at each change of context; and once more when it has late values that
- * may not be known. So whatever userspace removes meanwhile is there anew, or is still decoded,
- * when the account is drained (recorder/observe/window/contexts.h). False: there is no room.
+ * Publishes the thread's snapshot in `contexts`: when an account is opened for it, which is once a
+ * window, not at each change of context; and again when it has late values that may not be there.
+ * So an entry that userspace removes in between is there again, or still decoded, when the account
+ * is drained (recorder/observe/window/contexts.h). False: no space left.
  */
 static __noinline int charge_publish_snapshot(struct thread_state *thread, __u64 hash)
 {
@@ -93,7 +93,8 @@ static __noinline int charge_publish_snapshot(struct thread_state *thread, __u64
 	return false;
 }
 
-/* The same of whatever an account is opened for. */
+/* Publishes the snapshot of the context that an account is opened for: the thread's own or its
+ * origin's. */
 static __always_inline int charge_publish_context(struct thread_state *thread, __u64 hash)
 {
 	if (thread->snapshot_hash == hash)
@@ -122,7 +123,7 @@ static __always_inline struct account *charge_open_account(struct thread_state *
 		count_loss(thread->life, COUNTER_ACCOUNTS_FULL);
 		return NULL;
 	}
-	/* The account first: a snapshot that no account names would never be taken out. */
+	/* The account comes first: a snapshot without an account would never be removed. */
 	if (key->context_hash >= CONTEXT_HASH_FIRST &&
 	    !charge_publish_context(thread, key->context_hash)) {
 		bpf_map_delete_elem(epoch, key);
@@ -134,13 +135,13 @@ static __always_inline struct account *charge_open_account(struct thread_state *
 	return bpf_map_lookup_elem(epoch, key);
 }
 
-/* The context that what is pending goes to. */
+/* The context that pending time is charged to. */
 static __always_inline __u64 charge_hash(const struct thread_state *thread)
 {
 	return thread->knowledge == CONTEXT_UNKNOWN ? CONTEXT_HASH_UNKNOWN : thread->context_hash;
 }
 
-/* The account of what is pending, opened if need be; NULL = it goes to overflow. */
+/* The account for what is pending, opened if necessary; NULL = charge to overflow. */
 static __always_inline struct account *charge_find_account(struct thread_state *thread,
 							   struct task_struct *task)
 {
@@ -159,13 +160,13 @@ static __always_inline struct account *charge_find_account(struct thread_state *
 	account = bpf_map_lookup_elem(epoch, &key);
 	if (!account)
 		return charge_open_account(thread, task, epoch, &key);
-	/* If there is no room for them it is tried again with the next charge. */
+	/* If the late values do not fit, the next charge retries. */
 	if (charge_has_late_news(thread) && thread->snapshot_hash == key.context_hash)
 		(void)charge_publish_snapshot(thread, key.context_hash);
 	return account;
 }
 
-/* If its window has ended without the thread, nobody looks there any more. */
+/* Moves a late thread to open_epoch if its own window is drained already. */
 static __always_inline void charge_leave_drained_window(struct thread_state *thread)
 {
 	if ((__s32)(open_epoch - thread->epoch) > 0)
@@ -173,9 +174,10 @@ static __always_inline void charge_leave_drained_window(struct thread_state *thr
 }
 
 /*
- * Before another snapshot is built over the thread's: what is pending can be charged to its context
- * later only if its account is open, because the snapshot was published with that, and its late
- * values are known.
+ * Call before building another snapshot over the thread's. Pending time can be charged to its
+ * context later only if its account is open, because the snapshot was published with that, and if
+ * its late values are published. Otherwise opens the account now; if that fails, the pending time
+ * goes to overflow.
  */
 static __noinline int charge_secure_pending(struct thread_state *thread, struct task_struct *task)
 {
@@ -188,12 +190,12 @@ static __noinline int charge_secure_pending(struct thread_state *thread, struct 
 	if (thread->pending_first_ns && !is_open && thread->context_hash >= CONTEXT_HASH_FIRST &&
 	    !charge_find_account(thread, task))
 		thread->context_hash = CONTEXT_HASH_OVERFLOW;
-	/* Nothing is charged yet: it is still to be written up. */
+	/* No time is charged yet: the thread still has to be written up. */
 	thread->epoch = epoch;
 	return 0;
 }
 
-/* Flags an account that is charged in a context, by how that came to be in force. Of a slice: */
+/* Flags an account by how its context came to be in force. Returns the same as enum slice_flags. */
 static __always_inline __u32 charge_flag(const struct thread_state *thread, struct account *account)
 {
 	__u32 slice_flags = 0;
@@ -210,8 +212,8 @@ static __always_inline __u32 charge_flag(const struct thread_state *thread, stru
 }
 
 /*
- * That this account may have had too much (charge_take_back()). Without a branch, each of which the
- * verifier would follow to the end of every charge.
+ * Remembers that this account may have been charged too much (charge_take_back()). Branch-free: the
+ * verifier would follow each branch to the end of every charge.
  */
 static __always_inline void charge_remember(struct thread_state *thread, __u64 hash)
 {
@@ -225,8 +227,8 @@ static __always_inline void charge_remember(struct thread_state *thread, __u64 h
 }
 
 /*
- * Settles the pending CPU time beyond sure_ns: is_doubtful = 1 makes it ambiguous, 0 says that it
- * is its context's, too. Without a branch, as charge_remember().
+ * Settles the pending CPU time beyond sure_ns: is_doubtful = 1 makes it ambiguous, 0 adds it to
+ * what is surely its context's. Branch-free, as charge_remember().
  */
 static __always_inline void charge_doubt(struct thread_state *thread, __u64 is_doubtful)
 {
@@ -260,7 +262,7 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 			account->flags |= ACCOUNT_COUNTS_GC;
 		account_fold(&account->totals, &thread->pending);
 		charge_remember(thread, charge_hash(thread));
-		/* A switch's clock may be a little older than the last edge's. */
+		/* A switch's timestamp may be slightly older than the last edge's. */
 		account->last_ns =
 			now_ns > thread->pending_first_ns ? now_ns : thread->pending_first_ns;
 	} else {
@@ -284,7 +286,7 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 	return 0;
 }
 
-/* As charge_pending(), but for what charge_details() does. */
+/* charge_pending() without charge_details(). */
 static __always_inline void charge_time(struct thread_state *thread, struct task_struct *task,
 					__u64 now_ns)
 {
@@ -293,8 +295,8 @@ static __always_inline void charge_time(struct thread_state *thread, struct task
 		(void)timeline_send(thread);
 }
 
-/* Of what was charged the system calls by number, and the stacks of waits: before the thread is
- * released, and before it is charged again. Calls global functions. */
+/* Charges the system calls by number and the wait stacks that belong to the last charge. Call
+ * before the thread is released or charged again. Calls global functions. */
 static __always_inline void charge_details(struct thread_state *thread)
 {
 	if (session.has_syscalls)
@@ -303,7 +305,7 @@ static __always_inline void charge_details(struct thread_state *thread)
 		(void)wait_places_charge(thread);
 }
 
-/* Charges everything pending to the context that the thread holds as read. */
+/* Charges everything pending to the thread's context (charge_hash()). */
 static __always_inline void charge_pending(struct thread_state *thread, struct task_struct *task,
 					   __u64 now_ns)
 {
@@ -311,7 +313,7 @@ static __always_inline void charge_pending(struct thread_state *thread, struct t
 	charge_details(thread);
 }
 
-/* The same where the context goes on, and with it a wait for the GVL that has not ended. */
+/* charge_pending() where the context continues, and with it a GVL wait that has not ended. */
 static __always_inline void charge_so_far(struct thread_state *thread, struct task_struct *task,
 					  __u64 now_ns)
 {
@@ -327,8 +329,8 @@ static __always_inline void charge_note_pending(struct thread_state *thread, __u
 		thread->pending_first_ns = since_ns;
 }
 
-/* Takes out of one of the accounts that were charged in this window, what that has; nothing once
- * the window may be drained. */
+/* Takes time that was charged too much back out of one account of this window, as far as the
+ * account has it. Does nothing once the window may be drained. */
 static __always_inline void charge_take_back_from(struct thread_state *thread,
 						  const struct charged_account *charged)
 {
@@ -353,10 +355,10 @@ static __always_inline void charge_take_back_from(struct thread_state *thread,
 }
 
 /*
- * A stint has ended that the clock has charged more of than the scheduler says, and what is pending
- * has not so much: theft that was told after the context had changed. The last accounts that the
- * thread was charged to in this window, by this program, give it up; what they lack the next stint
- * makes good for.
+ * Call after a stint for which the clock charged more than the scheduler reports, by more than is
+ * pending: time was reported as stolen after the context had changed. Takes it back from the last
+ * accounts that the thread was charged to in this window, with this program; the next stint
+ * compensates for the rest.
  */
 VERIFIED_ONCE int charge_take_back(struct thread_state *thread)
 {
@@ -370,8 +372,8 @@ VERIFIED_ONCE int charge_take_back(struct thread_state *thread)
 	return 0;
 }
 
-/* Where the time begins that is not pending yet: also that off the CPU before it, if it is to be
- * split. */
+/* Start of the time that is not pending yet, including a preceding gap off the CPU that is not
+ * split yet. */
 static __always_inline __u64 charge_since(const struct thread_state *thread)
 {
 	return thread->clock.mark_ns - thread->clock.gap_ns;
@@ -397,7 +399,7 @@ static __always_inline bool thread_has_missed(const struct thread_state *thread)
 	return missed_switches_wait(&thread->missed) || missed_calls_wait(&thread->missed_calls);
 }
 
-/* Writes up the switches and calls that met the books held. By who holds them now. */
+/* Writes up the switches and calls that found the books held. The caller holds them now. */
 static __noinline int thread_settle_missed(struct thread_state *thread)
 {
 	__u32 first, count = missed_switches_read(&thread->missed, &first);
@@ -417,8 +419,8 @@ static __noinline int thread_settle_missed(struct thread_state *thread)
 }
 
 /*
- * Takes the books of a thread at a boundary, and brings them up to the last one before it. False:
- * they are taken, or the slot of its edges is.
+ * Takes the books of a thread at a boundary and brings them up to the previous one. False: the
+ * books, or the slot of its edges, are held by someone else.
  */
 static __always_inline bool thread_take(struct thread_state *thread, struct task_struct *task,
 					__u64 now_ns, __u32 is_off_cpu)
@@ -438,8 +440,7 @@ static __always_inline bool thread_take(struct thread_state *thread, struct task
 
 /*
  * Charges the time off the CPU to the context that was read before it, when a store might still
- * have been ahead. A wait for the GVL that was part of it ends only when the thread runs Ruby
- * again.
+ * have been ahead. A GVL wait that is part of it ends only when the thread runs Ruby again.
  */
 static __always_inline void charge_time_off_cpu(struct thread_state *thread,
 						struct task_struct *task, __u64 now_ns)
@@ -449,10 +450,10 @@ static __always_inline void charge_time_off_cpu(struct thread_state *thread,
 }
 
 /*
- * Writes the thread up: what is pending is charged, its exec runtime published, and from here on it
- * charges to the window that is open now. exec_ns: what it has run up to here. The task is off the
- * CPU, or the current one: its saved registers are those with which it entered the kernel last.
- * charge_details() is left to the caller.
+ * Writes the thread up: charges what is pending, publishes its exec runtime, and moves it to the
+ * window that is open now. exec_ns: its exec runtime up to here. The task is off the CPU or is the
+ * current one, so its saved registers are those of its last kernel entry. The caller calls
+ * charge_details().
  */
 static __always_inline void charge_end_window(struct thread_state *thread, struct task_struct *task,
 					      __u64 now_ns, __u64 exec_ns)
@@ -469,8 +470,8 @@ static __always_inline void charge_end_window(struct thread_state *thread, struc
 }
 
 /*
- * Once the programs are stopped, no switch will close the interval of a thread that runs on. Nor is
- * there a next stint that makes good for what was charged too much: the books show what is left.
+ * Once the programs are stopped, no switch closes the interval of a thread that keeps running, and
+ * no next stint compensates for what was charged too much: the books show what is left.
  */
 static __always_inline void charge_close_running(struct thread_state *thread,
 						 struct task_struct *task, __u64 now_ns)
@@ -481,7 +482,7 @@ static __always_inline void charge_close_running(struct thread_state *thread,
 	if (thread->clock.is_off_cpu)
 		return;
 	thread_figures(task, &figures);
-	/* It may have left the CPU since, unseen: its figure is up to date then. */
+	/* It may have left the CPU unseen since then; its sum_exec_runtime is then up to date. */
 	if (task->on_cpu)
 		figures.exec_ns = exec_runtime_now(task, now_ns);
 	account_settle_gap(&thread->clock, &thread->pending, figures.run_delay_ns);

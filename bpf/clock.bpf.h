@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The clocks: ours (bpf_ktime_get_ns(), CLOCK_MONOTONIC), and the run queue's, on which exec
- * runtime runs. How far they are apart is kept for each CPU.
+ * The clocks: ours (bpf_ktime_get_ns(), CLOCK_MONOTONIC), and the run queue's, which exec runtime
+ * is based on. The offset between them is kept for each CPU.
  */
 #pragma once
 
 #include "maps.bpf.h"
 
-/* How far our clock is from a run queue's is looked at no more often. */
+/* Least time between two readings of a CPU's clock offset. */
 enum {
 	OFFSET_PERIOD_NS = 1000 * 1000
 };
@@ -20,8 +20,8 @@ static __always_inline struct clock_offset *clock_offset_here(void)
 }
 
 /*
- * Our time as the run queue's; false if they were never compared. Where this CPU has not done so
- * yet, another's figure must do: their clocks are kept together.
+ * Converts our time to the run queue's; false if they were never compared. A CPU that has not
+ * compared them yet uses another CPU's offset: their clocks are kept in sync.
  */
 static __always_inline bool clock_to_run_queue(__u64 now_ns, __u64 *ret_ns)
 {
@@ -36,9 +36,9 @@ static __always_inline bool clock_to_run_queue(__u64 now_ns, __u64 *ret_ns)
 }
 
 /*
- * Figures that the scheduler changes together are read together: a tick, or a wake-up by another
- * CPU, may come between two readings, and what does not belong together is off by up to a tick. (Of
- * another CPU's update that is itself under way nothing tells; that takes it nanoseconds.)
+ * How often to read figures that the scheduler changes together, to get a consistent set: a tick,
+ * or a wake-up by another CPU, may come between two readings, and a mixed set is off by up to a
+ * tick. (An update in progress on another CPU is not detected; it takes nanoseconds.)
  */
 enum {
 	READINGS_MAX = 2
@@ -49,7 +49,7 @@ static __always_inline __u64 clock_load(const __u64 *figure)
 	return *(const volatile __u64 *)figure;
 }
 
-/* What the host says that it stole, and the run queue has not taken out yet; 0 = not known. */
+/* Steal time that the host has reported and the run queue has not subtracted yet; 0 = not known. */
 static __always_inline __u64 told_steal(struct rq *rq)
 {
 	__u64 told_ns;
@@ -62,12 +62,12 @@ static __always_inline __u64 told_steal(struct rq *rq)
 }
 
 /*
- * What the scheduler has taken out of exec runtime on this CPU since boot because nobody ran: the
- * run queue's clock less its task clock, on which exec runtime runs (update_rq_clock_task(),
- * kernel/sched/core.c, v6.18). It is as of the clock's last update, which may be a tick ago. Under
- * KVM the host's figure (struct kvm_steal_time) is newer; the next update will take its growth out,
- * but not more than has passed since the last one. The CPU may be taken away between now_ns and
- * that reading, too. task runs on this CPU.
+ * The time that the scheduler has left out of exec runtime on this CPU since boot because no task
+ * ran: the run queue's clock minus its task clock, which exec runtime is based on
+ * (update_rq_clock_task(), kernel/sched/core.c, v6.18). It is as of the clock's last update, up to
+ * a tick ago. Under KVM the host's figure (struct kvm_steal_time) is newer; the next update
+ * subtracts its growth, but at most the time since the last update. The CPU may also be taken away
+ * between now_ns and that reading. task runs on this CPU.
  */
 static __always_inline __u64 stolen_from_cpu_of(struct task_struct *task, __u64 now_ns)
 {
@@ -95,13 +95,13 @@ static __always_inline __u64 stolen_from_cpu_of(struct task_struct *task, __u64 
 	return stolen_ns;
 }
 
-/* The same from this CPU, where preemption is not disabled (bpf/README.md). */
+/* stolen_from_cpu_of() for the current task. Not under compat_preempt_disable() (bpf/README.md). */
 VERIFIED_ONCE __u64 stolen_from_cpu(__u64 now_ns)
 {
 	return stolen_from_cpu_of(bpf_get_current_task_btf(), now_ns);
 }
 
-/* The same at a switch-in, where the clock has just been updated. */
+/* stolen_from_cpu_of() at a switch-in, where the run queue's clock has just been updated. */
 static __always_inline __u64 stolen_at_switch_in(struct task_struct *task)
 {
 	struct rq *rq = compat_run_queue(task);
@@ -119,9 +119,9 @@ static __always_inline void clock_offset_update(struct clock_offset *offset, __u
 }
 
 /*
- * The time of a switch, by our clock: that of the run queue, which was read for it just before and
- * which exec runtime runs on. Reading our own costs as much as the rest of a switch. task leaves
- * this CPU or gets it.
+ * The time of a switch by our clock, derived from the run queue's, which the kernel has just read
+ * for the switch and which exec runtime is based on. Reading our own costs as much as the rest of a
+ * switch. task leaves this CPU or gets it.
  */
 static __always_inline __u64 clock_of_switch(struct task_struct *task)
 {
@@ -138,9 +138,9 @@ static __always_inline __u64 clock_of_switch(struct task_struct *task)
 }
 
 /*
- * se.sum_exec_runtime as it would be if it were brought up to now, with so much stolen from its
- * CPU: it is up to a tick old while the task runs. As update_curr() does it (kernel/sched/fair.c,
- * v6.18): the run queue's task clock, from here on at our clock's pace, less exec_start.
+ * se.sum_exec_runtime brought up to now_ns, if stolen_ns were stolen from its CPU since boot: the
+ * field is up to a tick old while the task runs. As update_curr() does it (kernel/sched/fair.c,
+ * v6.18): the run queue's task clock, extended by our clock, minus exec_start.
  */
 static __always_inline __u64 exec_runtime_at(struct task_struct *task, __u64 now_ns,
 					     __u64 stolen_ns)
@@ -162,7 +162,7 @@ static __always_inline __u64 exec_runtime_at(struct task_struct *task, __u64 now
 	return now_exec_ns;
 }
 
-/* task runs. */
+/* exec_runtime_at() with what is stolen up to now; task is running. */
 static __always_inline __u64 exec_runtime_now(struct task_struct *task, __u64 now_ns)
 {
 	return exec_runtime_at(task, now_ns, stolen_from_cpu_of(task, now_ns));

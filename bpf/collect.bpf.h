@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The flush's programs: with them no window keeps a thread's time back. Threads off the CPU are
- * met by the task iterator, running ones by an interrupt on their CPU (a test run of a raw
- * tracepoint program on a given CPU runs there, in interrupt, with `current` the thread).
+ * The flush's programs: they write up every thread, so no window lacks a thread's time. The task
+ * iterator visits threads off the CPU, an interrupt on their CPU visits running ones (a test run of
+ * a raw tracepoint program on a given CPU runs there, in interrupt context, with `current` being
+ * the thread).
  */
 #pragma once
 
@@ -10,9 +11,9 @@
 #include "registration.bpf.h"
 
 /*
- * In passes, with a round of interrupts between (registration_begin()): what one finds, the next
- * begins the books of, if it is off the CPU. One that was seen to switch in meanwhile, or does now,
- * begins them itself.
+ * Registers in passes, with a round of interrupts in between (registration_begin()): the pass after
+ * the one that found a thread begins its books if it is off the CPU. A thread that has switched in
+ * since, or does now, begins them itself.
  */
 static __always_inline void register_task(struct task_struct *task)
 {
@@ -39,7 +40,7 @@ static __always_inline void register_task(struct task_struct *task)
 	thread_release(thread);
 }
 
-/* Or, the last time round, for the next window. */
+/* Leaves the thread for the next pass, or, after the last pass, for the next window. */
 static __always_inline void leave_for_later(const struct thread_state *thread)
 {
 	__sync_fetch_and_add(&stragglers, 1);
@@ -48,9 +49,9 @@ static __always_inline void leave_for_later(const struct thread_state *thread)
 }
 
 /*
- * What a CPU's slot still has of a thread's edges, and what met the books held, is written up
- * first, for whoever looks at them next: where preemption is disabled global functions may not be
- * called.
+ * Writes up the thread's edges in a CPU's slot and its missed switches and calls first: the code
+ * that looks at the books next may run under compat_preempt_disable(), where global functions must
+ * not be called.
  */
 static __always_inline void flush_missed(struct thread_state *thread)
 {
@@ -68,7 +69,7 @@ static __always_inline void flush_missed(struct thread_state *thread)
 /* Holds the books of a thread for a flush; false: not now, or there is nothing to write up. */
 static __always_inline bool flush_hold(struct thread_state *thread)
 {
-	/* Running threads are for the interrupt: held here, they would miss boundaries. */
+	/* Running threads are left to the interrupt: held here, they would miss boundaries. */
 	if (!is_stopped && !thread->clock.is_off_cpu) {
 		if (thread->epoch != current_epoch)
 			leave_for_later(thread);
@@ -83,7 +84,7 @@ static __always_inline bool flush_hold(struct thread_state *thread)
 	return false;
 }
 
-/* True: the thread is held, and its system calls are yet to be charged. */
+/* True: the thread is held, and the caller has to charge its system calls and release it. */
 static __always_inline bool flush_task(struct thread_state *thread, struct task_struct *task)
 {
 	bool is_runnable = task->__state == TASK_STATE_RUNNING;
@@ -93,7 +94,8 @@ static __always_inline bool flush_task(struct thread_state *thread, struct task_
 		return false;
 	now_ns = bpf_ktime_get_ns();
 	since_ns = thread->clock.mark_ns;
-	/* It may have got a CPU since: that is noted, and it is met the next time round. */
+	/* It may have got a CPU since: that switch is recorded, and the next pass visits the
+	 * thread. */
 	if (missed_switches_wait(&thread->missed) && !is_stopped) {
 		leave_for_later(thread);
 		thread_release(thread);
@@ -104,8 +106,8 @@ static __always_inline bool flush_task(struct thread_state *thread, struct task_
 	if (is_stopped)
 		charge_close_running(thread, task, now_ns);
 	/*
-	 * It may have got a CPU just before it was held. One that got it after the programs were
-	 * stopped runs on unseen: its books end where they were last written.
+	 * The thread may have got a CPU just before it was held. If it got one after the programs
+	 * were stopped, it runs on unseen, and its books end where they were last written.
 	 */
 	if (thread->clock.is_off_cpu)
 		boundary_charge(thread, task, now_ns, BOUNDARY_FLUSH_OFF_CPU,
@@ -115,7 +117,8 @@ static __always_inline bool flush_task(struct thread_state *thread, struct task_
 	return true;
 }
 
-/* The thread of a task whose books the flush is to write up; NULL = it has none. */
+/* Returns the thread whose books the flush is to write up; NULL = none. In the other phases
+ * registers the task instead. */
 static __always_inline struct thread_state *collect_find(struct task_struct *task)
 {
 	struct thread_state *thread;
@@ -148,8 +151,9 @@ int collect_tasks(struct bpf_iter__task *context)
 }
 
 /*
- * The same where the kernel lets us: who holds another thread's books is not preempted meanwhile.
- * It is right without; but then that thread's boundaries are missed as long.
+ * collect_tasks() for kernels that let us disable preemption: the holder of another thread's books
+ * is then not preempted. Without it the results are still right, but that thread misses boundaries
+ * while the holder is preempted.
  */
 PROGRAM("?iter/task")
 int collect_tasks_undisturbed(struct bpf_iter__task *context)
@@ -168,7 +172,7 @@ int collect_tasks_undisturbed(struct bpf_iter__task *context)
 	return 0;
 }
 
-/* Writes up the observed thread that runs on this CPU, if there is one, and if it is meant. */
+/* Writes up the observed thread that runs on this CPU, if any, and if collect_life selects it. */
 PROGRAM("raw_tp")
 int collect_current(void *context)
 {
@@ -179,7 +183,7 @@ int collect_current(void *context)
 
 	thread = thread_find(task);
 	slot = edge_slot_here();
-	/* Met in the middle of a boundary: that one is the split. */
+	/* In the middle of a boundary, which splits the interval itself. */
 	if (!thread || thread->is_busy || (slot && slot->is_busy))
 		return 0;
 	if (collect_life && thread->life != collect_life)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which context is in force on the current thread: the thread-local's address, the pointer in it,
- * the state table behind, the values of the wanted keys, and their hash.
+ * Finds the context in force on the current thread: the thread-local's address, the pointer in it,
+ * the state table it points to, the values of the wanted keys, and their hash.
  *
  * Runs only on the thread itself while it is in the kernel, so the state that is read is alive.
  */
@@ -34,7 +34,8 @@ static __always_inline bool context_read_table(struct thread_state *thread)
 		count_loss(thread->life, COUNTER_STATE_MALFORMED);
 		return false;
 	}
-	/* Header and first pairs in one read, the common case; what lies behind may be unmapped. */
+	/* Header and first pairs in one read, the common case; memory behind the table may be
+	 * unmapped. */
 	if (bpf_probe_read_user(&thread->header,
 				sizeof(thread->header) +
 					STATE_PAIRS_READ_FIRST * sizeof(struct state_pair),
@@ -63,19 +64,20 @@ static __always_inline bool context_read_table(struct thread_state *thread)
 	return true;
 }
 
-/* Which keys the table that was read has. Of two threads at once the sum of lives is nobody's. */
+/* Shows which keys the table that was read has. If two threads do so at once, the sum of their
+ * lives matches no process. */
 VERIFIED_ONCE int context_show_keys(const struct thread_state *thread)
 {
 	if (!thread)
 		return 0;
 	seen_keys_capacity = thread->header.capacity;
-	/* As a copy the slots cost the verifier less than one by one. */
+	/* One copy of all slots costs the verifier less than a loop over them. */
 	(void)bpf_probe_read_kernel(seen_keys_pairs, sizeof(seen_keys_pairs), thread->pairs);
 	(void)__sync_fetch_and_add(&seen_keys_life, thread->life);
 	return 0;
 }
 
-/* The hash of the context that thread->state_pointer names: Ruby's. */
+/* The hash of Ruby's context, which thread->state_pointer points to. */
 VERIFIED_ONCE __u64 context_resolve_state(struct thread_state *thread)
 {
 	const struct process_config *config;
@@ -122,7 +124,7 @@ static __always_inline bool context_has_otel(const struct thread_state *thread)
 	return session.watches_otel && (thread->config.flags & PROCESS_HAS_OTEL);
 }
 
-/* The context may change where no probe is. */
+/* Whether the context may change without a probe. */
 static __always_inline bool context_changes_unprobed(const struct thread_state *thread)
 {
 	return thread_is_lean(thread) || context_has_otel(thread);
@@ -147,34 +149,34 @@ VERIFIED_ONCE int context_compare_config(struct thread_state *thread)
 		return 0;
 	/* Before 6.2 a key that is a field of a global function's argument is refused. */
 	life = thread->life;
-	/* A read with a full barrier: the configuration that is found is no older. */
+	/* A read with a full barrier: the configuration found is at least as new. */
 	seen = __sync_fetch_and_add(&generation, 0);
 	config = bpf_map_lookup_elem(&processes, &life);
 	if ((config ? config->generation : 0) != thread->config.generation)
 		return 1;
-	/* That of another process was raised. */
+	/* The configuration of another process was changed. */
 	thread->generation = seen;
 	return 0;
 }
 
-/* Its process was configured anew since the thread took what it has. The caller holds the thread.
- */
+/* Whether its process was configured anew since the thread took its configuration. The caller
+ * holds the thread. */
 static __always_inline bool context_has_new_config(struct thread_state *thread)
 {
 	return thread->generation != generation && context_compare_config(thread);
 }
 
-/* The mode alone is another one: what is known stays known. */
+/* Only the mode has changed: what is known stays known. */
 static __always_inline void context_take_mode(struct thread_state *thread, bool was_lean)
 {
 	if (thread_is_lean(thread)) {
-		/* No digest of the table yet: compared in full next. */
+		/* There is no digest of the table yet: compare in full next. */
 		thread->compared_ns = 0;
 		thread->is_change_open = 0;
 		if (session.has_timeline)
 			thread->timeline.slice.fiber = 0;
 	} else {
-		/* It may have passed a probe when that did not count. */
+		/* It may have passed a probe while probes did not count. */
 		thread->is_change_open |= was_lean;
 		if (thread->knowledge == CONTEXT_KNOWN && thread->state_pointer &&
 		    !thread->is_inherited)
@@ -184,11 +186,12 @@ static __always_inline void context_take_mode(struct thread_state *thread, bool 
 
 enum {
 	CONFIG_OF_MODE = 0, /* only the mode has changed */
-	CONFIG_OF_CONTEXT = 1, /* what is in force must be read anew, */
-	CONFIG_OF_PLACE = 2, /* and what counts the thread's waits and collections, too */
+	CONFIG_OF_CONTEXT = 1, /* the context must be read again */
+	CONFIG_OF_PLACE = 2, /* the counters of waits and collections are elsewhere, too */
 };
 
-/* Keys or the location became known, or the thread is new. Returns which. */
+/* Takes the configuration: keys or the location became known, or the thread is new. Returns what
+ * has changed, CONFIG_OF_*. */
 VERIFIED_ONCE int context_take_config(struct thread_state *thread)
 {
 	const struct process_config *config;
@@ -204,12 +207,12 @@ VERIFIED_ONCE int context_take_config(struct thread_state *thread)
 	reading = thread->config.reading;
 	thread->generation = __sync_fetch_and_add(&generation, 0);
 	config = bpf_map_lookup_elem(&processes, &life);
-	/* A configuration that was found in another image does not apply. */
+	/* A configuration of another image does not apply. */
 	if (config && config->image == thread->image) {
 		if (config_has_same_counters(&thread->config, config))
 			news = CONFIG_OF_CONTEXT;
 		thread->config = *config;
-		/* It has no thread-local of its own. */
+		/* A worker has no thread-local of its own. */
 		if (thread->is_worker)
 			thread->config.flags = 0;
 	} else {
@@ -225,7 +228,7 @@ VERIFIED_ONCE int context_take_config(struct thread_state *thread)
 	return news;
 }
 
-/* After a new configuration: how the counters of another place stand is not known. */
+/* After a new configuration: the last values of counters elsewhere are not known. */
 VERIFIED_ONCE int context_forget_counters(struct thread_state *thread, int news)
 {
 	if (thread && news == CONFIG_OF_PLACE) {
@@ -236,10 +239,10 @@ VERIFIED_ONCE int context_forget_counters(struct thread_state *thread, int news)
 }
 
 /*
- * Finds the current thread's variable, if there is reason to look: one that was not allocated is
- * looked for again once a probe was passed, and else once a window: for a thread that was on its
- * way from function entry to store when the probe was placed, or sets it behind our back. Returns
- * enum tls_resolution.
+ * Finds the current thread's variable if there is reason to. If it was not allocated, it is looked
+ * up again once a probe was passed, otherwise once a window: the thread may have been between
+ * function entry and store when the probe was placed, or may set the variable unnoticed. A lean
+ * thread always looks it up. Returns enum tls_resolution.
  */
 VERIFIED_ONCE int context_locate(struct thread_state *thread)
 {
@@ -252,7 +255,7 @@ VERIFIED_ONCE int context_locate(struct thread_state *thread)
 	    !thread->has_passed_probe && thread->tls_epoch == current_epoch)
 		return TLS_UNALLOCATED;
 	thread->tls_epoch = current_epoch;
-	/* Nothing publishes the variable (yet): there is no context to be in. */
+	/* The variable is not published (yet), so no context can be in force. */
 	thread->tls_resolution = TLS_UNALLOCATED;
 	if (thread->config.flags & PROCESS_READY)
 		thread->tls_resolution =
@@ -269,8 +272,8 @@ VERIFIED_ONCE int context_locate(struct thread_state *thread)
 }
 
 /*
- * The thread-local, whose address is known, and with it our gem's count of changes, which lies
- * within a few words of it. False: a fault.
+ * Reads the thread-local, whose address is known, and our gem's count of changes, which is within a
+ * few words of it. False: a fault.
  */
 static __always_inline bool context_read_both(struct thread_state *thread)
 {
@@ -292,7 +295,7 @@ static __always_inline bool context_read_both(struct thread_state *thread)
 	return true;
 }
 
-/* Where probes tell of each change the count is not needed. */
+/* If probes report each change, the count is not needed. */
 static __always_inline bool context_read_variable(struct thread_state *thread)
 {
 	__u64 pointer;
@@ -306,9 +309,9 @@ static __always_inline bool context_read_variable(struct thread_state *thread)
 }
 
 /*
- * Reads the thread-local of the current thread into pointer_read (0 = no context), and, if it
- * reads_changes, their count into changes_read. 1, or 0: it could not be read now. The caller holds
- * the thread.
+ * Reads the thread-local of the current thread into pointer_read (0 = no context), and, if
+ * reads_changes is set, the count of changes into changes_read. 1, or 0: it could not be read now.
+ * The caller holds the thread.
  */
 VERIFIED_ONCE int context_read_pointer(struct thread_state *thread)
 {
@@ -316,7 +319,7 @@ VERIFIED_ONCE int context_read_pointer(struct thread_state *thread)
 
 	if (!thread || thread->is_exiting)
 		return 0;
-	/* In the middle of an exec, where all belongs to what was read before it. */
+	/* In the middle of an exec: its time belongs to the context that was read before. */
 	if (!thread_has_memory(thread))
 		return 0;
 	resolution = thread->tls_resolution;
@@ -333,19 +336,19 @@ VERIFIED_ONCE int context_read_pointer(struct thread_state *thread)
 	return 1;
 }
 
-/* 1: the pointer was stored since the count of changes was last read; else 0. */
+/* Returns 1 if the pointer was stored since the count of changes was last read, else 0. */
 static __always_inline __u64 context_note_changes(struct thread_state *thread)
 {
 	__u64 differs = thread->changes ^ thread->changes_read;
 	__u64 moved = (differs | -differs) >> 63;
 
 	thread->changes = thread->changes_read;
-	/* Or the compiler would see the comparison in it, and branch (account_growth()). */
+	/* Keeps the compiler from seeing the comparison, and branching (account_growth()). */
 	__asm__("" : "+r"(moved));
 	return moved;
 }
 
-/* Not a hash to trust a hostile target with: it only tells whether its own table has changed. */
+/* Not secure against a hostile target: it only detects a change of that target's own table. */
 VERIFIED_ONCE __u64 context_table_digest(struct thread_state *thread)
 {
 	const __u64 odd = 0x9e3779b97f4a7c15ULL;
@@ -365,11 +368,11 @@ VERIFIED_ONCE __u64 context_table_digest(struct thread_state *thread)
 }
 
 /*
- * Whether a lean thread's pointer, which is the same, leads to what it led to. Without probes that
- * proves nothing: the state may have been freed, and the next request's made at the same address.
- * If our gem counts the changes, and there was none, it is the same. Else cheaply the table's words
- * are compared (the same objects), if they were compared in full since the thread became lean;
- * fully, what they hold.
+ * Whether a lean thread's unchanged pointer still leads to the same context. Without probes an
+ * unchanged pointer proves nothing: the state may have been freed, and the next request's made at
+ * the same address. If our gem counts the changes and there was none, it is the same. Otherwise the
+ * cheap check compares the table's words (the same objects), if they were compared in full since
+ * the thread became lean; the full check compares their values.
  */
 static __always_inline bool context_is_same(struct thread_state *thread, struct task_struct *task,
 					    __u64 now_ns, bool is_cheap, __u64 moved)
@@ -391,7 +394,8 @@ static __always_inline bool context_is_same(struct thread_state *thread, struct 
 	return true;
 }
 
-/* False: it is the same context, in another table maybe, with a late value. */
+/* Resolves the context at pointer and makes it the thread's. False: it is the same context,
+ * maybe in another table, with a late value. */
 static __always_inline bool context_adopt(struct thread_state *thread, __u64 pointer)
 {
 	__u64 hash;
@@ -401,7 +405,7 @@ static __always_inline bool context_adopt(struct thread_state *thread, __u64 poi
 	hash = origin_resolve(thread, context_resolve(thread));
 	is_other = hash != thread->context_hash;
 	thread->context_hash = hash;
-	/* All that is pending is still its own at the next boundary that reads. */
+	/* The next boundary that reads still attributes everything pending to it. */
 	if (thread->is_put_off) {
 		thread->knowledge = CONTEXT_UNKNOWN;
 		count_loss(thread->life, COUNTER_VALUE_LATE);
@@ -410,10 +414,10 @@ static __always_inline bool context_adopt(struct thread_state *thread, __u64 poi
 	thread->knowledge = CONTEXT_KNOWN;
 	if (thread_is_lean(thread))
 		thread->table_digest = pointer ? context_table_digest(thread) : 0;
-	/* Left by another thread, or by the parent before a fork, or simply older than we are. */
+	/* Left by another thread, or by the parent before a fork, or set before we were started. */
 	if (thread->inherited_pointer == INHERITED_FIRST_READ)
 		thread->inherited_pointer = pointer;
-	/* If the address comes again, another table is there. */
+	/* If this address recurs later, another table is there. */
 	else if (thread->inherited_pointer != pointer)
 		thread->inherited_pointer = 0;
 	thread->is_inherited = pointer && !thread->has_passed_probe &&
@@ -428,9 +432,10 @@ static __always_inline bool context_adopt(struct thread_state *thread, __u64 poi
 }
 
 /*
- * Reads the context that a new process starts in, while its parent, who makes it, runs: their
- * memory and thread-locals are the same, and an exec may come before the child's first boundary.
- * What cannot be read now, the child reads itself. OpenTelemetry's part has another thread's room.
+ * Reads the context that a new process starts in, while its parent runs: their memory and
+ * thread-locals are the same, and the child may exec before its first boundary. The child itself
+ * reads what cannot be read now. With OpenTelemetry nothing is read: otel_find() would find the
+ * parent's state.
  */
 static __noinline int context_read_at_birth(struct thread_state *thread)
 {
@@ -448,16 +453,16 @@ static __noinline int context_read_at_birth(struct thread_state *thread)
 		thread->config.generation = thread->config.reading = 0;
 	}
 	thread->memory = memory;
-	/* Its own may be elsewhere (CLONE_SETTLS). */
+	/* The child's thread-local may be elsewhere (CLONE_SETTLS). */
 	thread->tls_resolution = TLS_UNRESOLVED;
 	return 0;
 }
 
 /*
- * The rule of attribution at a boundary that reads: the interval that ends belongs to the
- * context in force now. If that is not the one that the pending time belongs to, the pending time
- * is charged first. 1, or 0: the context changed inside the open interval, which no probe saw; or,
- * of a lean thread, it may have: the count has moved, or could not be read.
+ * The rule of attribution at a boundary that reads: the interval that ends belongs to the context
+ * in force now. If the pending time belongs to another context, it is charged first. Returns 1 if
+ * the context changed inside the open interval without a probe, or, for a lean thread, may have:
+ * the count has moved or could not be read; else 0.
  */
 static __always_inline __u64 context_confirm(struct thread_state *thread, struct task_struct *task,
 					     __u64 now_ns, bool is_cheap)
@@ -476,8 +481,7 @@ static __always_inline __u64 context_confirm(struct thread_state *thread, struct
 		(void)context_forget_counters(thread, news);
 		thread->knowledge = CONTEXT_UNKNOWN;
 	}
-	/* If the mode changes here, what lies behind was watched no better than in the lesser one.
-	 */
+	/* If the mode changes here, the time up to here counts as lean if either mode is. */
 	is_lean |= thread_is_lean(thread);
 	thread->reads_changes = is_lean;
 	if (!context_read_pointer(thread)) {
@@ -496,9 +500,9 @@ static __always_inline __u64 context_confirm(struct thread_state *thread, struct
 		otel = otel_look(thread);
 	is_change = otel == OTEL_LOOK_CHANGED;
 	/*
-	 * GC.compact shuts the pages that it has emptied until it has updated all references. What
-	 * could not be read then is still in force and mostly can be read later: all that is
-	 * pending is its own.
+	 * GC.compact protects the pages that it has emptied until it has updated all references. A
+	 * context that was unreadable then is still in force and can mostly be read later: all that
+	 * is pending belongs to it.
 	 */
 	if (thread->knowledge == CONTEXT_KNOWN &&
 	    !(thread->is_unread && !otel && !moved && pointer == thread->state_pointer)) {
@@ -510,7 +514,7 @@ static __always_inline __u64 context_confirm(struct thread_state *thread, struct
 		is_change |= !is_same;
 		if (is_cheap && thread->gc.serial)
 			counters_look(thread, now_ns, true);
-		/* Without probes nothing else is to be expected: ambiguous_ns tells. */
+		/* Without probes such changes are expected: ambiguous_ns accounts for them. */
 		if (is_lean || otel)
 			account_settle_stolen(&thread->clock, &thread->pending,
 					      stolen_from_cpu(now_ns));
@@ -520,14 +524,14 @@ static __always_inline __u64 context_confirm(struct thread_state *thread, struct
 			thread->pending.slices++;
 		charge_pending(thread, task, now_ns);
 	} else {
-		/* All of it goes to the context that is found now, whatever it ran in. */
+		/* All that is pending goes to the context found now, whatever it ran in. */
 		thread->pending.ambiguous_ns +=
 			account_growth(thread->sure_ns, thread->pending.ambiguous_ns) & -moved;
 	}
 	return moved | (context_adopt(thread, thread->pointer_read) & is_change);
 }
 
-/* A wanted key has no ID, and there are symbols that userspace has not seen. */
+/* Whether a wanted key has no ID and there are symbols that userspace has not seen. */
 static __always_inline bool context_lacks_key(const struct thread_state *thread)
 {
 	const struct process_config *config = &thread->config;
@@ -539,8 +543,8 @@ static __always_inline bool context_lacks_key(const struct thread_state *thread)
 	       symbol_count != config->symbol_count;
 }
 
-/* Asks userspace to look at the process: a context begins that cannot be read. address: of the
- * probe; 0 = it is none. */
+/* Asks userspace to inspect the process: a context begins that cannot be read. address: of the
+ * probe; 0 = no probe. */
 static __always_inline void context_ask(struct thread_state *thread, __u64 address, __u64 now_ns)
 {
 	if (now_ns - thread->asked_ns < ASK_PAUSE_NS)
@@ -549,7 +553,8 @@ static __always_inline void context_ask(struct thread_state *thread, __u64 addre
 	emit_event(EVENT_KIND_ASK, thread, bpf_get_current_task_btf(), address);
 }
 
-/* Without a probe it is seen to have begun by its pointer. Not at a switch: it wakes userspace. */
+/* context_ask() where only a changed pointer shows that a context began. Not at a switch: it
+ * wakes userspace. */
 VERIFIED_ONCE int context_ask_unprobed(struct thread_state *thread, __u64 now_ns)
 {
 	if (thread && context_lacks_key(thread))

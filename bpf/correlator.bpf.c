@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The kernel programs, one object: each file is the hooks of one idea. See README.md. */
+/* The kernel programs, one object: each file has the hooks of one concern. See README.md. */
 #include "collect.bpf.h"
 #include "lifecycle.bpf.h"
 #include "observer.bpf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What our gem counts of the Ruby thread that runs here, read at boundaries that read the context
- * anyway: its waits for Ruby's GVL (correlator/gvl_wait.h) and its garbage collections
+ * Reads the counters that our gem keeps of the Ruby thread that runs here, at boundaries that read
+ * the context anyway: its waits for the GVL (correlator/gvl_wait.h) and its garbage collections
  * (correlator/gc_time.h).
  *
  * Runs only on the thread itself, before what is pending may be charged to a context that ends.
@@ -16,7 +16,8 @@ static __always_inline bool counters_are_known(const struct thread_state *thread
 	return thread->gvl.serial | thread->gc.serial;
 }
 
-/* At an address that was found; of no thread at present, or unreadable: version 0. */
+/* Reads the counters at address. Sets version to 0 if they are unreadable; it is also 0 if they
+ * belong to no thread at present. */
 static __noinline int counters_fetch(struct thread_state *thread, __u64 address)
 {
 	struct gem_thread *counters = &thread->counters;
@@ -42,8 +43,9 @@ static __always_inline void counters_take_gc(struct thread_state *thread, __u64 
 }
 
 /*
- * Another Ruby thread goes on here, or none (M:N, or the last one has ended): what the last one has
- * collected is told where it always was, as long as that is not another one's.
+ * Another Ruby thread, or none, now runs on this native thread (M:N, or the last one has ended).
+ * Reads the GC time of the last one from its old address, unless that belongs to another thread
+ * now.
  */
 static __noinline int counters_leave(struct thread_state *thread, __u64 address, __u64 now_ns)
 {
@@ -54,7 +56,7 @@ static __noinline int counters_leave(struct thread_state *thread, __u64 address,
 	return 0;
 }
 
-/* Of the current thread, whose variable is found. */
+/* Reads the counters of the current thread, whose thread-local is resolved. */
 VERIFIED_ONCE int counters_read(struct thread_state *thread, __u64 now_ns)
 {
 	__u64 address, last;
@@ -107,9 +109,9 @@ VERIFIED_ONCE int counters_claim_now(struct thread_state *thread)
 }
 
 /*
- * At a boundary of the running thread, after the time off the CPU before it was added to what is
- * pending, and before any of that is charged to a context that ends. is_end: one may end here, or
- * the thread leaves its CPU; else nothing is read where nothing can be claimed.
+ * Call at a boundary of the running thread, after the time off the CPU before it was added to what
+ * is pending, and before any of that is charged to a context that ends. is_end: a context may end
+ * here, or the thread leaves its CPU; otherwise reads only if a GVL wait can claim time.
  */
 static __always_inline void counters_look(struct thread_state *thread, __u64 now_ns, bool is_end)
 {
@@ -117,15 +119,15 @@ static __always_inline void counters_look(struct thread_state *thread, __u64 now
 		(void)counters_look_now(thread, now_ns, is_end);
 }
 
-/* At the end of it: the interval is part of what is pending. */
+/* Call at the end of the boundary, when the interval is part of what is pending. */
 static __always_inline void counters_claim(struct thread_state *thread)
 {
 	if (thread->gc.unclaimed_ns | thread->gc.unclaimed_runs)
 		(void)counters_claim_now(thread);
 }
 
-/* At a boundary that has read the context: whether counters are kept by now, which is asked of a
- * thread that has some, and does not count, once a window. */
+/* Call at a boundary that has read the context: checks whether counters are kept if none are
+ * known yet. A thread that has counters but does not count is checked once a window. */
 static __always_inline void counters_find(struct thread_state *thread, __u64 now_ns)
 {
 	if (counters_are_known(thread) || !(thread->config.flags & PROCESS_HAS_THREADS))

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The short way of a system call's edge. While a thread stays in one context on one CPU its edges
- * change nothing but a few sums, and these are kept in a slot of that CPU: found without task
- * storage, which takes several calls, and each call is dear where returns are mitigated (20 ns on
- * an AMD EPYC). The slot is armed at an edge that went the long way, and folded into the thread's
- * books at the thread's next boundary of any other kind.
+ * The fast path of a system call's edge. While a thread stays in one context on one CPU, its edges
+ * only change a few sums. These are kept in a slot of that CPU, found without task storage: that
+ * takes several calls, and each call is expensive where returns are mitigated (20 ns on an AMD
+ * EPYC). An edge on the slow path arms the slot; the thread's next boundary of any other kind folds
+ * it into its books.
  *
- * A slot is recognised by the address of the thread's saved registers, at the top of its kernel
- * stack, which no other living task has; that of a dead one is told by `registrations`. So are the
- * addresses of tasks, by which those that are not observed are passed over at a switch: a tid may
- * be another's before its task has left its CPU for the last time.
+ * A slot is identified by the address of the thread's saved registers, at the top of its kernel
+ * stack, which no other living task has; a change of `registrations` marks a dead task's as stale.
+ * The same goes for the addresses of unobserved tasks, which are skipped at a switch. Tids would
+ * not do: a tid may be reused before its old task has left its CPU for the last time.
  */
 #pragma once
 
@@ -19,12 +19,13 @@
 #include <correlator/edge_slot.h>
 
 enum {
-	/* So long a slot waits for who was cut before he emptied it; who is dead never will. */
+	/* How long a slot is kept for a thread that was interrupted before folding it; a dead
+	 * one never will. */
 	EDGE_KEPT_NS = 1000 * 1000 * 1000
 };
 
 enum edge_way {
-	EDGE_LONG = 0, /* look the thread up */
+	EDGE_LONG = 0, /* slow path: look the thread up */
 	EDGE_DONE = 1,
 };
 
@@ -36,9 +37,9 @@ static __always_inline struct edge_slot *edge_slot_here(void)
 }
 
 /*
- * One at a time has a slot, as the books: an edge may be cut into by an interrupt of its CPU, by
- * another task where programs are preempted, or meet the folding of a thread that left that CPU
- * unseen. What was looked at before a slot was taken may have changed by then.
+ * A slot has one holder at a time, like the books: an edge may be interrupted on its CPU, or by
+ * another task where programs are preempted, or race with the folding for a thread that left that
+ * CPU unseen. Values read before the slot was taken may have changed since.
  */
 static __always_inline bool edge_slot_try_take(struct edge_slot *slot)
 {
@@ -56,8 +57,9 @@ static __always_inline __u64 edge_slot_registers(const struct edge_slot *slot)
 }
 
 /*
- * An edge of the task whose saved registers these are. is_entry: into the kernel. The clock is read
- * before the slot is taken: whoever cuts in in between has folded it, and it is no longer ours.
+ * Passes an edge of the task with these saved registers. is_entry: into the kernel. The clock is
+ * read before the slot is taken: whatever interrupts in between folds the slot, and it is no longer
+ * ours.
  */
 static __always_inline enum edge_way edge_pass(struct edge_slot *slot, __u64 registers,
 					       bool is_entry)
@@ -83,7 +85,7 @@ static __always_inline enum edge_way edge_pass(struct edge_slot *slot, __u64 reg
 	return way;
 }
 
-/* That a task has no storage does not say it alone everywhere. */
+/* On some kernels missing storage alone does not prove that a task is unobserved. */
 static __always_inline bool edge_is_unobserved(struct task_struct *task)
 {
 	__u32 tgid;
@@ -94,7 +96,7 @@ static __always_inline bool edge_is_unobserved(struct task_struct *task)
 	return !bpf_map_lookup_elem(&lives, &tgid);
 }
 
-/* What was remembered is forgotten when threads came to be observed since. The slot is taken. */
+/* Forgets remembered addresses if threads were registered since. The caller holds the slot. */
 static __always_inline void edge_slot_renew(struct edge_slot *slot, __u32 seen_registrations)
 {
 	if (slot->registrations == seen_registrations)
@@ -106,7 +108,7 @@ static __always_inline void edge_slot_renew(struct edge_slot *slot, __u32 seen_r
 	slot->registrations = seen_registrations;
 }
 
-/* thread_find() for a switch on this CPU, which mostly is between tasks that are not observed. */
+/* thread_find() for a switch on this CPU; most switches are between unobserved tasks. */
 static __always_inline struct thread_state *edge_find_switching(struct edge_slot *slot,
 								struct task_struct *task)
 {
@@ -115,7 +117,7 @@ static __always_inline struct thread_state *edge_find_switching(struct edge_slot
 	__u32 seen_registrations = registrations;
 	struct thread_state *thread;
 
-	/* The idle task is nobody's. */
+	/* The idle task is never observed. */
 	if (!tid)
 		return NULL;
 	if (!slot)
@@ -133,8 +135,8 @@ static __always_inline struct thread_state *edge_find_switching(struct edge_slot
 }
 
 /*
- * The long way: the state of the task whose saved registers these are; NULL = it is not observed,
- * and remembered so. *ret_seen_registrations: `registrations` from before it was looked up, for
+ * The slow path: looks up the state of the task with these saved registers; NULL = not observed,
+ * and remembered as such. *ret_seen_registrations: `registrations` from before the lookup, for
  * edge_arm().
  */
 static __always_inline struct thread_state *edge_find_thread(struct edge_slot *slot,
@@ -154,7 +156,7 @@ static __always_inline struct thread_state *edge_find_thread(struct edge_slot *s
 	return NULL;
 }
 
-/* What another thread was to fold is still in it. The slot is taken. */
+/* Whether the slot still holds time that another thread has to fold. The caller holds the slot. */
 static __always_inline bool edge_slot_is_kept(const struct edge_slot *slot,
 					      const struct thread_state *thread)
 {
@@ -163,9 +165,10 @@ static __always_inline bool edge_slot_is_kept(const struct edge_slot *slot,
 }
 
 /*
- * From here on the edges of this thread, which runs and holds its books, go the short way; not when
- * a change of context is open, or a gap still to be taken out, or its mode may have changed; nor
- * when calls are counted by number, for which a slot has no room.
+ * From here on the edges of this thread, which runs and whose books the caller holds, take the fast
+ * path. Not if calls are counted by number, for which a slot has no space, if its configuration may
+ * have changed, if a change of context is open, or if the context is known only until the thread
+ * runs.
  */
 static __always_inline void edge_arm(struct edge_slot *slot, struct thread_state *thread,
 				     __u64 registers, __u32 seen_registrations)
@@ -185,7 +188,7 @@ static __always_inline void edge_arm(struct edge_slot *slot, struct thread_state
 	edge_slot_release(slot);
 }
 
-/* Its edges go the long way again; what is in the slot stays there for edge_fold(). */
+/* Its edges take the slow path again; the slot keeps its sums for edge_fold(). */
 static __always_inline void edge_disarm(const struct thread_state *thread)
 {
 	struct edge_slot *slot = edge_slot_here();
@@ -201,7 +204,8 @@ static __always_inline struct edge_slot *edge_slot_of(const struct thread_state 
 
 	if (cpu == bpf_get_smp_processor_id())
 		return edge_slot_here();
-	/* It left that CPU unseen. Since 5.19; without, the split of that interval is lost. */
+	/* It left that CPU unseen. Since 5.19; before, the user/kernel split of that interval is
+	 * lost. */
 	if (!compat_has_percpu_lookup())
 		return NULL;
 	return bpf_map_lookup_percpu_elem(&edge_slots, &key, cpu);
@@ -242,8 +246,8 @@ VERIFIED_ONCE int edge_fold_slot(struct thread_state *thread)
 }
 
 /*
- * Brings what a slot has of this thread into its books, which the caller holds. False: the slot is
- * taken.
+ * Folds what a slot has of this thread into its books, which the caller holds. False: the slot is
+ * held.
  */
 static __always_inline bool edge_fold(struct thread_state *thread)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Events to userspace, in the one ring: what is news of a process. Never the accounting. */
+/* Events to userspace, in a single ring: changes of a process. Never the accounting. */
 #pragma once
 
 #include "identity.bpf.h"
 #include "maps.bpf.h"
 
-/* An event about the process of a task, to be submitted; NULL: there was no room. detail: 0 where
- * the kind has none (events.h). */
+/* Reserves an event about the process of a task, which the caller submits; NULL = the ring is
+ * full. detail: 0 if the kind has none (events.h). */
 static __always_inline struct event *event_begin(__u32 kind, __u64 life, __u32 tgid,
 						 struct task_struct *task, __u64 detail)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who holds a thread's books. A thread is observed if it has task storage; its state is written by
- * whoever holds it, one at a time.
+ * Ownership of a thread's books. A thread is observed if it has task storage; only its current
+ * holder writes its state.
  */
 #pragma once
 
@@ -12,8 +12,8 @@
 #include "tls.bpf.h"
 
 /*
- * One writer at a time: a boundary may be cut by the same thread's switch-out (preemptible
- * kernels), by the flush's interrupt, or meet the flush's iterator on another CPU.
+ * One writer at a time: a boundary may be interrupted by the same thread's switch-out (preemptible
+ * kernels) or by the flush's interrupt, or race with the flush's iterator on another CPU.
  */
 static __always_inline bool thread_try_hold(struct thread_state *thread)
 {
@@ -26,8 +26,8 @@ static __always_inline void thread_release(struct thread_state *thread)
 }
 
 /*
- * What a thread's state says is to be believed by who holds it: that orders what was written before
- * against what is read now, on every machine, and registration holds it from the start.
+ * Only the holder of a thread may rely on its state: taking the books orders earlier writes before
+ * its reads, on every machine, and registration holds them from the start.
  */
 static __always_inline struct thread_state *thread_find(struct task_struct *task)
 {
@@ -37,12 +37,13 @@ static __always_inline struct thread_state *thread_find(struct task_struct *task
 }
 
 /*
- * A running thread whose switch-in was not reported: kernels leave out switches away from tasks
- * that are kept from being traced. The scheduler itself knows when it was, by the run queue's clock
- * (sched_info_arrive(), kernel/sched/stats.h, v6.18); how far that is from ours was seen at the
- * last switch-in that was reported. Without one, exec runtime up to the last tick must do. Exec
- * runtime began then, too (update_stats_curr_start(), kernel/sched/fair.c, v6.18), at what the run
- * queue's task clock said: so what had been stolen is known, as at a switch-in that is reported.
+ * Handles a running thread whose switch-in was not reported: kernels leave out switches away from
+ * tasks that must not be traced. The scheduler records when it was, by the run queue's clock
+ * (sched_info_arrive(), kernel/sched/stats.h, v6.18); the offset of that clock from ours is known
+ * from the last switch that was reported. Without it, exec runtime up to the last tick is used.
+ * Exec runtime began at the switch-in, too (update_stats_curr_start(), kernel/sched/fair.c, v6.18),
+ * at the run queue's task clock, so the time stolen by then is known, as at a switch-in that is
+ * reported.
  */
 static __noinline int thread_enter_unseen(struct thread_state *thread, struct task_struct *task)
 {
@@ -85,8 +86,8 @@ static __always_inline void thread_figures(struct task_struct *task,
 
 /*
  * Whether the memory of the current thread's program is there: not after exit_mm(), nor in the
- * middle of an exec, where what an address of the old program leads to is the new one's. (What a
- * read finds without any is another process's, on arm64.)
+ * middle of an exec, when an address of the old program leads into the new one's memory. (On arm64
+ * a read without an mm reaches another process's memory.)
  */
 static __always_inline bool thread_has_memory(const struct thread_state *thread)
 {
@@ -95,7 +96,7 @@ static __always_inline bool thread_has_memory(const struct thread_state *thread)
 	return memory && memory == thread->memory;
 }
 
-/* After an exec: another address space, where no address is worth anything any more. */
+/* After an exec: the address space is another one, in which no known address is valid. */
 static __always_inline void thread_renew_image(struct thread_state *thread,
 					       struct task_struct *task)
 {
@@ -105,7 +106,7 @@ static __always_inline void thread_renew_image(struct thread_state *thread,
 
 	if (process)
 		thread->image = process->image;
-	/* Its accounts are others, and so have the program's name. */
+	/* Gives the thread new accounts, under the new program's name. */
 	thread->serial = serial_number();
 	thread->memory = thread->next_memory;
 	thread->tls_resolution = TLS_UNRESOLVED;
@@ -117,15 +118,15 @@ static __always_inline void thread_renew_image(struct thread_state *thread,
 	thread->is_pointer_old = compat_keeps_thread_pointer();
 	gvl_wait_none(&thread->gvl, &thread->pending, thread->clock.mark_ns);
 	gc_time_none(&thread->gc);
-	/* exec by another thread takes the leader's tid */
+	/* an exec by a non-leader takes over the leader's tid */
 	thread->tid = identity_tid(task);
 	thread->ns_tid = identity_ns_tid(task);
 }
 
 /*
- * Begins the books of a thread that is observed, by who holds them: of a running one at its first
- * boundary, and so on its CPU, or of one that is off the CPU, for sure (registration.bpf.h). What
- * was before is nobody's. now_ns: at that boundary.
+ * Begins the books of an observed thread, which the caller holds: of a running one at its first
+ * boundary, and so on its CPU, or of one that is off the CPU for sure (registration.bpf.h). Time
+ * before that is not accounted. now_ns: the time of that boundary.
  */
 static __noinline int thread_begin_books(struct thread_state *thread, struct task_struct *task,
 					 __u64 now_ns, __u32 is_off_cpu)
@@ -150,7 +151,8 @@ static __noinline int thread_begin_books(struct thread_state *thread, struct tas
 	return 0;
 }
 
-/* What the kernel says this thread ran, for the balance: independent of the accounts. */
+/* Publishes the kernel's figure of what this thread ran, for the balance; it is independent of
+ * the accounts. */
 static __always_inline void thread_publish_exec(struct thread_state *thread, __u64 exec_ns)
 {
 	__u64 figure_ns = account_exec_figure(&thread->clock, thread->exec_published_ns, exec_ns);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Ids of tasks. The kernel has one number for a task in each pid namespace that it can be seen
- * from: the observer's own is what its /proc shows and what a user names, the task's own is what
- * its program knows of itself.
+ * Task IDs. The kernel has one number for a task in each pid namespace that it is visible in: the
+ * one in the observer's namespace is what /proc shows and users name, the one in the task's own is
+ * what its program sees.
  */
 #pragma once
 
@@ -15,12 +15,13 @@
 
 #include <correlator/life.h>
 
-/* The observer's pid namespace, set by a test run in its own process; level 0 is the machine's. */
+/* The observer's pid namespace, set by a test run in its own process; level 0 is the initial
+ * one. */
 __u64 observer_namespace;
 __u32 observer_level;
-/* What the clock said then. */
+/* bpf_ktime_get_ns() at that test run. */
 __u64 observer_ktime_ns;
-/* How far the observer's clock of boot time is ahead of the machine's: of its time namespace. */
+/* Offset of the observer's CLOCK_BOOTTIME from the machine's, by its time namespace. */
 __s64 observer_boot_offset_ns;
 
 static __always_inline struct upid identity_at(struct pid *pid, __u32 level)
@@ -34,7 +35,7 @@ static __always_inline struct upid identity_at(struct pid *pid, __u32 level)
 	return number;
 }
 
-/* A pid's number in the observer's namespace; 0 = it cannot be seen from there. */
+/* A pid's number in the observer's namespace; 0 = not visible there. */
 static __always_inline __u32 identity_seen(struct pid *pid)
 {
 	struct upid number;
@@ -50,7 +51,7 @@ static __always_inline __u32 identity_own(struct pid *pid)
 	return (__u32)identity_at(pid, BPF_CORE_READ(pid, level)).nr;
 }
 
-/* As the observer sees the task; 0 = it does not. */
+/* The tgid as the observer sees it; 0 = not visible. */
 static __always_inline __u32 identity_tgid(struct task_struct *task)
 {
 	if (!observer_level)
@@ -59,7 +60,7 @@ static __always_inline __u32 identity_tgid(struct task_struct *task)
 }
 
 /*
- * When the task's process started, as the observer's /proc/PID/stat says it (do_task_stat(),
+ * Start time of the task's process, in ticks, as in the observer's /proc/PID/stat (do_task_stat(),
  * fs/proc/array.c, v5.15 to v6.18).
  */
 static __always_inline __u64 identity_start_ticks(struct task_struct *task)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What differs between kernels and machines, in one place: asked of the running kernel's BTF when
- * the programs are loaded, never of its version. 5.15 is the oldest. What a whole program needs
- * beyond that (PROGRAM("?...")) is in recorder/probe/features.c.
+ * Differences between kernels and machines, in one place: determined from the running kernel's BTF
+ * when the programs are loaded, never from its version. 5.15 is the oldest. Further requirements of
+ * optional programs (PROGRAM("?...")) are in recorder/probe/features.c.
  */
 #pragma once
 
@@ -19,28 +19,27 @@
 #include <correlator/syscall_counts.h>
 
 /*
- * Before a global function: the verifier looks at it once, by itself, and not at each of its calls.
- * Weak, so that the compiler takes nothing for granted of what it returns, which the verifier would
- * not know.
+ * Marks a global function: the verifier checks it once, by itself, and not at each of its calls.
+ * Weak, so that the compiler assumes nothing about its return value that the verifier does not
+ * know.
  */
 #ifndef VERIFIED_ONCE
 #define VERIFIED_ONCE __weak
 #endif
 
-/* Before a program: which kind it is of, as libbpf says that by its section. */
+/* Marks a program: libbpf derives its type from the section name. */
 #ifndef PROGRAM
 #define PROGRAM(section) SEC(section)
 #endif
 
-/* linux/bpf.h, v6.2: of that release, like the lookup that does not fail. */
+/* linux/bpf.h, v6.2: in the same release as the storage lookup that does not fail. */
 enum bpf_func_id___since_6_2 {
 	BPF_FUNC_cgrp_storage_get___since_6_2 = 210
 };
 
 /*
- * Whether a task that is found to have no storage has none, surely: before 6.2 the lookup also
- * fails for a moment when it cuts into another one on this CPU (bpf_task_storage_get(),
- * kernel/bpf/bpf_task_storage.c).
+ * Whether a failed lookup proves that a task has no storage: before 6.2 a lookup also fails while
+ * it interrupts another one on this CPU (bpf_task_storage_get(), kernel/bpf/bpf_task_storage.c).
  */
 static __always_inline bool compat_storage_lookup_is_sure(void)
 {
@@ -48,7 +47,7 @@ static __always_inline bool compat_storage_lookup_is_sure(void)
 					  BPF_FUNC_cgrp_storage_get___since_6_2);
 }
 
-/* Whether one CPU's part of a map can be read from another: since 5.19. */
+/* Whether a CPU can read another CPU's part of a per-CPU map: since 5.19. */
 static __always_inline bool compat_has_percpu_lookup(void)
 {
 	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_map_lookup_percpu_elem);
@@ -61,8 +60,9 @@ static __always_inline struct rq *compat_run_queue(struct task_struct *task)
 }
 
 /*
- * Whether this CPU is in an interrupt, and has only borrowed its current task. x86 counts that for
- * each CPU, at this distance from its run queue (0 = not known: no); arm64 with the task.
+ * Whether this CPU is in an interrupt, so that its current task is merely the interrupted one. x86
+ * keeps the preempt count per CPU, at this offset from its run queue (0 = not known: returns
+ * false); arm64 keeps it in the task.
  */
 static __always_inline bool compat_is_in_interrupt(struct task_struct *current, __s64 offset)
 {
@@ -81,16 +81,16 @@ static __always_inline bool compat_is_in_interrupt(struct task_struct *current, 
 	return count & (PREEMPT_COUNT_SOFTIRQ | PREEMPT_COUNT_INTERRUPT);
 }
 
-/* Whether the run queue says how much of what the hypervisor took it was told by its last update.
- */
+/* Whether the run queue records the steal time that was reported by its last update. */
 static __always_inline bool compat_has_told_steal(struct rq *rq)
 {
 	return bpf_core_field_exists(rq->prev_steal_time_rq);
 }
 
 /*
- * Whether a task that is off the CPU waits for one: also on its way to sleep. Since 6.12 one that
- * sleeps may stay on its run queue for a while (kernel/sched/fair.c, dequeue_entity()).
+ * Whether a task that is off the CPU waits for one, including a task preempted on its way to sleep.
+ * Since 6.12 a sleeping task may stay on its run queue for a while (kernel/sched/fair.c,
+ * dequeue_entity()).
  */
 static __always_inline bool compat_is_queued(struct task_struct *task)
 {
@@ -100,10 +100,9 @@ static __always_inline bool compat_is_queued(struct task_struct *task)
 }
 
 /*
- * Whether the task is a thread of the kernel's inside a process: io_uring's and vhost's workers. It
- * has no code of the process to run, and no thread-local: its thread pointer is a copy of that of
- * whoever made it (copy_thread(), arch/x86/kernel/process.c, v6.18). Before 6.4 vhost's were tasks
- * of their own.
+ * Whether the task is a kernel thread inside a process: a worker of io_uring or vhost. It runs no
+ * code of the process and has no thread-local: its thread pointer is a copy of its creator's
+ * (copy_thread(), arch/x86/kernel/process.c, v6.18). Before 6.4 vhost workers were separate tasks.
  */
 static __always_inline bool compat_is_user_worker(struct task_struct *task)
 {
@@ -114,8 +113,8 @@ static __always_inline bool compat_is_user_worker(struct task_struct *task)
 	return task->flags & flags;
 }
 
-/* The number of the system call that the task is in, of its machine's own or 32-bit ones; < 0: of
- * none. */
+/* The number of the system call that the task is in, from the native or the 32-bit table; < 0:
+ * it is in none. */
 static __always_inline __s64 compat_call_number(struct task_struct *task)
 {
 #ifdef __TARGET_ARCH_arm64
@@ -130,7 +129,7 @@ static __always_inline bool compat_is_in_syscall(struct task_struct *task)
 	return compat_call_number(task) >= 0;
 }
 
-/* The first one. */
+/* The system call's first argument. */
 static __always_inline __u64 compat_call_argument(struct task_struct *task)
 {
 #ifdef __TARGET_ARCH_arm64
@@ -141,8 +140,8 @@ static __always_inline __u64 compat_call_argument(struct task_struct *task)
 }
 
 /*
- * Whether the task's system call is numbered as on a 32-bit machine: on x86 of the call, on arm64
- * of the program.
+ * Whether the number of the task's system call is from the 32-bit table: on x86 this depends on the
+ * call, on arm64 on the program.
  */
 static __always_inline bool compat_call_is_32_bit(struct task_struct *task)
 {
@@ -155,7 +154,7 @@ static __always_inline bool compat_call_is_32_bit(struct task_struct *task)
 #endif
 }
 
-/* Whether a system call of the machine's own is execve() or execveat() (asm/unistd_64.h and
+/* Whether a native system call number is execve() or execveat() (asm/unistd_64.h and
  * asm-generic/unistd.h, v6.18). */
 static __always_inline bool compat_is_exec(__u64 number)
 {
@@ -166,7 +165,7 @@ static __always_inline bool compat_is_exec(__u64 number)
 #endif
 }
 
-/* Whether the task is in one, also as numbered on a 32-bit machine (asm/unistd_32.h, v6.18). */
+/* Whether the task is in execve() or execveat(), native or 32-bit (asm/unistd_32.h, v6.18). */
 static __always_inline bool compat_is_in_exec(struct task_struct *task)
 {
 	__u64 number = (__u64)compat_call_number(task);
@@ -189,7 +188,7 @@ static __always_inline bool compat_is_x86(void)
 #endif
 }
 
-/* Of the current task, in user mode. */
+/* The stack pointer of the current task in user mode. */
 static __always_inline __u64 compat_user_stack_pointer(struct task_struct *task)
 {
 #ifdef __TARGET_ARCH_arm64
@@ -199,7 +198,7 @@ static __always_inline __u64 compat_user_stack_pointer(struct task_struct *task)
 #endif
 }
 
-/* The same: where it runs, or will go on. */
+/* The instruction pointer of the current task in user mode: where it runs or will resume. */
 static __always_inline __u64 compat_user_instruction_pointer(struct task_struct *task)
 {
 #ifdef __TARGET_ARCH_arm64
@@ -210,8 +209,9 @@ static __always_inline __u64 compat_user_instruction_pointer(struct task_struct 
 }
 
 /*
- * Where a thread's variables are. On arm64 that is what its register held when it was last switched
- * away from (tls_thread_switch(), arch/arm64/kernel/process.c, v6.12): see below.
+ * The thread pointer, base of the thread's variables. On arm64 it is the register's value when the
+ * thread was last switched out (tls_thread_switch(), arch/arm64/kernel/process.c, v6.12); see
+ * compat_keeps_thread_pointer().
  */
 static __always_inline __u64 compat_thread_pointer(struct task_struct *task)
 {
@@ -224,12 +224,12 @@ static __always_inline __u64 compat_thread_pointer(struct task_struct *task)
 #endif
 }
 
-/* Levels of a red-black tree of 65,530 mappings, as many as a process has by default. */
+/* Maximum depth of a red-black tree of 65,530 mappings, the default limit of a process. */
 enum {
 	MAPPING_TREE_DEPTH_MAX = 34
 };
 
-/* Before 6.1. The caller sees to it that its mappings do not change meanwhile. */
+/* For kernels before 6.1. The caller ensures that the mappings do not change during the walk. */
 static __always_inline struct file *compat_find_in_tree(struct task_struct *task, __u64 address)
 {
 	struct mm_struct___tree *memory = (void *)task->mm;
@@ -257,8 +257,9 @@ static long compat_note_file(struct task_struct *task, struct vm_area_struct *ma
 }
 
 /*
- * The file behind the current task's mapping at address, NULL: none. 0 or -errno; -EBUSY: another
- * thread is changing its mappings. The helper is of 5.17.
+ * Sets *ret_file to the file behind the current task's mapping at address, NULL if there is none.
+ * Returns 0 or -errno; -EBUSY: another thread is changing its mappings. bpf_find_vma() exists since
+ * 5.17.
  */
 static __always_inline long compat_mapped_file(struct task_struct *task, __u64 address,
 					       struct file **ret_file)
@@ -271,8 +272,9 @@ static __always_inline long compat_mapped_file(struct task_struct *task, __u64 a
 }
 
 /*
- * Whether compat_thread_pointer() is the old program's from exec until the first switch: arm64
- * clears the register then, and not what was saved of it (tls_thread_flush(), same file).
+ * Whether compat_thread_pointer() returns the old program's value from an exec until the next
+ * switch: arm64 then clears the register, but not its saved copy (tls_thread_flush(),
+ * arch/arm64/kernel/process.c, v6.12).
  */
 static __always_inline bool compat_keeps_thread_pointer(void)
 {
@@ -284,8 +286,9 @@ static __always_inline bool compat_keeps_thread_pointer(void)
 }
 
 /*
- * What a new thread is in when it first runs, until its first edge of a system call. On x86 that is
- * the exit of its own clone; on arm64 ret_from_fork (arch/arm64/kernel/entry.S, v6.12) shows none.
+ * The mode of a new thread from when it first runs to its first system call edge. On x86 that edge
+ * is the exit of its own clone(); on arm64 ret_from_fork (arch/arm64/kernel/entry.S, v6.12) reports
+ * none.
  */
 static __always_inline __u32 compat_mode_of_new_thread(void)
 {
@@ -297,8 +300,9 @@ static __always_inline __u32 compat_mode_of_new_thread(void)
 }
 
 /*
- * A pointer of the target's as an address. arm64 ignores the top byte, where an allocator may have
- * put a tag (Documentation/arch/arm64/tagged-pointers.rst); bpf_probe_read_user() does not.
+ * Converts a pointer of the target to an address. arm64 ignores the top byte, where an allocator
+ * may have put a tag (Documentation/arch/arm64/tagged-pointers.rst); bpf_probe_read_user() does
+ * not.
  */
 static __always_inline __u64 compat_untag(__u64 pointer)
 {
@@ -309,11 +313,11 @@ static __always_inline __u64 compat_untag(__u64 pointer)
 #endif
 }
 
-/* Stores what was written before, and then 0: another CPU that sees the 0 sees the rest. */
+/* Store-release of 0: a CPU that sees the 0 also sees everything written before. */
 static __always_inline void compat_store_release_zero(__u32 *word)
 {
 #ifdef __TARGET_ARCH_x86
-	/* Stores are not reordered with earlier stores: a plain one releases. */
+	/* Stores are not reordered with earlier stores: a plain store releases. */
 	barrier();
 	*(volatile __u32 *)word = 0;
 #else
@@ -322,9 +326,9 @@ static __always_inline void compat_store_release_zero(__u32 *word)
 }
 
 /*
- * bpf_preempt_disable() and _enable(), since 6.10. Not as externs: those that the kernel does not
- * have libbpf looks for in modules, too, also weak ones, and that takes CAP_SYS_ADMIN. So here is
- * an instruction with a mark, which recorder/probe/load.c makes the call.
+ * bpf_preempt_disable() and bpf_preempt_enable(), since 6.10. Not declared as externs: libbpf
+ * searches the modules for those that the kernel lacks, even for weak ones, which takes
+ * CAP_SYS_ADMIN. Instead, recorder/probe/load.c replaces this marked instruction by the call.
  */
 #ifdef __bpf__
 #define COMPAT_CALL(mark)                \

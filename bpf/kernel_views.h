@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Just the fields of kernel types that are used; CO-RE relocates them against the running
- * kernel's BTF, so no vmlinux.h is needed. Existing since 5.15 unless said otherwise.
+ * Only the fields of kernel types that are used; CO-RE relocates them against the running kernel's
+ * BTF, so no vmlinux.h is needed. They exist since 5.15 unless noted otherwise.
  */
 #pragma once
 
@@ -13,8 +13,8 @@ struct cfs_rq;
 
 struct sched_entity {
 	__u64 sum_exec_runtime;
-	__u64 exec_start; /* task clock of the run queue when that was last updated */
-	unsigned char sched_delayed; /* asleep, though on the run queue: since 6.12 */
+	__u64 exec_start; /* run queue's task clock at the last update of sum_exec_runtime */
+	unsigned char sched_delayed; /* asleep, but still on the run queue; since 6.12 */
 
 	struct cfs_rq *cfs_rq; /* with CONFIG_FAIR_GROUP_SCHED */
 };
@@ -64,7 +64,7 @@ struct vm_area_struct {
 
 struct mm_struct;
 
-/* Until 6.0 a process's mappings are in a red-black tree; from 5.17 on they can be asked for. */
+/* Up to 6.0 a process's mappings are in a red-black tree; since 5.17 there is bpf_find_vma(). */
 struct rb_node {
 	struct rb_node *rb_right;
 	struct rb_node *rb_left;
@@ -90,7 +90,7 @@ struct upid {
 	struct pid_namespace *ns;
 };
 
-/* A task's numbers, one for each pid namespace from the machine's (level 0) to its own. */
+/* A task's numbers, one for each pid namespace from the initial one (level 0) to its own. */
 struct pid {
 	unsigned int level;
 	struct upid numbers[];
@@ -115,15 +115,15 @@ struct nsproxy {
 };
 
 struct thread_info {
-	unsigned int status; /* x86-64: of TS_* */
+	unsigned int status; /* x86-64: TS_* flags */
 };
 
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state; /* `state` before 5.14 */
 	unsigned int flags;
-	unsigned int on_cpu; /* an int, a u8 since 7.2: libbpf does not resize what is signed */
-	unsigned int on_rq; /* the same */
+	unsigned int on_cpu; /* int, u8 since 7.2; unsigned, as libbpf resizes no signed fields */
+	unsigned int on_rq; /* as on_cpu */
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct mm_struct *mm;
@@ -149,8 +149,8 @@ struct thread_struct___arm64 {
 };
 
 struct thread_info___arm64 {
-	unsigned long flags; /* of TIF_* */
-	__u64 preempt_count; /* of its two halves the count is the lower one */
+	unsigned long flags; /* TIF_* flags */
+	__u64 preempt_count; /* the count is its lower half */
 };
 
 struct task_struct___arm64 {
@@ -160,8 +160,8 @@ struct task_struct___arm64 {
 
 struct rq {
 	__u64 clock; /* sched_clock() at the last update: each tick, wakeup and switch */
-	__u64 clock_task; /* the same without what hypervisor and interrupts took */
-	__u64 prev_steal_time_rq; /* with CONFIG_PARAVIRT_TIME_ACCOUNTING: told by then */
+	__u64 clock_task; /* clock minus the time that hypervisor and interrupts took */
+	__u64 prev_steal_time_rq; /* steal time reported by then; CONFIG_PARAVIRT_TIME_ACCOUNTING */
 };
 
 struct cfs_rq {
@@ -172,8 +172,8 @@ struct kernel_clone_args {
 	__u32 user_worker : 1; /* since 6.4, with PF_USER_WORKER */
 };
 
-/* Only the number of the system call that a task is in: negative outside of one. Its first
- * argument, and where the task is in user mode, and its stack pointer there. */
+/* Only the number of the system call that a task is in (negative outside of one), its first
+ * argument, and the instruction and stack pointers of the task in user mode. */
 struct pt_regs___x86_call {
 	unsigned long di;
 	unsigned long orig_ax;
@@ -199,7 +199,7 @@ struct bpf_iter__task {
 
 #pragma clang attribute pop
 
-/* What a uprobe's program is given, an ABI: asm/ptrace.h, struct pt_regs or user_pt_regs. */
+/* The context of a uprobe program, an ABI: struct pt_regs or user_pt_regs of asm/ptrace.h. */
 struct uprobe_registers {
 #ifdef __TARGET_ARCH_arm64
 	__u64 x[31];
@@ -210,13 +210,13 @@ struct uprobe_registers {
 	__u64 instruction_pointer;
 };
 
-/* And a clock's. */
+/* The context of a sampling (perf_event) program. */
 struct sample_registers {
 	struct uprobe_registers registers;
 	__u64 mode; /* cs, pstate */
 };
 
-/* Where the clock met the thread; linux/ptrace.h, user_mode(). */
+/* Whether the sample interrupted the kernel; linux/ptrace.h, user_mode(). */
 static inline int sample_is_in_kernel(const struct sample_registers *met)
 {
 #ifdef __TARGET_ARCH_arm64
@@ -226,7 +226,7 @@ static inline int sample_is_in_kernel(const struct sample_registers *met)
 #endif
 }
 
-/* Of the function that it is at the entry of: rsi, x1. */
+/* The second argument of the function whose entry was hit: rsi, x1. */
 static inline __u64 uprobe_second_argument(const struct uprobe_registers *registers)
 {
 #ifdef __TARGET_ARCH_arm64
@@ -246,20 +246,20 @@ enum task_state_bits {
 
 enum preempt_count_bits {
 	PREEMPT_COUNT_SOFTIRQ =
-		0x00000100, /* one is being served; include/linux/preempt.h, v5.15 */
-	PREEMPT_COUNT_INTERRUPT = 0x00ff0000, /* to v6.18: HARDIRQ_MASK, NMI_MASK */
+		0x00000100, /* a softirq is being served; include/linux/preempt.h, v5.15 to v6.18 */
+	PREEMPT_COUNT_INTERRUPT = 0x00ff0000, /* HARDIRQ_MASK | NMI_MASK, same header */
 };
 
 enum thread_info_bits {
-	/* TS_COMPAT, arch/x86/include/asm/thread_info.h, v5.15 to v6.18: by int $0x80 or sysenter
-	 */
+	/* TS_COMPAT, arch/x86/include/asm/thread_info.h, v5.15 to v6.18: int $0x80 or sysenter */
 	THREAD_STATUS_32_BIT_CALL = 0x2,
-	/* TIF_32BIT, arch/arm64/include/asm/thread_info.h, the same */
+	/* TIF_32BIT, arch/arm64/include/asm/thread_info.h, v5.15 to v6.18 */
 	THREAD_FLAG_32_BIT_ARM64 = 1 << 22,
 };
 
 enum task_flag_bits {
 	TASK_FLAG_IO_WORKER = 0x00000010, /* PF_IO_WORKER, include/linux/sched.h since 5.12 */
-	TASK_FLAG_USER_WORKER = 0x00004000, /* PF_USER_WORKER, of both since 6.4; was another's */
+	/* PF_USER_WORKER, of workers of io_uring and vhost since 6.4; before, another flag */
+	TASK_FLAG_USER_WORKER = 0x00004000,
 	TASK_FLAG_KTHREAD = 0x00200000, /* PF_KTHREAD */
 };

@@ -11,7 +11,7 @@ enum {
 	LOAD_PAUSE_NS = 1000 * 1000
 };
 
-/* Makes room for a new process, which takes its share of it. 0, or there is none. */
+/* Adds a new process to the maps, within its family's share. 0, or -1: no space left. */
 static __always_inline int add_process(__u64 life, const struct process_config *parent,
 				       __u64 parent_image)
 {
@@ -80,7 +80,8 @@ static __always_inline void tell_fork(const struct thread_state *maker, struct t
 	bpf_ringbuf_submit(event, 0);
 }
 
-/* An observed process forks: the child's life. 0: it is not observed. */
+/* An observed process forks: begins the child's life and returns it; 0 = the child is not
+ * observed. */
 static __always_inline __u64 begin_life(const struct thread_state *maker, struct task_struct *child)
 {
 	struct process_life begun;
@@ -91,7 +92,7 @@ static __always_inline __u64 begin_life(const struct thread_state *maker, struct
 		return 0;
 	}
 	tgid = identity_tgid(child);
-	/* Not to be seen from where userspace is. */
+	/* Not visible in userspace's pid namespace. */
 	if (!tgid)
 		return 0;
 	begun.life = life_number();
@@ -105,10 +106,10 @@ static __always_inline __u64 begin_life(const struct thread_state *maker, struct
 }
 
 /*
- * A task was made, by the current one, and has not run yet. Not sched_process_fork, which the
- * kernel's own threads in a process pass by: io_uring's and vhost's workers (create_io_thread() and
- * vhost_task_create() call copy_process(), which has this tracepoint, and not kernel_clone(), which
- * has that one; kernel/fork.c, v5.15 to v6.18).
+ * The current task has made a task that has not run yet. Not sched_process_fork, which misses the
+ * workers of io_uring and vhost: create_io_thread() and vhost_task_create() call copy_process(),
+ * which has this tracepoint, and not kernel_clone(), which has that one (kernel/fork.c, v5.15 to
+ * v6.18).
  */
 PROGRAM("tp_btf/task_newtask")
 int BPF_PROG(on_new_task, struct task_struct *child)
@@ -119,7 +120,7 @@ int BPF_PROG(on_new_task, struct task_struct *child)
 
 	if (!maker)
 		return stranger_forked(child);
-	/* It may be registered at this moment. */
+	/* Full barrier: the maker may be registered at this moment. */
 	(void)__sync_fetch_and_add(&maker->is_ready, 0);
 	life = is_process ? begin_life(maker, child) : maker->life;
 	if (!life)
@@ -127,7 +128,7 @@ int BPF_PROG(on_new_task, struct task_struct *child)
 	thread = registration_begin(child, life, is_process ? INHERITED_FIRST_READ : 0);
 	if (thread) {
 		thread_begin_books(thread, child, bpf_ktime_get_ns(), 1);
-		/* It waits for its first CPU, and will come out of the kernel there. */
+		/* It waits for its first CPU, where it starts on its way out of the kernel. */
 		thread->clock.off_reason = OFF_CPU_RUNNABLE;
 		thread->clock.mode =
 			thread->is_worker ? THREAD_MODE_KERNEL : compat_mode_of_new_thread();
@@ -141,8 +142,8 @@ int BPF_PROG(on_new_task, struct task_struct *child)
 }
 
 /*
- * The last boundary at which the old program's memory is there, and its name: what it was in is its
- * origin's, and the kernel's part of the call belongs to that. Since 6.10.
+ * The last boundary with the old program's memory and name: the context in force here becomes the
+ * origin, and the kernel's part of the call belongs to it. Since 6.10.
  */
 PROGRAM("?tp_btf/sched_prepare_exec")
 int BPF_PROG(on_prepare_exec, struct task_struct *task)
@@ -170,7 +171,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	if (!thread)
 		return stranger_executed(task);
 	life = thread->life;
-	/* For whoever renews it, maybe later. */
+	/* For thread_renew_image(), maybe at a later boundary. */
 	thread->next_memory = (__u64)task->mm;
 	nothing.family = thread->config.family;
 	nothing.image = life_number();
@@ -194,10 +195,10 @@ int BPF_PROG(on_exec, struct task_struct *task)
 }
 
 /*
- * A thread that names itself is another one from there on: Ruby up to 3.2 gives a native thread to
- * one Ruby thread after the other, and each names it (native_set_thread_name(), thread_pthread.c,
- * v3_1_0). What the last one may have left in the thread-local is not this one's until it sets a
- * context itself; our gem leaves nothing there (boundary_forget()).
+ * A thread that renames itself counts as another one from then on: Ruby up to 3.2 uses a native
+ * thread for one Ruby thread after the other, and each sets its name (native_set_thread_name(),
+ * thread_pthread.c, v3_1_0). A context that the last one left in the thread-local does not belong
+ * to the next one until it sets a context itself; our gem leaves nothing there (boundary_forget()).
  */
 PROGRAM("tp_btf/task_rename")
 int BPF_PROG(on_rename, struct task_struct *task)
@@ -210,8 +211,8 @@ int BPF_PROG(on_rename, struct task_struct *task)
 	thread = thread_find(task);
 	if (!thread)
 		return stranger_renamed(task);
-	/* A worker is named once, before it works: its accounts get that name. An exec names it by
-	 * the program, in the middle: that ends at its own boundary. */
+	/* A worker is named once, before it works, and its accounts get that name. An exec
+	 * renames the thread to the program midway, and has a boundary of its own at its end. */
 	if (thread->is_worker || compat_is_in_exec(task))
 		return 0;
 	now_ns = bpf_ktime_get_ns();
@@ -226,9 +227,9 @@ int BPF_PROG(on_rename, struct task_struct *task)
 }
 
 /*
- * From here on a thread's memory may be gone: what is left belongs to the last known context. Nor
- * does the iterator meet it any more, so what it was charged so far is balanced here, also when the
- * programs have been stopped already.
+ * From here on a thread's memory may be gone: the rest of its time belongs to the last known
+ * context. The iterator does not visit it any more either, so its charges are balanced here, even
+ * if the programs have been stopped already.
  */
 PROGRAM("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
@@ -259,7 +260,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	return 0;
 }
 
-/* Told again within this time, it would be told nothing new: userspace looks once more then. */
+/* False within LOAD_PAUSE_NS of the last report: another one would add nothing, because
+ * userspace looks once more after that time. */
 static __always_inline bool may_tell_load(__u64 life)
 {
 	struct process_books *process = bpf_map_lookup_elem(&books, &life);
@@ -272,8 +274,9 @@ static __always_inline bool may_tell_load(__u64 life)
 }
 
 /*
- * _dl_debug_state() of the process's dynamic loader, which that calls for debuggers before and
- * after it maps or unmaps objects (glibc elf/dl-open.c, musl ldso/dynlink.c): one may publish.
+ * _dl_debug_state() of the process's dynamic loader, which the loader calls for debuggers before
+ * and after it maps or unmaps objects (glibc elf/dl-open.c, musl ldso/dynlink.c): a new object may
+ * be a publisher.
  */
 PROGRAM("uprobe")
 int on_load(struct uprobe_registers *registers)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the kernel programs keep: every map, the state of a thread, what userspace sets and reads,
- * and the counters of what is missed. README.md says who writes what, and explains the numbers that
- * tell that something is old (generation, epoch, registrations, serial, life) and how `knowledge`
- * changes.
+ * State of the kernel programs: every map, the state of a thread, what userspace sets and reads,
+ * and the counters of what is missed. README.md lists who writes what, and explains the numbers
+ * that mark something as stale (generation, epoch, registrations, serial, life) and the transitions
+ * of `knowledge`.
  */
 #pragma once
 
@@ -43,13 +43,13 @@
 #include <correlator/syscall_counts.h>
 #include <correlator/timeline.h>
 
-/* No address: the first pointer that is read was there before the thread was seen. */
+/* Not an address: the first pointer that is read was there before the thread was seen. */
 #define INHERITED_FIRST_READ (~0ULL)
 
 enum context_knowledge {
 	CONTEXT_UNKNOWN = 0, /* nothing was read since the last change of context */
 	CONTEXT_KNOWN = 1, /* in force until a probe or a reading says otherwise */
-	/* Read, but a store may have followed: good for the time off the CPU alone. */
+	/* Read, but a store may have followed: valid for the time off the CPU only. */
 	CONTEXT_KNOWN_TILL_IT_RUNS = 2,
 };
 
@@ -65,84 +65,84 @@ enum {
 
 struct thread_state {
 	struct thread_clock clock;
-	struct account_totals pending; /* of the context below, since it was last charged */
-	__u64 sure_ns; /* the part of its CPU time that was found to be that context's */
+	struct account_totals pending; /* of context_hash, since it was last charged */
+	__u64 sure_ns; /* part of its CPU time known to be of context_hash */
 	__u64 pending_first_ns; /* 0 = nothing is pending */
 	__u64 tls_address;
-	__u64 pointer_read; /* by context_read_pointer(), */
-	__u64 changes_read; /* with our gem's count of changes; 0 where nothing counts them */
-	__u64 changes; /* and what it was when that was read before */
-	__u64 state_pointer; /* read when context_hash was found */
-	/* Not set by this thread under its name; INHERITED_FIRST_READ: the next that is read. */
+	__u64 pointer_read; /* set by context_read_pointer() */
+	__u64 changes_read; /* our gem's count of changes, read with it; 0 = not counted */
+	__u64 changes; /* the count at the reading before */
+	__u64 state_pointer; /* pointer_read when context_hash was found */
+	/* A pointer not set by this thread under its name; INHERITED_FIRST_READ: the next one
+	 * read. */
 	__u64 inherited_pointer;
 	__u64 context_hash;
-	__u64 table_digest; /* lean: of the table that context_hash was found in */
+	__u64 table_digest; /* lean: digest of the table that context_hash was found in */
 	__u64 confirmed_ns; /* when the pointer was last read */
-	__u64 compared_ns; /* lean: when what it leads to was last compared in full */
+	__u64 compared_ns; /* lean: when its table was last compared in full */
 	__u64 exec_published_ns;
 	__u64 asked_ns; /* when it last asked userspace to look at the process */
 	__u64 serial;
-	__u64 life; /* of its process, */
-	__u64 image; /* and of the program that it runs */
+	__u64 life; /* of its process */
+	__u64 image; /* of the program that it runs */
 	__u32 tls_resolution;
-	__u32 tls_epoch; /* the window that it was last tried in */
+	__u32 tls_epoch; /* window of the last attempt to resolve it */
 	__u32 knowledge; /* enum context_knowledge, of context_hash */
-	__u32 is_change_open; /* a probe was passed, the store that it precedes may be ahead */
-	__u32 generation; /* up to which it knows that its configuration is in force */
+	__u32 is_change_open; /* a probe was passed, its store may still be ahead */
+	__u32 generation; /* up to this one its configuration is known to be in force */
 	__u32 epoch; /* the window that it charges to */
 	__u32 tid;
 	__u32 tgid;
 	__u32 ns_tid; /* in its own pid namespace */
 	__u32 is_busy; /* held by a program that is writing up the books */
-	__u32 is_ready; /* observed: programs are to write up its boundaries */
-	__u32 is_begun; /* the first of them has begun the books */
-	__u32 found_in_pass; /* of registration; 0 = it was new */
-	__u32 has_missed_probe; /* passed while the books were held: done when they are next */
+	__u32 is_ready; /* observed: programs write up its boundaries */
+	__u32 is_begun; /* its books have begun */
+	__u32 found_in_pass; /* registration pass that found it; 0 = new thread */
+	__u32 has_missed_probe; /* passed while the books were held; applied at the next boundary */
 	__u32 has_missed_rename;
 	__u32 has_missed_exec;
 	__u32 is_exiting;
 	__u32 has_passed_probe; /* the thread itself has set its context since it was first seen */
-	__u32 is_inherited; /* context_hash was found before it had */
-	__u32 is_otel_inherited; /* the same of OpenTelemetry's part of it */
-	__u32 reads_changes; /* their count is read with the pointer: no probe tells of them */
-	__u32 is_unread; /* a value of the context faulted: to be read again */
-	__u32 is_at_switch; /* what is read now is read under the run queue's lock */
-	__u32 is_put_off; /* so a long value was left to a later boundary: nothing is known */
-	__u32 armed_cpu; /* CPU + 1 whose edge_slot has time of this thread; 0 = none */
+	__u32 is_inherited; /* context_hash was found before it had set one itself */
+	__u32 is_otel_inherited; /* as is_inherited, for OpenTelemetry's part */
+	__u32 reads_changes; /* read the count of changes, too: no probe reports them */
+	__u32 is_unread; /* a value of the context faulted; read it again */
+	__u32 is_at_switch; /* at a switch: reads are under the run queue's lock */
+	__u32 is_put_off; /* a long value was left to a later boundary: context unknown */
+	__u32 armed_cpu; /* 1 + CPU whose edge_slot has time of this thread; 0 = none */
 	struct missed_switches missed; /* while the books were held */
-	struct missed_calls missed_calls; /* the same */
-	/* Room to read a table and to build a snapshot: too large for the stack, and not per CPU
-	 * because these programs can be preempted. */
-	struct state_header header; /* and the pairs behind it, read together */
+	struct missed_calls missed_calls; /* noted while the books were held */
+	/* Scratch space to read a table and to build a snapshot: too large for the stack, and
+	 * not per CPU because these programs can be preempted. */
+	struct state_header header; /* read together with the pairs behind it */
 	struct state_pair pairs[STATE_CAPACITY_MAX];
 	struct value_chunk chunk; /* of a long text */
-	struct account fresh; /* one that is opened; its sums are always 0 */
+	struct account fresh; /* template of a new one; its sums are always 0 */
 	struct context_snapshot snapshot;
-	__u64 snapshot_hash; /* of what the snapshot holds: together an origin (origin.h) */
+	__u64 snapshot_hash; /* of snapshot; together they form an origin (origin.h) */
 	struct process_config config; /* as the thread last took it */
-	struct charged_account charged[CHARGED_KEPT]; /* the last ones, in a ring */
+	struct charged_account charged[CHARGED_KEPT]; /* the last ones, a ring */
 	__u32 charged_last;
-	__u64 opened_hash; /* of the last account that was opened, */
-	__u32 opened_epoch; /* and the window that it is of */
-	__u32 noted_epoch; /* the window in which late values were last seen in `contexts`, */
-	__u64 noted_hash; /* the context that they are of, */
-	__u64 noted_late_hash; /* and theirs */
-	__u32 is_worker; /* the kernel's own thread in the process: never in a context */
-	__u32 is_pointer_old; /* the saved thread pointer is the last program's */
+	__u64 opened_hash; /* context of the last account that was opened */
+	__u32 opened_epoch; /* window of that account */
+	__u32 noted_epoch; /* window in which late values were last seen in `contexts` */
+	__u64 noted_hash; /* context of those late values */
+	__u64 noted_late_hash; /* late_hash of those late values */
+	__u32 is_worker; /* a kernel worker in the process: never in a context */
+	__u32 is_pointer_old; /* the saved thread pointer is the previous program's */
 	__u32 is_leaving; /* counted in leaving_threads */
-	__u64 origin_hash; /* of its process's origin; 0 = it has none */
-	__u32 is_of_origin; /* context_hash is that one */
-	__u64 memory; /* the address space of its program: in the middle of an exec it has another
-		       */
-	__u64 next_memory; /* that of the program which its last exec began */
+	__u64 origin_hash; /* of its process's origin; 0 = none */
+	__u32 is_of_origin; /* context_hash is origin_hash */
+	__u64 memory; /* mm of its program; the task's differs during an exec */
+	__u64 next_memory; /* mm of the program that its last exec began */
 	struct thread_timeline timeline; /* with session.has_timeline */
 	struct gvl_wait gvl;
 	struct gc_time gc;
-	__u64 counters_address; /* of the thread's counters, */
-	struct gem_thread counters; /* as they were last read */
-	__u32 counters_asked; /* 1 + the window in which they were last found not to be kept */
+	__u64 counters_address; /* of the gem's counters of the thread */
+	struct gem_thread counters; /* as last read */
+	__u32 counters_asked; /* 1 + window in which they were last found not to be kept */
 	struct syscall_counts syscalls; /* of what is pending; with session.has_syscalls */
-	struct wait_places waited; /* the same with session.has_wait_stacks */
+	struct wait_places waited; /* of what is pending; with session.has_wait_stacks */
 };
 
 _Static_assert(__builtin_offsetof(struct thread_state, pairs) ==
@@ -198,10 +198,10 @@ struct {
 } contexts SEC(".maps");
 
 /*
- * Maps NAME_a and NAME_b, by the parity of the window, and NAME, in which the programs find them.
- * A map of the kind that an array holds is made for the verifier, and removed: of one entry, since
- * the kernel fills a map in advance, and compares all but their number (bpf_map_meta_equal(),
- * kernel/bpf/map_in_map.c, v5.15).
+ * Defines the maps NAME_a and NAME_b, one for each parity of the window, and NAME, the array in
+ * which the programs find them. The template for the array's maps is created for the verifier and
+ * removed: it has one entry, since the kernel preallocates maps and compares everything but
+ * max_entries (bpf_map_meta_equal(), kernel/bpf/map_in_map.c, v5.15).
  */
 #define EPOCHS(NAME, KEY, VALUE, ENTRIES)                        \
 	struct NAME##_epoch {                                    \
@@ -226,8 +226,8 @@ struct {
 	} NAME SEC(".maps")
 
 /*
- * Each thread goes over to the next one when it is written up, so its charges and its exec runtime
- * are cut at the same instant.
+ * Each thread moves to the next map when it is written up, so its charges and its exec runtime are
+ * cut at the same instant.
  */
 EPOCHS(accounts, struct account_key, struct account, ACCOUNTS_MAX);
 
@@ -236,13 +236,13 @@ struct {
 	__uint(max_entries, EVENT_RING_BYTES);
 } events SEC(".maps");
 
-/* With session.has_timeline; else it is not made. */
+/* Created only with session.has_timeline. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, SLICE_RING_BYTES);
 } slices SEC(".maps");
 
-/* How far our clock is from the one of this CPU's run queue. */
+/* The offset of our clock from this CPU's run queue clock. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -250,7 +250,7 @@ struct {
 	__type(value, struct clock_offset);
 } clock_offsets SEC(".maps");
 
-/* The short way of system calls' edges, edges.bpf.h. */
+/* The fast path of system call edges (edges.bpf.h). */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -258,7 +258,7 @@ struct {
 	__type(value, struct edge_slot);
 } edge_slots SEC(".maps");
 
-/* OpenTelemetry's part of a process's configuration, and of a thread's state. */
+/* OpenTelemetry's part of a process's configuration; that of a thread's state follows below. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PROCESSES_MAX);
@@ -266,7 +266,7 @@ struct {
 	__type(value, struct otel_config);
 } otel_processes SEC(".maps");
 
-/* Where each process keeps its Ruby's frames; with session.has_stacks, else not made. */
+/* Where each process keeps its Ruby frames; created only with session.has_stacks. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PROCESSES_MAX);
@@ -274,7 +274,7 @@ struct {
 	__type(value, struct ruby_stack_layout);
 } stack_layouts SEC(".maps");
 
-/* In which context each process was started; with session.has_children, else not made. */
+/* The context that each process was started in; created only with session.has_children. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PROCESSES_MAX);
@@ -283,16 +283,16 @@ struct {
 } origins SEC(".maps");
 
 struct otel_thread {
-	struct otel_config config; /* of the reading below */
+	struct otel_config config; /* as of reading */
 	__u64 tls_address;
-	__u64 digest; /* of the record that hash was made of; 0 = of none */
-	__u64 inherited_digest; /* of one that this thread has not set under its name; 0 = none */
-	__u64 hash; /* of the wanted values in force, or one with a fixed meaning (snapshot.h) */
+	__u64 digest; /* of the record behind hash; 0 = none */
+	__u64 inherited_digest; /* of a record not set by this thread under its name; 0 = none */
+	__u64 hash; /* of the wanted values in force, or a reserved one (snapshot.h) */
 	__u32 tls_resolution;
-	__u32 reading; /* of the process_config that it came with */
+	__u32 reading; /* process_config.reading that config came with */
 	__u32 is_registered;
-	__u32 is_known; /* hash was read, or follows from the thread's being new */
-	__u32 is_first_inherited; /* the first record that is read is older than the thread */
+	__u32 is_known; /* hash was read, or is implied because the thread is new */
+	__u32 is_first_inherited; /* the first record that is read counts as inherited */
 	__u32 has_asked; /* userspace was told of an unknown index since the last configuration */
 	__u32 record_bytes;
 	__u16 offsets[OTEL_OFFSET_SLOTS]; /* otel_record_walk() */
@@ -315,58 +315,58 @@ struct {
 	__type(value, struct otel_thread);
 } otel_threads SEC(".maps");
 
-/* Who holds how much of `processes` and `books`, of `contexts`, and of each epoch of accounts. */
+/* Each family's share of `processes` and `books`, of `contexts`, and of each epoch of accounts. */
 struct share_table processes_share;
 struct share_table contexts_share;
 struct share_table accounts_share[2];
 
-/* By family: until when the long values that were read at switches are paid for. */
+/* By family: when all long values that were read at switches are paid for (digest_budget.h). */
 __u64 digests_paid_ns[SHARE_SLOTS];
 
 const volatile struct session_config session;
 const volatile struct context_hash_key hash_key;
 
 /*
- * Userspace raises it after it has changed a process_config, to the number of that one: whoever
- * sees it raised compares the number of its own process before it drops anything.
+ * Userspace raises it after it has changed a process_config, to that one's generation: a thread
+ * that sees it raised compares the generation of its own process before it drops anything.
  */
 volatile __u32 generation;
-/* Userspace sets it at the end: programs do nothing from then on, only the collector works. */
+/* Set by userspace at the end: from then on only the collector and on_exit() do any work. */
 volatile __u32 is_stopped;
 volatile __u32 collect_phase;
-volatile __u64 collect_life; /* whom the interrupts are for; 0 = all */
-/* In the flush after which the split begins anew: in which mode each thread is has to be found out.
- */
+volatile __u64 collect_life; /* life that the interrupts are for; 0 = all */
+/* 1 in the flush after which the user/kernel split restarts: it determines the mode of each
+ * thread. */
 volatile __u32 seeks_mode;
 /* Raised by userspace before each walk of the tasks that registers threads. */
 volatile __u32 registration_pass;
-/* The window that charges go to; raised by userspace to end one. */
+/* The window that threads charge to; raised by userspace to end one. */
 volatile __u32 current_epoch;
-/* The first that is not drained yet; set by userspace. Who was late charges to it. */
+/* The first window that is not drained yet; set by userspace. Late threads charge to it. */
 volatile __u32 open_epoch;
 /* Threads that the collector met but could not write up yet, or whose books have not begun yet. */
 __u32 stragglers;
 /*
- * Threads between their exit and their last switch. Whoever waits for them may have taken them off
- * the list of tasks by then, so the collector does not meet them: while there are some, it waits
- * for the programs that run before it drains what one of them may be charging to.
+ * Threads between their exit and their last switch. They may already have been reaped, so that the
+ * collector does not visit them: while there are any, it waits for running programs before it
+ * drains what one of them may be charging to.
  */
 __u32 leaving_threads;
 __u64 last_serial;
-__u64 last_life; /* and image (life.h); userspace draws from it, too */
-/* The next table that is read while the life is 0 (seen_keys.h): its first pairs. */
+__u64 last_life; /* also of images (life.h); userspace draws from it, too */
+/* The first pairs of the next table that is read while seen_keys_life is 0 (seen_keys.h). */
 __u64 seen_keys_life;
 __u64 seen_keys_capacity;
 __u64 seen_keys_pairs[2 * SEEN_KEYS_MAX];
-/* Raised after each thread that came to be observed. */
+/* Raised after each registration of a thread. */
 volatile __u32 registrations;
-/* The last clock_offset that any CPU has seen, for those that have seen none. */
+/* The last clock_offset of any CPU, for CPUs that have none. */
 __u64 any_clock_offset_ns;
 __u32 is_any_clock_offset_seen;
 
 /*
- * No probe tells of its changes of context: every boundary reads it, and an interval in which
- * it changed, or may have, is ambiguous.
+ * No probe reports its changes of context: every boundary reads it, and an interval in which it
+ * changed, or may have, is ambiguous.
  */
 static __always_inline bool thread_is_lean(const struct thread_state *thread)
 {
@@ -391,7 +391,7 @@ static __always_inline __u64 serial_number(void)
 	return __sync_fetch_and_add(&last_serial, 1) + 1;
 }
 
-/* The number of a life, or of an image. */
+/* A new number for a life or an image. */
 static __always_inline __u64 life_number(void)
 {
 	return __sync_fetch_and_add(&last_life, 1) + 1;

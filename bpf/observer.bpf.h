@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the observer asks of the kernel about itself: by test runs in its own process. */
+/* Queries of the observer to the kernel about itself, made by test runs in its own process. */
 #pragma once
 
 #include "identity.bpf.h"
@@ -50,17 +50,18 @@ static __always_inline bool is_answered_by_process(struct inode *inode)
 
 	if (BPF_CORE_READ(super_block, s_magic) != FUSE_MAGIC)
 		return false;
-	/* For that one the hypervisor does. */
+	/* virtiofs is served by the hypervisor, not by a process. */
 	(void)bpf_probe_read_kernel_str(name.text, sizeof(name.text),
 					BPF_CORE_READ(super_block, s_type, name));
 	return name.words[0] != hypervisors.words[0] || name.words[1] != hypervisors.words[1];
 }
 
 /*
- * Which file the kernel takes a mapping to be of when it looks for its uprobes: file_inode() of the
- * mapping's own file (valid_vma(), build_map_info() and uprobe_mmap(), kernel/events/uprobes.c,
- * v5.15 to v6.18). Of an overlay that is the file in the layer below, which neither fstat() nor
- * /proc/PID/maps (since 6.8) tells; nor do they tell that a process answers for that one.
+ * Identifies the file that the kernel takes a mapping to be of when it looks for its uprobes:
+ * file_inode() of the mapping's own file (valid_vma(), build_map_info() and uprobe_mmap(),
+ * kernel/events/uprobes.c, v5.15 to v6.18). On an overlay that is the file in the layer below,
+ * which neither fstat() nor /proc/PID/maps (since 6.8) reports; nor do they report whether a
+ * process serves that file.
  */
 PROGRAM("raw_tp")
 int identify_file(struct bpf_raw_tracepoint_args *context)

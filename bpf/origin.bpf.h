@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Children of a request (correlator/origin.h): an exec in a context makes that the origin of the
- * process. In force on its threads wherever they have no context of their own. Without children
- * session.has_children is a constant 0, and none of this is left.
+ * Children of a request (correlator/origin.h): an exec in a context makes that context the origin
+ * of the process. The origin is in force on its threads wherever they have no context of their own.
+ * Without children session.has_children is a constant 0, and the verifier removes all of this.
  *
  * The caller holds the thread.
  */
@@ -10,7 +10,7 @@
 
 #include "maps.bpf.h"
 
-/* A process is forked off another one: it has the same origin, or none. */
+/* A forked process has its parent's origin, or none. */
 static __always_inline void origin_inherit(__u64 parent_life, __u64 life)
 {
 	const struct origin *origin;
@@ -22,7 +22,7 @@ static __always_inline void origin_inherit(__u64 parent_life, __u64 life)
 		count_loss(parent_life, COUNTER_PROCESSES_FULL);
 }
 
-/* A thread comes to be observed. */
+/* Sets the origin of a thread that is being registered. */
 static __always_inline void origin_register(struct thread_state *thread)
 {
 	const struct origin *origin;
@@ -48,7 +48,7 @@ static __noinline int origin_put(struct thread_state *thread)
 	return 1;
 }
 
-/* The thread's process runs another program: what was in force is its origin from here on. */
+/* The thread's process runs another program: the context in force becomes its origin. */
 static __always_inline void origin_take(struct thread_state *thread)
 {
 	__u32 is_known = thread->knowledge != CONTEXT_UNKNOWN;
@@ -58,13 +58,13 @@ static __always_inline void origin_take(struct thread_state *thread)
 	if (origin_is_new(is_known, thread->is_of_origin, thread->context_hash,
 			  thread->snapshot_hash))
 		(void)origin_put(thread);
-	/* What it did between its fork and here, in an account that is open yet, is a child's, too.
-	 */
+	/* Time between its fork and here, if in an account that is still open, also counts as a
+	 * child's. */
 	if (is_known && thread->is_inherited && thread->context_hash == thread->origin_hash)
 		thread->is_of_origin = 1;
 }
 
-/* After an exec, whose program has set no context yet: the origin is in force. */
+/* After an exec: the new program has set no context yet, so the origin is in force. */
 static __always_inline void origin_begin(struct thread_state *thread)
 {
 	if (!session.has_children || !thread->origin_hash)
@@ -77,7 +77,7 @@ static __always_inline void origin_begin(struct thread_state *thread)
 	thread->knowledge = CONTEXT_KNOWN;
 }
 
-/* The context of a thread whose own has this hash. */
+/* The context of a thread whose own context has this hash: its origin if its own is none. */
 static __always_inline __u64 origin_resolve(struct thread_state *thread, __u64 hash)
 {
 	if (!session.has_children)
@@ -87,8 +87,8 @@ static __always_inline __u64 origin_resolve(struct thread_state *thread, __u64 h
 }
 
 /*
- * Makes the origin's snapshot known under its hash, of a thread whose own snapshot is not that one
- * (charge_publish_snapshot()). False: there is no room.
+ * Publishes the origin's snapshot in `contexts`, for a thread whose own snapshot is another one
+ * (charge_publish_snapshot()). False: no space left.
  */
 static __noinline int origin_publish(struct thread_state *thread, __u64 hash)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * OpenTelemetry's context of the current thread, beside Ruby's: the record behind its pointer, the
- * wanted values in it, and their hash. A record changes in place without a function to probe, so it
- * is read at every boundary, and an interval with another context at its end is ambiguous.
+ * OpenTelemetry's context of the current thread, in addition to Ruby's: the record behind its
+ * pointer, the wanted values in it, and their hash. A record changes in place without a function to
+ * probe, so it is read at every boundary, and an interval that ends in another context than it
+ * began in is ambiguous.
  *
- * Runs only on the thread itself while it is in the kernel. To a writer that is a signal handler
- * (OTEP 4947, "Concurrency model"): nothing changes while it is read.
+ * Runs only on the thread itself while it is in the kernel. To the writer it is like a signal
+ * handler (OTEP 4947, "Concurrency model"): nothing changes while it reads.
  */
 #pragma once
 
@@ -17,19 +18,20 @@
 enum otel_look_result {
 	OTEL_LOOK_SAME = 0,
 	OTEL_LOOK_FIRST = 1, /* nothing was known before */
-	OTEL_LOOK_CHANGED = 2, /* the values in force are others than at the last boundary */
+	OTEL_LOOK_CHANGED = 2, /* the values in force differ from those at the last boundary */
 };
 
 enum otel_reading {
-	OTEL_READING_KEPT = 0, /* not to be had now: what was known stays */
+	OTEL_READING_KEPT = 0, /* not readable now: what was known stays */
 	OTEL_READING_NONE = 1, /* no context is in force */
-	OTEL_READING_BROKEN = 2, /* one may be, but it cannot be read */
+	OTEL_READING_BROKEN = 2, /* one may be in force, but it cannot be read */
 	OTEL_READING_RECORD = 3,
 };
 
 /*
- * Makes room for the context of a thread, if its process has the variable. is_new: the thread has
- * not run yet and its thread-local is NULL. Not under a scheduler's lock: it allocates.
+ * Allocates the OpenTelemetry state of a thread, if its process has the variable. is_new: the
+ * thread has not run yet and its thread-local is NULL. Not under a scheduler lock, because it
+ * allocates.
  */
 static __always_inline void otel_register(struct task_struct *task, __u64 life, bool is_new)
 {
@@ -81,7 +83,7 @@ static __always_inline __u32 otel_read_record(struct thread_state *thread, struc
 	__u32 size;
 
 	otel->record_bytes = sizeof(otel->header);
-	/* The end of the last word, for the digest. */
+	/* Zeroes the end of the last word, for the digest. */
 	otel->words[sizeof(otel->header) / 8] = 0;
 	if (bpf_probe_read_user(&otel->header, sizeof(otel->header), (void *)pointer)) {
 		count_loss(thread->life, COUNTER_OTEL_UNREADABLE);
@@ -146,7 +148,7 @@ static __always_inline void otel_note_walk(struct thread_state *thread, struct o
 		return;
 	/* Once for each configuration, however many indexes are new. */
 	otel->has_asked = 1;
-	/* Userspace is to read the key map anew. */
+	/* Asks userspace to read the key map again. */
 	emit_event(EVENT_KIND_OTEL_KEYS, thread, bpf_get_current_task_btf(), 0);
 }
 
@@ -206,8 +208,8 @@ VERIFIED_ONCE int otel_look(struct thread_state *thread)
 }
 
 /*
- * Puts the values that were last read beside Ruby's in the thread's snapshot. state_hash: of Ruby's
- * context, whose values the snapshot holds. Returns the hash of both.
+ * Adds the OpenTelemetry values that were last read to the thread's snapshot. state_hash: hash of
+ * Ruby's context, whose values the snapshot holds. Returns the hash of both.
  */
 VERIFIED_ONCE __u64 otel_add_context(struct thread_state *thread, __u64 state_hash)
 {
@@ -236,7 +238,7 @@ VERIFIED_ONCE __u64 otel_add_context(struct thread_state *thread, __u64 state_ha
 	return thread->snapshot_hash;
 }
 
-/* From here on what is in force is inherited from what the thread was under its last name. */
+/* From here on the record in force counts as inherited from the thread under its last name. */
 static __always_inline void otel_begin_name(void)
 {
 	struct otel_thread *otel = otel_find();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is made of a record of OpenTelemetry's that was read: a digest of its bytes, and the values
- * of the wanted keys, with their hash. Values are captured as Ruby's Strings are (snapshot.h), so
- * that nothing behind this knows the difference.
+ * Processes an OpenTelemetry record that was read: digests its bytes, captures the values of the
+ * wanted keys, and hashes them. Values are captured like Ruby Strings (snapshot.h), so later stages
+ * see no difference.
  *
  * VERIFIED_ONCE: see kernel_compat.bpf.h.
  */
@@ -11,7 +11,7 @@
 #include "capture.bpf.h"
 #include "hold.bpf.h"
 
-/* Not a hash to trust a hostile target with: it only tells whether its own record has changed. */
+/* Not secure against a hostile target: it only detects a change of that target's own record. */
 VERIFIED_ONCE __u64 otel_digest(struct otel_thread *otel)
 {
 	const __u64 odd = 0x9e3779b97f4a7c15ULL;
@@ -30,7 +30,7 @@ VERIFIED_ONCE __u64 otel_digest(struct otel_thread *otel)
 	return digest | 1;
 }
 
-/* As hex, which is how W3C trace context writes it. All zero: there is none. */
+/* Captures an ID as hex, as W3C trace context writes it. All zeros: there is no ID. */
 static __always_inline void otel_capture_id(struct value_snapshot *value, const __u8 *id,
 					    __u32 size_bytes)
 {
@@ -50,7 +50,7 @@ static __always_inline void otel_capture_id(struct value_snapshot *value, const 
 	value->raw = 2 * size_bytes;
 }
 
-/* The rest of a text that is longer than what value has of it; zero behind its end. */
+/* Digests a text of which value holds only the start; pads it with zeros. */
 static __always_inline void otel_digest_text(struct otel_thread *otel, struct value_snapshot *value,
 					     __u32 offset, __u32 length)
 {
@@ -71,7 +71,7 @@ static __always_inline void otel_digest_text(struct otel_thread *otel, struct va
 	value->raw = context_hash_final(&state);
 }
 
-/* offset: of the text in the attributes. */
+/* offset: where the text starts in the attributes. */
 static __always_inline void otel_capture_text(struct otel_thread *otel,
 					      struct value_snapshot *value, __u32 offset,
 					      __u32 length)
@@ -92,8 +92,8 @@ static __always_inline void otel_capture_text(struct otel_thread *otel,
 		otel_digest_text(otel, value, offset, length);
 }
 
-/* Captures the value of one key, as a String of Ruby's is, and adds it to the hash. 0: the record
- * that was read has none. */
+/* Captures the value of one key like a Ruby String, and adds it to the hash. 0: the record that
+ * was read has none. */
 VERIFIED_ONCE int otel_capture_key(struct otel_thread *otel, __u32 key,
 				   struct context_hash_state *hash)
 {
@@ -113,7 +113,7 @@ VERIFIED_ONCE int otel_capture_key(struct otel_thread *otel, __u32 key,
 	else if (otel->config.span_key == key + 1)
 		otel_capture_id(value, otel->header.span_id, OTEL_SPAN_ID_BYTES);
 	offset = otel->offsets[key + 1];
-	/* 1 + that of the entry: its length is there, its text follows. */
+	/* 1 + offset of the entry: its length is there, its text follows. */
 	if (offset)
 		otel_capture_text(otel, value, offset + 1,
 				  otel->attributes[offset & (OTEL_ATTRIBUTES_ROOM - 1)]);
@@ -124,7 +124,8 @@ VERIFIED_ONCE int otel_capture_key(struct otel_thread *otel, __u32 key,
 	return 1;
 }
 
-/* Captures all wanted values of the record that was read. CONTEXT_HASH_NONE: it has none. */
+/* Captures all wanted values of the record that was read, and returns their hash.
+ * CONTEXT_HASH_NONE: it has none. */
 VERIFIED_ONCE __u64 otel_hash(struct otel_thread *otel)
 {
 	struct context_hash_key key = { { hash_key.words[0], hash_key.words[1] } };

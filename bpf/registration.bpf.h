@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Threads that come to be observed, and that are gone. */
+/* Beginning and end of a thread's observation. */
 #pragma once
 
 #include "emit.bpf.h"
@@ -7,8 +7,8 @@
 #include "origin.bpf.h"
 
 /*
- * The last switch-out of a thread: with the last one of a process, its books are complete. Once,
- * also if that switch and registration meet.
+ * Ends the observation of a thread, at its last switch-out: after the last thread of a process, its
+ * books are complete. Runs once, even if that switch and registration race.
  */
 static __always_inline void registration_end(struct thread_state *thread, struct task_struct *task)
 {
@@ -42,15 +42,15 @@ static __always_inline void registration_fill(struct thread_state *thread, struc
 }
 
 /*
- * Gives a thread its storage, from when on its boundaries are written up. The one creator: called
+ * Gives a thread its storage; from then on its boundaries are written up. The only creator: called
  * for living threads by the iterator, and for new ones when they are made. inherited_pointer:
- * INHERITED_FIRST_READ if it may be in a context that it has not set itself, 0 for a new thread,
- * whose thread-local is NULL. Returns the thread, held; NULL: there is nothing (more) to do.
+ * INHERITED_FIRST_READ if the thread may be in a context that it has not set itself, 0 for a new
+ * thread, whose thread-local is NULL. Returns the thread, held; NULL = nothing (more) to do.
  *
- * Whether a thread that others run is on a CPU cannot be told for sure: a switch that is under way
- * may have passed our program before, and the scheduler's own state not yet. So its books are begun
- * by its next boundary, by the interrupt on its CPU, or, if after that round of interrupts neither
- * was, by the iterator: then it has been off the CPU all the time.
+ * Whether another thread is on a CPU cannot be determined for sure: a switch in progress may have
+ * passed our program before, but not yet have updated the scheduler's own state. So the books are
+ * begun by the thread's next boundary, by the interrupt on its CPU, or, if that round of interrupts
+ * passed without either, by the iterator: the thread has then been off the CPU all the time.
  */
 static __always_inline struct thread_state *registration_begin(struct task_struct *task, __u64 life,
 							       __u64 inherited_pointer)
@@ -68,7 +68,7 @@ static __always_inline struct thread_state *registration_begin(struct task_struc
 	}
 	if (thread->is_begun || !thread_try_hold(thread))
 		return NULL;
-	/* A boundary of its own may have come before us. */
+	/* One of its own boundaries may have begun the books first. */
 	if (thread->is_begun) {
 		thread_release(thread);
 		return NULL;
@@ -86,7 +86,8 @@ static __always_inline struct thread_state *registration_begin(struct task_struc
 	}
 	(void)__sync_lock_test_and_set(&thread->is_ready, 1);
 	(void)__sync_fetch_and_add(&registrations, 1);
-	/* Its last switch may have come before: both wrote, with a barrier, before they read. */
+	/* Its last switch may have come first: both sides write before they read, with a barrier
+	 * in between. */
 	if (task->__state & TASK_STATE_DEAD)
 		registration_end(thread, task);
 	return thread;

@@ -9,15 +9,15 @@ enum {
 	CONFIRM_PERIOD_NS = 1000 * 1000
 };
 
-/* Beside what off_cpu_reason() returns. */
+/* In addition to the values of off_cpu_reason(). */
 enum {
 	NOT_OUT = 0xff
 };
 
 /*
- * With probes in place, reading the pointer at a switch-out only proves that none was missed: not
- * at each of very many. Nor is, without a count of changes, each time compared what the same
- * objects hold.
+ * With probes in place, reading the pointer at a switch-out only proves that no probe was missed,
+ * so it is not done at each switch if there are very many. Likewise, without a count of changes,
+ * the contents of the same objects are not compared each time.
  */
 static __always_inline bool must_confirm(struct thread_state *thread, __u64 now_ns)
 {
@@ -26,9 +26,9 @@ static __always_inline bool must_confirm(struct thread_state *thread, __u64 now_
 }
 
 /*
- * Somebody holds the books: who does next writes this switch up (missed_switches.h). stolen_ns: of
- * a switch-in. off_reason: of a switch-out; NOT_OUT = it is none. Written in place: the stack is
- * short.
+ * The books are held: records this switch for the next holder to write up (missed_switches.h).
+ * stolen_ns: for a switch-in. off_reason: for a switch-out; NOT_OUT = a switch-in. Written in
+ * place: stack space is scarce.
  */
 static __noinline int switch_note(struct thread_state *thread, struct task_struct *task,
 				  __u64 now_ns, __u64 stolen_ns, __u32 off_reason)
@@ -62,7 +62,8 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 
 	if (!thread_take(thread, task, now_ns, 0)) {
 		switch_note(thread, task, now_ns, 0, reason);
-		/* Nobody meets it any more. Its exit wrote up all but the way from there. */
+		/* The thread is not visited any more. Its exit wrote up all but the time since
+		 * then. */
 		if (is_dead) {
 			edge_abandon(thread);
 			registration_end(thread, task);
@@ -70,7 +71,7 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 		return;
 	}
 	boundary_enter(thread, task, now_ns);
-	/* It may be collected from while it sleeps: all that it has run is to be told. */
+	/* The flush may write it up while it sleeps, so all GC time up to here must be read now. */
 	counters_look(thread, now_ns, thread->gc.serial);
 	since_ns = thread->clock.mark_ns;
 	thread_figures(task, &figures);
@@ -84,7 +85,7 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 	boundary_note(thread, since_ns, interval_ns, is_change);
 	if (thread->clock.exec_ahead_ns)
 		(void)charge_take_back(thread);
-	/* No next stint makes good for what is left: the books show it. */
+	/* No next stint compensates for what is left: the books show it. */
 	if (is_dead)
 		account_forgive(&thread->clock);
 	boundary_keep_change(thread, task, now_ns);
@@ -102,7 +103,8 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 	thread_release(thread);
 }
 
-/* It gets a CPU, and that it left the last one was not reported. Apart: the stack is short. */
+/* Handles a thread that gets a CPU, but whose last switch-out was not reported. Not inlined:
+ * stack space is scarce. */
 static __noinline int switch_leave_unseen(struct thread_state *thread, struct task_struct *task,
 					  __u64 now_ns)
 {
@@ -147,15 +149,15 @@ int BPF_PROG(on_sched_switch, bool is_preempted, struct task_struct *prev, struc
 {
 	struct edge_slot *slot = edge_slot_here();
 	struct thread_state *leaving = edge_find_switching(slot, prev), *entering;
-	/* One reading for both: what one ends, the other begins. */
+	/* One reading for both: the old interval ends where the new one begins. */
 	__u64 now_ns = 0;
 
 	if (leaving) {
 		now_ns = clock_of_switch(prev);
 		switch_out(leaving, prev, now_ns, is_preempted);
 	}
-	/* Looked for behind that: with and without it the verifier would follow all of the above.
-	 */
+	/* Looked up only here: otherwise the verifier would follow all of the above with and
+	 * without it. */
 	entering = edge_find_switching(slot, next);
 	if (!entering)
 		return 0;

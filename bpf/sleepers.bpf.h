@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Threads that have slept since before they were observed: whether they sleep in a context. They
- * pass no boundary that could read it, and the flush's iterator cannot read another task's memory.
- * This one may, because it may sleep (since 5.18). What a sleeping thread's pointer says does not
- * change, so it is looked at once, before the flush that first charges the sleep.
+ * Determines whether threads that have slept since before they were observed sleep in a context.
+ * They pass no boundary that could read it, and the flush's iterator cannot read another task's
+ * memory. This one can, because it may sleep (since 5.18). A sleeping thread's pointer does not
+ * change, so it is read once, before the flush that first charges the sleep.
  *
- * Memory of a file is not read: its file system may never answer, and who reads waits for it.
+ * File-backed memory is not read: its file system may never answer, and the reader would wait for
+ * it.
  */
 #pragma once
 
@@ -27,7 +28,7 @@ static __always_inline long read_task(struct task_struct *task, __u64 address, _
 	return bpf_copy_from_user_task(ret_word, sizeof(*ret_word), (void *)address, task, 0);
 }
 
-/* That the variable is not there (yet), or NULL; not if it cannot be told. */
+/* True if the variable is not there (yet), or NULL; false if that cannot be determined. */
 static __always_inline bool is_null(const struct tls_location *tls, struct task_struct *task)
 {
 	__u64 address = 0, pointer = 0;
@@ -54,7 +55,7 @@ static __always_inline bool is_in_no_context(struct task_struct *task, __u64 lif
 	return otel && is_null(&otel->tls, task);
 }
 
-/* Has not run since it came to be observed. */
+/* Whether the thread has not run since it was registered. */
 static __always_inline bool is_sleeper(const struct thread_state *thread)
 {
 	return thread->is_ready && thread->is_begun && !thread->is_worker &&
@@ -77,7 +78,7 @@ int read_sleepers(struct bpf_iter__task *context)
 	is_free = is_in_no_context(task, thread->life);
 	if (!thread_try_hold(thread))
 		return 0;
-	/* If it woke up meanwhile, it reads its context itself. */
+	/* If it woke up in the meantime, it reads its context itself. */
 	if (is_sleeper(thread)) {
 		thread->state_pointer = 0;
 		thread->context_hash = CONTEXT_HASH_NONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The tip of a sample (correlator/stacks.h): what is above the frames of Ruby. Of one Ruby stack
- * there are many, so it is identified and told apart from it.
+ * The tip of a sample (correlator/stacks.h): what is above the Ruby frames. One Ruby stack occurs
+ * with many tips, so a tip has an ID of its own and is sent separately.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct {
 	__uint(max_entries, TIPS_RING_BYTES);
 } tips SEC(".maps");
 
-/* Tip -> 1 + the window that it was last told in. */
+/* Tip -> 1 + the window that it was last sent in. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, TIPS_TOLD_MAX);
@@ -25,7 +25,7 @@ struct {
 
 struct tip_room {
 	struct tip_message message;
-	struct context_hash_key key; /* hash_key, for the same reason as in a stack_room */
+	struct context_hash_key key; /* copy of hash_key, as in struct stack_room */
 };
 
 struct {
@@ -42,7 +42,7 @@ static __always_inline struct tip_room *tip_room_here(void)
 	return bpf_map_lookup_elem(&tip_scratch, &slot);
 }
 
-/* The tip in the scratch, by all that tells it from others. */
+/* Identifies the tip in the scratch space by a hash of all that distinguishes it. */
 VERIFIED_ONCE int tip_identify(void)
 {
 	struct tip_room *room = tip_room_here();
@@ -81,7 +81,7 @@ static __noinline int tip_tell(struct tip_message *message, __u32 epoch)
 	return 0;
 }
 
-/* How many addresses of the kernel were taken. context: the program's own. */
+/* Walks the kernel stack; returns the number of addresses. context: the program's own. */
 static __always_inline __u32 tip_walk_kernel(void *context, struct tip_message *message)
 {
 	long bytes = bpf_get_stack(context, message->kernel, sizeof(message->kernel), 0);
@@ -89,7 +89,7 @@ static __always_inline __u32 tip_walk_kernel(void *context, struct tip_message *
 	return bytes > 0 ? (__u32)bytes / sizeof(message->kernel[0]) : 0;
 }
 
-/* Threads of the kernel's own have no code of the process to run. */
+/* Kernel threads and workers run no code of the process. */
 static __always_inline __u64 tip_find_pc(struct task_struct *task)
 {
 	return session.has_native && task->mm && !compat_is_user_worker(task)
@@ -98,8 +98,8 @@ static __always_inline __u64 tip_find_pc(struct task_struct *task)
 }
 
 /*
- * The tip of the current thread, which is told unless it was; TIP_NONE. context: the program's own;
- * is_in_kernel: the thread was met there.
+ * Takes the tip of the current thread, and sends it unless it was sent in this window; TIP_NONE if
+ * there is none. context: the program's own; is_in_kernel: the sample interrupted the kernel.
  */
 static __always_inline __u64 tip_take(void *context, bool is_in_kernel,
 				      const struct thread_state *thread)

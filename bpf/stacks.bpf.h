@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Samples (correlator/stacks.h): a clock of each CPU meets whoever runs there. Of an observed
- * thread its frames are walked, and what is above them (stack_tip.bpf.h), then a boundary is made
- * of it, whose account the sample is counted under: so a sample is where the time up to it was
- * charged. Without --stacks none of it is loaded.
+ * Samples (correlator/stacks.h): a clock of each CPU interrupts the running thread. If it is
+ * observed, its frames and the tip above them (stack_tip.bpf.h) are walked, then a boundary is
+ * made, and the sample is counted under the account that the boundary charges: so a sample is in
+ * the same account as the time up to it. Without --stacks none of this is loaded.
  *
- * The clock is a timer: it comes between two instructions of any program here, and never between
- * two of its own, nor while the scheduler switches.
+ * The clock is a timer: it may interrupt any program here between two instructions, but neither its
+ * own program nor the scheduler during a switch.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct {
 	__uint(max_entries, STACKS_RING_BYTES);
 } stacks SEC(".maps");
 
-/* Stack -> 1 + the window that it was last told in. */
+/* Stack -> 1 + the window that it was last sent in. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, STACKS_TOLD_MAX);
@@ -33,8 +33,8 @@ struct {
 
 struct stack_room {
 	struct stack_message message;
-	/* hash_key, which is constant: with figures that it knows the verifier finds no two paths
-	 * through the walk alike. */
+	/* Copy of hash_key, which is constant: with values that it knows the verifier finds no
+	 * two paths through the walk equal. */
 	struct context_hash_key key;
 };
 
@@ -73,7 +73,7 @@ static __always_inline __u64 stack_find_context(const struct ruby_stack_layout *
 		return tls_locate(&layout->execution_tls, task, &address) == TLS_RESOLVED
 			       ? stack_read_word(address)
 			       : 0;
-	/* That of whoever has the lock of the VM: is it this thread? */
+	/* The global is that of the thread that holds the VM lock: is it this one? */
 	context = stack_read_word(layout->execution_global);
 	if (!context || layout->execution_thread > RUBY_LAYOUT_OFFSET_MAX ||
 	    layout->thread_native_id > RUBY_LAYOUT_OFFSET_MAX)
@@ -103,7 +103,7 @@ VERIFIED_ONCE int stack_walk(__u64 life, __u64 image, __u32 tells_block_methods)
 	layout = bpf_map_lookup_elem(&stack_layouts, &life);
 	if (!layout || layout->image != image || !room)
 		return STACK_NO_LAYOUT;
-	/* A thread of the kernel's own has the thread pointer of whoever made it. */
+	/* A kernel worker has the thread pointer of its creator. */
 	walk.execution_context =
 		task->mm && !compat_is_user_worker(task) ? stack_find_context(layout, task) : 0;
 	if (!walk.execution_context)
@@ -123,7 +123,7 @@ VERIFIED_ONCE int stack_walk(__u64 life, __u64 image, __u32 tells_block_methods)
 	return 0;
 }
 
-/* The stack in the scratch, by all that tells it from others. */
+/* Identifies the stack in the scratch space by a hash of all that distinguishes it. */
 VERIFIED_ONCE int stack_identify(__u64 image)
 {
 	struct stack_room *room = stack_room_here();
@@ -140,7 +140,8 @@ VERIFIED_ONCE int stack_identify(__u64 image)
 	return 0;
 }
 
-/* The methods of the frames in the scratch, which only who names them needs. */
+/* Finds the methods of the frames in the scratch space: needed only to name frames that are
+ * sent. */
 VERIFIED_ONCE int stack_find_methods(__u32 tells_block_methods)
 {
 	struct stack_room *room = stack_room_here();
@@ -172,7 +173,8 @@ static __noinline int stack_tell(struct stack_message *message, __u32 epoch)
 	return 0;
 }
 
-/* The stack of the current thread, whose frames are told unless they were. */
+/* Takes the stack of the current thread, and sends its frames unless they were sent in this
+ * window. */
 static __always_inline __u64 stack_take(const struct thread_state *thread,
 					__u32 tells_block_methods)
 {
@@ -193,7 +195,8 @@ static __always_inline __u64 stack_take(const struct thread_state *thread,
 	return room->message.stack;
 }
 
-/* Under the account that was just charged, in its window. The caller holds the thread. */
+/* Counts a sample under the account that was just charged, in its window. 0, or -1: it is lost.
+ * The caller holds the thread. */
 static __noinline int sample_count(struct thread_state *thread, __u64 stack, __u64 tip)
 {
 	struct sample_key key = {
@@ -216,7 +219,7 @@ static __noinline int sample_count(struct thread_state *thread, __u64 stack, __u
 	count = bpf_map_lookup_elem(epoch, &key);
 	if (!count)
 		return bpf_map_update_elem(epoch, &key, &one, BPF_NOEXIST) ? -1 : 0;
-	/* Of a thread, which is held: nobody else counts there. */
+	/* The key is of this thread, which is held: nothing else counts under it. */
 	(*count)++;
 	return 0;
 }
@@ -232,7 +235,7 @@ int on_sample(void *context)
 
 	if (!thread)
 		return 0;
-	/* Met in the middle of a boundary: there is no telling where its time will go. */
+	/* In the middle of a boundary: which account its time goes to is not known. */
 	if (thread->is_busy || (slot && slot->is_busy)) {
 		count_loss(thread->life, COUNTER_SAMPLE_LOST);
 		return 0;
@@ -255,9 +258,9 @@ int on_sample(void *context)
 }
 
 /*
- * In which stack a thread waits (wait_stack.bpf.h): attached before on_sched_switch, which writes
- * the switch up. The run queue is locked, which neither the maps nor waking who reads the rings, by
- * an interrupt of its own, meets.
+ * Takes the stack in which a thread waits (wait_stack.bpf.h). Attached before on_sched_switch,
+ * which writes up the switch. The run queue is locked: neither the maps nor the wake-up of the
+ * rings' reader, which has an interrupt of its own, take that lock.
  */
 PROGRAM("?tp_btf/sched_switch")
 int BPF_PROG(on_leaving_cpu, bool is_preempted, struct task_struct *prev)
@@ -266,7 +269,8 @@ int BPF_PROG(on_leaving_cpu, bool is_preempted, struct task_struct *prev)
 
 	if (!thread)
 		return 0;
-	/* At each switch a read more of each frame would cost as much again as all others. */
+	/* Without methods of blocks: one more read for each frame would double the cost at each
+	 * switch. */
 	thread->waited.next_stack = stack_take(thread, 0);
 	thread->waited.next_tip = tip_take(ctx, true, thread);
 	return 0;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Processes that are not observed: a search is told of what may make one worth a look, so that it
- * need not go over all of them again and again. In a ring of their own: a storm of execs takes no
- * room from the events of those that are observed, and wakes nobody more often than
- * STRANGERS_PAUSE_NS. What finds no room is made good by a look at all of them.
+ * Unobserved processes: reports events that may make one worth inspecting, so userspace's search
+ * need not scan all of them repeatedly. They have a ring of their own: a storm of execs takes no
+ * space from the events of observed processes, and wakes userspace at most once per
+ * STRANGERS_PAUSE_NS. If events do not fit, the search scans all processes.
  */
 #pragma once
 
 #include "identity.bpf.h"
 #include "maps.bpf.h"
 
-/* By pid, those whose forks and libraries are news as well: written by userspace, and by a fork. */
+/* By pid: processes whose forks and libraries are reported as well. Written by userspace, and by
+ * a fork. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, PROCESSES_MAX);
@@ -23,7 +24,7 @@ struct {
 	__uint(max_entries, STRANGERS_RING_BYTES);
 } strangers SEC(".maps");
 
-/* How often there was no room. */
+/* Number of events that did not fit. */
 volatile __u32 strangers_lost;
 /* When userspace was last woken up: it reads again STRANGERS_PAUSE_NS later by itself. */
 volatile __u64 strangers_woken_ns;
@@ -49,7 +50,7 @@ static __always_inline void stranger_tell(__u32 tgid)
 	bpf_ringbuf_submit(event, flags);
 }
 
-/* It runs another program: watched no more until that was looked at. */
+/* The process runs another program: no longer watched until userspace has inspected that. */
 static __noinline int stranger_executed(struct task_struct *task)
 {
 	__u32 tgid = session.tells_strangers ? identity_tgid(task) : 0;
@@ -61,7 +62,7 @@ static __noinline int stranger_executed(struct task_struct *task)
 	return 0;
 }
 
-/* It may have a name by now that is wanted. An exec renames, too. */
+/* The process may now have a wanted name. An exec renames, too. */
 static __noinline int stranger_renamed(struct task_struct *task)
 {
 	__u32 tgid;
@@ -74,7 +75,8 @@ static __noinline int stranger_renamed(struct task_struct *task)
 	return 0;
 }
 
-/* A child that is not observed though its parent is, or whose parent is watched. */
+/* Reports and watches a child that is not observed although its parent is, or whose parent is
+ * watched. */
 static __noinline int stranger_born(struct task_struct *child)
 {
 	__u32 value = 1, tgid = session.tells_strangers ? identity_tgid(child) : 0;
@@ -86,7 +88,7 @@ static __noinline int stranger_born(struct task_struct *child)
 	return 0;
 }
 
-/* The current process, not an observed one, made a task. What it runs, that runs as well. */
+/* The current process, which is not observed, made a task. A child runs the same program. */
 static __noinline int stranger_forked(struct task_struct *child)
 {
 	__u32 tgid;
@@ -97,7 +99,7 @@ static __noinline int stranger_forked(struct task_struct *child)
 	return bpf_map_lookup_elem(&watched, &tgid) ? stranger_born(child) : 0;
 }
 
-/* The current process's loader is at work. */
+/* The current process's dynamic loader is at work. */
 static __noinline int stranger_loads(struct task_struct *task)
 {
 	__u32 tgid = session.tells_strangers ? identity_tgid(task) : 0;

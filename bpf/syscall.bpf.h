@@ -2,9 +2,9 @@
 /*
  * The user/kernel boundaries. These two hooks tax every system call of the machine.
  *
- * The clock is read as near to the ring crossing as can be: first thing on the way in, last thing
- * on the way out, so that what these programs cost is kernel time, as it is for the machine. What
- * lies outside still is measured all the time (recorder/probe/calibrator.c).
+ * The clock is read as close to the ring crossing as possible: first on the way in, last on the way
+ * out, so that the cost of these programs counts as kernel time, as it is for the machine. The part
+ * that remains outside is measured continuously (recorder/probe/calibrator.c).
  */
 #pragma once
 
@@ -37,7 +37,7 @@ static __always_inline int enter_kernel(struct thread_state *thread, struct task
 	} else {
 		boundary_close(thread, task, now_ns, BOUNDARY_CALL, THREAD_MODE_KERNEL);
 	}
-	/* Seldom: few threads make so many kinds of calls before a charge. */
+	/* Rare: few threads make that many kinds of calls between two charges. */
 	if (lacks_place) {
 		boundary_end(thread, task, now_ns, BOUNDARY_CALL_FULL);
 		charge_details(thread);
@@ -72,7 +72,7 @@ int BPF_PROG(on_sys_enter, struct pt_regs *registers, long number)
 	return 0;
 }
 
-/* The pointer is the user's: a system call does not change it, so nothing is read here. */
+/* Only user code changes the pointer, never a system call, so nothing is read here. */
 PROGRAM("tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs *registers)
 {

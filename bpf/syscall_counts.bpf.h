@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which system calls (correlator/syscall_counts.h): counted in the thread's state at their entry,
- * and charged with what is pending, to the same account. So they need no context where they are
- * counted, and are whose that account is. Without --syscalls none of this is loaded:
- * session.has_syscalls is a constant by then.
+ * System calls by number (correlator/syscall_counts.h): counted in the thread's state at their
+ * entry, and charged with what is pending, to the same account. So the context need not be known
+ * when they are counted. Without --syscalls none of this is loaded: session.has_syscalls is a
+ * constant 0 then.
  */
 #pragma once
 
@@ -13,18 +13,17 @@ EPOCHS(syscalls, struct syscall_key, struct syscall_sums, SYSCALLS_PER_ACCOUNT *
 
 struct share_table syscalls_share[2];
 
-/* The tracepoints of system calls are attached; without, an exit may have come unseen. */
+/* 1: the tracepoints of system calls are attached; without them, an exit may be missed. */
 volatile __u32 sees_syscalls;
 
-/* A place for the call: whether there is one. */
+/* Whether the thread has a place to count the call in. */
 VERIFIED_ONCE int syscall_counts_has_place(struct thread_state *thread, __u32 call)
 {
 	return thread && syscall_counts_place(&thread->syscalls, call);
 }
 
-/* The thread enters the call, or (0) leaves the one that it is in; its books are written up to
- * then.
- */
+/* The thread enters call, or, if that is 0, leaves the one that it is in. Its books are written
+ * up to then. */
 VERIFIED_ONCE int syscall_counts_edge(struct thread_state *thread, __u32 call)
 {
 	if (!thread)
@@ -36,7 +35,7 @@ VERIFIED_ONCE int syscall_counts_edge(struct thread_state *thread, __u32 call)
 	return 0;
 }
 
-/* False: there is no room. The account is a thread's, which is held: nobody else counts there. */
+/* False: no space left. The account is of this thread, which is held: nothing else counts there. */
 static __always_inline bool syscall_counts_add(const struct thread_state *thread, void *epoch,
 					       const struct syscall_key *key,
 					       const struct syscall_place *place)
@@ -58,7 +57,7 @@ static __always_inline bool syscall_counts_add(const struct thread_state *thread
 	return true;
 }
 
-/* Adds all that the thread has to the window; returns the calls that found no room. */
+/* Adds all counts of the thread to the window; returns the number of calls that did not fit. */
 static __always_inline __u64 syscall_counts_add_all(struct thread_state *thread)
 {
 	struct syscall_key key = {
@@ -86,14 +85,14 @@ static __always_inline __u64 syscall_counts_add_all(struct thread_state *thread)
 }
 
 /*
- * Behind charge_to_account(), by who still holds the thread: what was charged reaches up to the
- * clock's mark, and so does the time inside of a call that goes on.
+ * Call after charge_to_account(), with the thread still held: what was charged reaches up to
+ * clock.mark_ns, and so does the time inside of a call in progress.
  */
 VERIFIED_ONCE int syscall_counts_charge(struct thread_state *thread)
 {
 	__u64 lost;
 
-	/* Also where nobody calls it kernels before 6.8 look at it, and then there are no maps. */
+	/* Kernels before 6.8 verify this even if nothing calls it, and then there are no maps. */
 	if (!session.has_syscalls || !thread || !thread->syscalls.is_charged)
 		return 0;
 	thread->syscalls.is_charged = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The timeline (correlator/timeline.h): each interval of a thread's books leaves through a ring of
- * its own, and who woke a thread is noted. Without --timeline none of it is loaded:
- * session.has_timeline is a constant by then.
+ * The timeline (correlator/timeline.h): sends each interval of a thread's books through a ring of
+ * its own, and records who woke a thread. Without --timeline none of this is loaded:
+ * session.has_timeline is a constant 0 then.
  *
- * Nobody is woken to read the ring, for here the run queue may be locked: userspace looks often
- * enough. The caller holds the thread, but for on_waking().
+ * The ring's reader is not woken, because the run queue may be locked here: userspace polls often
+ * enough. The caller holds the thread, except for on_waking().
  */
 #pragma once
 
@@ -42,7 +42,7 @@ static __noinline int timeline_send(struct thread_state *thread)
 	return 0;
 }
 
-/* What is pending is told, and stays pending. */
+/* Sends what is pending; it stays pending. */
 static __noinline int timeline_tell_pending(struct thread_state *thread)
 {
 	timeline_cut(&thread->timeline, &thread->clock, &thread->pending,
@@ -57,8 +57,8 @@ static __always_inline void timeline_tell(struct thread_state *thread)
 }
 
 /*
- * What is pending is charged, and is about to be forgotten. To be sent behind that, from where the
- * stack is shorter.
+ * Cuts a slice of what was charged, before it is reset. The slice is sent afterwards, where less
+ * stack is in use.
  */
 static __noinline int timeline_note_charge(struct thread_state *thread, __u64 context_hash,
 					   __u32 flags)
@@ -69,7 +69,7 @@ static __noinline int timeline_note_charge(struct thread_state *thread, __u64 co
 	return 0;
 }
 
-/* Tells that taken_ns was taken back from an account of this window. */
+/* Reports that taken_ns was taken back from an account of this window. */
 static __noinline int timeline_tell_taken(struct thread_state *thread, __u64 context_hash,
 					  __u64 taken_ns)
 {
@@ -78,9 +78,9 @@ static __noinline int timeline_tell_taken(struct thread_state *thread, __u64 con
 }
 
 /*
- * Somebody wakes a task, which is asleep, or on its way there: the last to do so before it gets a
- * CPU has ended its sleep. Who runs when an interrupt wakes it (a timer, a packet, a disk) has
- * nothing to do with it.
+ * A task that is asleep, or about to be, is woken: the last waker before it gets a CPU has ended
+ * its sleep. If an interrupt wakes it (a timer, a packet, a disk), the interrupted task has nothing
+ * to do with it.
  */
 PROGRAM("?tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *task)

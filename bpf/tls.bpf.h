@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* From a thread to the address of a thread-local of it, for whichever variable. */
+/* Finds the address of a thread-local variable of a thread. */
 #pragma once
 
 #include "kernel_compat.bpf.h"
@@ -18,7 +18,7 @@ enum tls_resolution {
 	TLS_UNALLOCATED = 2, /* this thread never touched the variable: no context */
 };
 
-/* Reads a word of a task's memory; 0, or it cannot be read. */
+/* Reads a word of a task's memory. 0, or nonzero: it cannot be read. */
 typedef long (*tls_read_fn)(struct task_struct *task, __u64 address, __u64 *ret_word);
 
 static __always_inline long tls_read_current(struct task_struct *task, __u64 address,
@@ -42,7 +42,7 @@ static __always_inline __u32 tls_locate_dynamic(const struct tls_location *tls,
 		return TLS_UNRESOLVED;
 	if (read(task, tls->dtv_has_length ? dtv - entry_bytes : dtv, &length))
 		return TLS_UNRESOLVED;
-	/* A thread that has not caught up with dlopen. */
+	/* The thread's DTV has not caught up with dlopen() yet. */
 	if (tls->module > length)
 		return TLS_UNALLOCATED;
 	if (read(task, dtv + tls->module * entry_bytes, &block))
@@ -53,7 +53,7 @@ static __always_inline __u32 tls_locate_dynamic(const struct tls_location *tls,
 	return TLS_RESOLVED;
 }
 
-/* Of any thread, by what reads its memory. Returns enum tls_resolution. */
+/* Finds the variable of any thread; read() reads its memory. Returns enum tls_resolution. */
 static __always_inline __u32 tls_locate_by(tls_read_fn read, const struct tls_location *tls,
 					   struct task_struct *task, __u64 *ret_address)
 {
@@ -69,7 +69,7 @@ static __always_inline __u32 tls_locate_by(tls_read_fn read, const struct tls_lo
 	return TLS_RESOLVED;
 }
 
-/* Of the current thread, for good once it is TLS_RESOLVED. Returns enum tls_resolution. */
+/* Finds the variable of the current thread; TLS_RESOLVED is final. Returns enum tls_resolution. */
 static __always_inline __u32 tls_locate(const struct tls_location *tls, struct task_struct *task,
 					__u64 *ret_address)
 {

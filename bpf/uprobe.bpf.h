@@ -11,7 +11,7 @@ static __always_inline bool context_is_published_at(const struct process_config 
 	return address - config->publisher_start < config->publisher_end - config->publisher_start;
 }
 
-/* Which fiber it is from here on: the second argument where the gem says so; 0 = not known. */
+/* The fiber from here on: the second argument if the gem passes it; 0 = not known. */
 static __always_inline __u32 context_fiber(const struct thread_state *thread,
 					   const struct uprobe_registers *registers)
 {
@@ -28,7 +28,7 @@ int on_context_change(struct uprobe_registers *registers)
 	struct thread_state *thread = thread_find(task);
 	__u64 now_ns;
 
-	/* Of a lean process, whose file another one is watched by. */
+	/* A hit in a lean process, whose file is probed because of another process. */
 	if (!thread || (thread_is_lean(thread) && thread->generation == generation &&
 			context_is_published_at(&thread->config, registers->instruction_pointer)))
 		return 0;
@@ -44,7 +44,7 @@ int on_context_change(struct uprobe_registers *registers)
 		boundary_end(thread, task, now_ns, BOUNDARY_PROBE);
 	if (session.has_timeline)
 		thread->timeline.slice.fiber = context_fiber(thread, registers);
-	/* A variable in no object that is known. */
+	/* The variable is in no known object, or a wanted key has no ID yet. */
 	if (!context_is_published_at(&thread->config, registers->instruction_pointer) ||
 	    context_lacks_key(thread))
 		context_ask(thread, registers->instruction_pointer, now_ns);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * In which stack a thread waited (correlator/stacks.h): its frames are taken where it leaves the
- * CPU, which is where it goes on, and its time off the CPU is added up under them when it is
- * charged: to the same account, to the nanosecond, also of a thread that sleeps on. Until then it
- * is kept in the thread's state, in a place for each wait. Mostly that is one, because what is
- * pending is charged when the next one begins; not where it is not known yet whose it is, or a
- * switch met the books held. Without --stacks=off-cpu none of this is loaded:
- * session.has_wait_stacks is a constant by then.
+ * The stack in which a thread waited (correlator/stacks.h). Its frames are taken where it leaves
+ * the CPU, which is where it resumes. Its time off the CPU is added up under that stack when it is
+ * charged: to the same account, to the nanosecond, even if the thread sleeps on. Until then it is
+ * kept in the thread's state, in one place per wait. Usually there is only one wait, because what
+ * is pending is charged when the next one begins, unless its context is not known yet or a switch
+ * found the books held. Without --stacks=off-cpu none of this is loaded: session.has_wait_stacks is
+ * a constant 0 then.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 
 EPOCHS(waits, struct sample_key, struct wait_sums, SAMPLES_MAX);
 
-/* What was added to what is pending since is of the last wait. */
+/* Adds the time that became pending since the last call to the last wait. */
 static __always_inline void wait_places_close(struct thread_state *thread)
 {
 	struct wait_places *waited = &thread->waited;
@@ -31,7 +31,7 @@ static __always_inline void wait_places_close(struct thread_state *thread)
 	waited->placed_run_queue_ns = thread->pending.run_queue_ns;
 }
 
-/* It has left the CPU, in that stack. */
+/* Begins a wait: the thread has left the CPU in this stack. */
 static __noinline int wait_places_begin(struct thread_state *thread, __u64 stack, __u64 tip)
 {
 	struct wait_places *waited = &thread->waited;
@@ -55,7 +55,8 @@ static __noinline int wait_places_begin(struct thread_state *thread, __u64 stack
 	return 0;
 }
 
-/* What is pending was charged, and is about to be forgotten. account_hash: to which context. */
+/* Notes that what is pending was charged, before it is reset. account_hash: the context of the
+ * account. */
 static __always_inline void wait_places_note_charge(struct thread_state *thread, __u64 account_hash)
 {
 	struct wait_places *waited = &thread->waited;
@@ -67,7 +68,7 @@ static __always_inline void wait_places_note_charge(struct thread_state *thread,
 	waited->is_charged = 1;
 }
 
-/* The account is a thread's, which is held: nobody else adds there. False: there is no room. */
+/* The account is of this thread, which is held: nothing else adds there. False: no space left. */
 static __always_inline bool wait_places_add(void *epoch, const struct sample_key *key,
 					    const struct wait_place *place)
 {
@@ -80,7 +81,7 @@ static __always_inline bool wait_places_add(void *epoch, const struct sample_key
 	return true;
 }
 
-/* Adds all that has time to the window; returns how many found no room. */
+/* Adds all waits that have time to the window; returns how many did not fit. */
 static __noinline int wait_places_add_all(struct thread_state *thread)
 {
 	struct wait_places *waited = &thread->waited;
@@ -109,13 +110,13 @@ static __noinline int wait_places_add_all(struct thread_state *thread)
 	return lost;
 }
 
-/* Behind charge_to_account(), by who still holds the thread: the last wait may go on. */
+/* Call after charge_to_account(), with the thread still held: the last wait may continue. */
 VERIFIED_ONCE int wait_places_charge(struct thread_state *thread)
 {
 	struct wait_places *waited;
 	int lost;
 
-	/* Also where nobody calls it kernels before 6.8 look at it, and then there are no maps. */
+	/* Kernels before 6.8 verify this even if nothing calls it, and then there are no maps. */
 	if (!session.has_wait_stacks || !thread || !thread->waited.is_charged)
 		return 0;
 	waited = &thread->waited;

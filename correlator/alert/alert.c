@@ -18,19 +18,19 @@ enum {
 	JITTER_DIVISOR = 8 /* of a window's length */
 };
 
-/* One value of the key; without a key there is one. */
+/* One value of the key; without a key there is one series. */
 struct value_series {
 	bool is_firing;
-	bool is_turning; /* it holds while it is quiet, or does not while it fires: */
-	uint64_t since_ns; /* since then, */
-	uint64_t seen_ns; /* and last in the window that ended then */
-	uint64_t measured_ns; /* the end of the last window in which something was */
+	bool is_turning; /* it holds while quiet, or does not hold while firing */
+	uint64_t since_ns; /* since when is_turning */
+	uint64_t seen_ns; /* end of the last window in which it did so */
+	uint64_t measured_ns; /* end of the last window with a measurement */
 	/* In the open window: */
 	struct histogram requests;
 	uint64_t request_count;
 	int64_t used_ns;
-	bool has_figure; /* of what was used, or of a request, some have the figure, */
-	bool lacks_figure; /* and some do not */
+	bool has_figure; /* some of what was added has the figure */
+	bool lacks_figure; /* some of it does not */
 	UT_hash_handle hh;
 	char value[ALERT_VALUE_BYTES];
 };
@@ -55,7 +55,8 @@ static struct value_series *add_series(struct alert *alert, const char *value, s
 	return series->hh.tbl ? TAKE_PTR(series) : NULL;
 }
 
-/* By the text that is told, so that two that look the same are one. NULL: no memory. */
+/* Finds or adds a series by its printable text, so that values that look the same share one.
+ * NULL: no memory. */
 static struct value_series *find_series(struct alert *alert, struct record_text text)
 {
 	char value[ALERT_VALUE_BYTES];
@@ -92,7 +93,7 @@ int alert_new(const struct alert_expression *expression, struct alert **ret_aler
 		return -ENOMEM;
 	alert->expression = *expression;
 	alert->seed = random_seed();
-	/* Without a key there is something to look at from the first window on. */
+	/* Without a key the series exists from the first window on. */
 	if (!expression->key[0] && !find_series(alert, (struct record_text){ 0 }))
 		return -ENOMEM;
 	*ret_alert = TAKE_PTR(alert);
@@ -192,7 +193,7 @@ static int64_t scale(int64_t count, int64_t factor, uint64_t divisor)
 	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
-/* False: no such window. */
+/* False: the window has no length. */
 static bool per_second(int64_t count, int64_t factor, const struct alert_window *window,
 		       int64_t *ret_value)
 {
@@ -248,7 +249,7 @@ static bool measure_books(const struct alert_expression *expression,
 	return true;
 }
 
-/* Nothing used is 0; but not where all that was used lacks the figure. */
+/* No use at all is 0; but if everything used lacks the figure, it is not measured. */
 static bool is_measured(const struct value_series *series)
 {
 	return series->has_figure || !series->lacks_figure;
@@ -287,7 +288,7 @@ static bool measure(const struct alert_expression *expression, const struct valu
 	}
 }
 
-/* A window ends when its recorder gets a CPU: by how much it may be too short or too long. */
+/* By how much a window may be too short or too long: it ends when its recorder gets a CPU. */
 static uint64_t jitter_ns(const struct alert_window *window)
 {
 	return window->end_ns > window->start_ns
@@ -295,14 +296,14 @@ static uint64_t jitter_ns(const struct alert_window *window)
 		       : 0;
 }
 
-/* An alert that fires while nothing is measured. True: it is over now. */
+/* Handles an alert that fires while nothing is measured. True: it is over now. */
 static bool end_silence(const struct alert_expression *expression, struct value_series *series,
 			const struct alert_window *window)
 {
 	uint64_t silence_ns =
 		expression->for_ns > ALERT_SILENCE_NS ? expression->for_ns : ALERT_SILENCE_NS;
 
-	/* The window may be an older one, of recordings that are read in the wrong order. */
+	/* The window may be an older one if recordings are read in the wrong order. */
 	if (window->end_ns < series->measured_ns + silence_ns)
 		return false;
 	series->since_ns = series->measured_ns;
@@ -310,7 +311,7 @@ static bool end_silence(const struct alert_expression *expression, struct value_
 	return true;
 }
 
-/* The states that alert.h draws. True: it has changed. */
+/* The state machine of alert.h. True: the state has changed. */
 static bool follow(const struct alert_expression *expression, struct value_series *series,
 		   const struct alert_window *window, bool has_value, bool holds)
 {
@@ -373,7 +374,7 @@ static void end_series(struct alert *alert, struct value_series *series,
 	reset(series);
 }
 
-/* A clock that was set counts, too. */
+/* Whether windows are missing before this one. A clock that was set counts, too. */
 static bool is_behind_a_hole(const struct alert *alert, const struct alert_window *window)
 {
 	uint64_t length_ns = window->end_ns - window->start_ns;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whether an expression holds, window after window, for each value of its key:
+ * Evaluates an expression, window after window, for each value of its key:
  *
  *   quiet    it does not hold
- *     |      it held throughout the windows of `for`
- *   firing   the change is told
- *     |      it did not throughout the windows of `for`
- *   quiet    the change is told
+ *     |      it held in all windows of `for`
+ *   firing   the change is reported
+ *     |      it did not hold in any window of `for`
+ *   quiet    the change is reported
  *
- * so that what crosses the limit now and then tells nothing new. A window in which nothing was
- * measured holds nothing. But a percentile of no requests says nothing: what fires goes on for
- * ALERT_SILENCE_NS, or for as long as `for` says if that is longer. While it is quiet, what held
- * goes on holding for as long as `for` says, at most. Where windows are missing, what held before
- * counts no more. Windows are not as long as each other: `for` is over when it lacks an eighth of a
- * window or less.
+ * so a value that crosses the limit now and then is not reported. In a window in which nothing was
+ * measured it does not hold. But a percentile of no requests says nothing: a firing alert stays
+ * firing for ALERT_SILENCE_NS, or for `for` if that is longer. While quiet, windows without a
+ * measurement do not interrupt the time it held, for at most `for`. If windows are missing, the
+ * time it held before them no longer counts. Windows differ in length: `for` is over if at most an
+ * eighth of a window is missing.
  *
- * Bounded: at most ALERT_SERIES_MAX values at a time that have something to say; the rest is one,
- * "other". Pure: whoever feeds it says what time it is. Single thread.
+ * Bounded: at most ALERT_SERIES_MAX values at a time have a series of their own; the rest share
+ * one, "other". Pure: the caller supplies the time. Single thread.
  */
 #pragma once
 
@@ -35,29 +35,29 @@
 
 enum {
 	ALERT_SERIES_MAX = 256,
-	ALERT_VALUE_BYTES = 256, /* of a key's value, with its NUL: what is longer is cut */
+	ALERT_VALUE_BYTES = 256, /* of a key's value, with its NUL; longer ones are cut */
 };
 
 /* The books of a window. */
 struct alert_books {
-	bool has_balance; /* else the next ones are not measured */
+	bool has_balance; /* else the next five are not measured */
 	int64_t exec_ns;
 	int64_t attributed_ns;
 	int64_t unattributed_ns;
 	int64_t overflow_ns;
-	int64_t residual_ns; /* the sizes of all of them */
+	int64_t residual_ns; /* sum of the absolute values */
 	bool has_own_cpu;
 	int64_t own_cpu_ns;
 	int64_t losses[_COUNTER_MAX];
 	int64_t dropped_records;
 };
 
-/* By a clock that nobody sets: the wall clock less clock_set_ns. */
+/* By a clock that is never set: the wall clock minus clock_set_ns. */
 struct alert_window {
 	uint64_t start_ns;
 	uint64_t end_ns;
 	int64_t clock_set_ns;
-	uint64_t told_ns; /* when what changes in it is told; 0 = at its end */
+	uint64_t told_ns; /* when changes in it are reported; 0 = at its end */
 };
 
 struct alert_change {
@@ -66,8 +66,8 @@ struct alert_change {
 	const char *value_of_key; /* printable; NULL: the expression has no key */
 	bool has_value; /* something was measured in the window */
 	int64_t value; /* in the expression's unit */
-	uint64_t since_ns; /* wall clock since when it has held, or has not */
-	uint64_t wall_ns; /* now, by the wall clock, too */
+	uint64_t since_ns; /* wall clock since when it has held, or has not held */
+	uint64_t wall_ns; /* wall clock now */
 };
 
 typedef void (*alert_change_fn)(void *user, const struct alert_change *change);
@@ -81,15 +81,14 @@ DEFINE_CLEANUP(struct alert *, alert_free);
 
 const struct alert_expression *alert_expression(const struct alert *alert);
 
-/* Whether it measures the requests that ended in a window: else what was used in it, or the books.
- */
+/* Whether it measures the requests that ended in a window, not what was used in it or the books. */
 bool alert_is_of_requests(const struct alert *alert);
 
-/* What was used in the open window, and a request that has ended in it, with the value of the
+/* Add what was used in the open window, and a request that ended in it, with the value of the
  * expression's key. 0 or -ENOMEM. */
 int alert_add_charge(struct alert *alert, const struct request_charge *charge);
 int alert_add_request(struct alert *alert, struct record_text value, const struct costs *costs);
 
-/* Closes the window, tells what has changed, and opens the next one. */
+/* Closes the window, reports changes to on_change, and opens the next one. */
 void alert_end_window(struct alert *alert, const struct alert_window *window,
 		      const struct alert_books *books, alert_change_fn on_change, void *user);

@@ -31,7 +31,7 @@ static const char *const functions[] = {
 	[ALERT_SUM] = "sum",
 	[ALERT_RATE] = "rate",
 	[ALERT_COUNT_REQUESTS] = "count",
-	/* By its argument: */
+	/* Selected by its argument: */
 	[ALERT_RATE_REQUESTS] = NULL,
 };
 
@@ -49,7 +49,7 @@ static const char *const totals[] = { [ALERT_EXEC] = "exec",
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What is wrong, in words of ours, at a place. */
+/* Reports an error, in our own words, at a place in the text. */
 __attribute__((format(printf, 3, 4))) static int refuse(struct parser *parser, const char *at,
 							const char *format, ...)
 {
@@ -67,7 +67,7 @@ static void skip_space(struct parser *parser)
 	parser->next += strspn(parser->next, " \t");
 }
 
-/* Letters, digits and _, at what comes next. */
+/* Length of the next word: letters, digits and _. */
 static size_t word_bytes(const struct parser *parser)
 {
 	size_t size_bytes = 0;
@@ -84,7 +84,7 @@ static bool is_word(const struct parser *parser, const char *word)
 	return size_bytes == strlen(word) && memcmp(parser->next, word, size_bytes) == 0;
 }
 
-/* Its index, or -1. */
+/* Index of the next word in words, or -1. */
 static int find_word(const struct parser *parser, const char *const *words, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -108,7 +108,7 @@ static bool take_character(struct parser *parser, char character)
 	return true;
 }
 
-/* A time that one request has. */
+/* Whether the figure is a time of one request. */
 static bool is_measure(enum figure figure, const void *context)
 {
 	enum figure_source source = figure_infos[figure].source;
@@ -205,7 +205,7 @@ static int parse_comparison(struct parser *parser, struct alert_expression *expr
 	return 0;
 }
 
-/* What a limit may be written in, and what it is then. */
+/* A unit in which a limit may be written, and what it is then converted to. */
 struct unit {
 	const char *name;
 	int64_t scale;
@@ -234,7 +234,7 @@ static bool takes_percent(const struct alert_expression *expression)
 		expression->total != ALERT_EXEC);
 }
 
-/* Of a number without a unit. */
+/* The unit of a number without one. */
 static struct unit plain_unit(const struct alert_expression *expression)
 {
 	if (expression->function == ALERT_RATE)
@@ -278,7 +278,7 @@ static int parse_unit(struct parser *parser, const struct alert_expression *expr
 	return 0;
 }
 
-/* The digits that come next, times scale and a tenth of it for each. False: too many. */
+/* Appends the digits at *text to *number. False: the number is too large. */
 static bool add_digits(const char **text, int64_t *number)
 {
 	for (; isdigit((unsigned char)**text); (*text)++)
@@ -288,8 +288,7 @@ static bool add_digits(const char **text, int64_t *number)
 	return true;
 }
 
-/* NUMBER UNIT, exactly: the number's digits behind the point are counted until its unit is known.
- */
+/* Parses NUMBER UNIT, exactly: decimals are counted until the unit is known. */
 static int parse_limit(struct parser *parser, struct alert_expression *expression)
 {
 	const char *at = parser->next;
@@ -325,7 +324,7 @@ static int parse_limit(struct parser *parser, struct alert_expression *expressio
 	return 0;
 }
 
-/* What goes on up to the next space. */
+/* Length of the text up to the next space. */
 static size_t token_bytes(const struct parser *parser)
 {
 	return strcspn(parser->next, " \t");

@@ -9,13 +9,13 @@
 #include "base/text.h"
 #include "requests/request_tracker.h"
 
-/* Alerts of one key share what knows of its requests. */
+/* Alerts with the same key share a request tracker. */
 struct alert_set {
 	struct alert *alerts[ALERTS_MAX];
 	size_t tracker_of[ALERTS_MAX];
 	size_t count;
 	struct request_tracker *trackers[ALERTS_MAX];
-	const char *keys[ALERTS_MAX]; /* of the trackers: "" = of none; the alerts' */
+	const char *keys[ALERTS_MAX]; /* of the trackers, "" = none; borrowed from the alerts */
 	size_t tracker_count;
 	struct alert_books books;
 };
@@ -78,7 +78,7 @@ static bool is_of_window(const struct alert_expression *expression)
 	       expression->function == ALERT_RATE;
 }
 
-/* Those that have ended go to the alerts of that key. */
+/* Passes requests that have ended to the alerts with that key. */
 static int give_ended(struct alert_set *set, size_t tracker, bool is_last)
 {
 	const struct ended_request *request;
@@ -108,7 +108,7 @@ static int add_charge(struct alert_set *set, size_t tracker, const struct reques
 
 			r = r < 0 ? r : added;
 		}
-	/* Where too many are open. */
+	/* Requests also end if too many are open. */
 	if (r == 0)
 		r = give_ended(set, tracker, false);
 	return r;
@@ -171,7 +171,7 @@ int alert_set_add_record(struct alert_set *set, enum record_kind kind, const voi
 	return 0;
 }
 
-/* What a record does not have is 0 of it. */
+/* A missing count is 0. */
 static uint64_t count_of(const struct record_view *view, const char *name)
 {
 	int64_t count = 0;
@@ -248,7 +248,7 @@ static void end_requests(struct alert_set *set, size_t tracker, const struct end
 					 ending->user);
 }
 
-/* One window after the other. */
+/* Ends the windows whose requests have all ended, one after the other. */
 static int follow_requests(struct alert_set *set, size_t tracker, const struct ending *ending,
 			   bool is_last)
 {
@@ -280,7 +280,7 @@ int alert_set_end_window(struct alert_set *set, const struct alert_window *windo
 		r = r < 0 ? r : followed;
 		if (!is_last)
 			continue;
-		/* How many ended in the last windows nobody will know. */
+		/* How many requests ended in the last windows cannot be known. */
 		request_tracker_finish(set->trackers[i]);
 		followed = follow_requests(set, i, &ending, true);
 		r = r < 0 ? r : followed;

@@ -8,7 +8,7 @@
 
 #define PLACE(member) (int)RECORD_PLACE(cpu, member)
 
-/* A cost is its field, or, where that is not given, the sum of both parts. */
+/* A cost is its field, or, if that is missing, the sum of both parts. */
 static const struct {
 	int whole; /* RECORD_PLACE; -1 = there is no such field, or no parts */
 	int parts[2];
@@ -33,7 +33,7 @@ static const struct {
 #include "figures/figures.def"
 };
 
-/* One of both. */
+/* Exactly one of the two is set. */
 struct cost_source {
 	const struct record_view *view;
 	const struct cpu_record *written;
@@ -59,7 +59,7 @@ static bool read_written(const struct cpu_record *record, size_t place, int64_t 
 	if (field->presence == RECORD_PRESENCE_KNOWN && value == 0)
 		return false;
 	*ret_value = value > INT64_MAX ? INT64_MAX : (int64_t)value;
-	/* As record_view_steady() has it. */
+	/* As record_view_steady() does. */
 	if (field->type == RECORD_TYPE_WALL)
 		*ret_value -= record->common.clock_set_ns;
 	return true;
@@ -98,8 +98,8 @@ bool costs_is_in_each_record(enum cost cost)
 }
 
 /*
- * A reason that is not there has no part in the time asleep where others have, or where there was
- * no such time; where none is, reasons were not measured.
+ * A missing reason is 0 if other reasons are present, or if there was no time asleep; if all are
+ * missing, reasons were not measured.
  */
 static void settle_reasons(struct costs *costs)
 {

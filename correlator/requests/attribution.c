@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "requests/attribution.h"
 
-/* A context is in force when any key has a value, and when there is none: it has no such key. Time
- * under no context has every key, and each is "". */
+/* A context is in force if any key has a value, or if the record has no keys. Time in no context
+ * has every key, each with the value "". */
 static bool has_context(const struct record_view *record)
 {
 	bool has_key = false;
@@ -32,7 +32,7 @@ enum attribution attribution_of(const struct record_view *record)
 		return ATTRIBUTION_UNKNOWN;
 	if (!has_context(record))
 		return ATTRIBUTION_NONE;
-	/* What a child did before its exec is of whom the exec is. */
+	/* A child's time before its exec belongs to the request of that exec. */
 	if (record_view_lists_at(record, flags, "inherited") &&
 	    !record_view_lists_at(record, flags, "inherited_by_exec"))
 		return ATTRIBUTION_INHERITED;

@@ -8,7 +8,7 @@
 #include "record/record_view.h"
 
 enum {
-	BUCKET_BITS = 6, /* of HISTOGRAM_BUCKETS */
+	BUCKET_BITS = 6, /* log2 of HISTOGRAM_BUCKETS */
 };
 
 void histogram_deinit(struct histogram *histogram)
@@ -18,7 +18,7 @@ void histogram_deinit(struct histogram *histogram)
 	*histogram = (struct histogram){ 0 };
 }
 
-/* Where a value belongs: the doubling, by how many bits it has beyond a bucket's number. */
+/* The doubling of a value: the number of bits it has beyond BUCKET_BITS. */
 static int find_doubling(int64_t value)
 {
 	int bits = 64 - __builtin_clzll((uint64_t)value | 1);
@@ -26,7 +26,8 @@ static int find_doubling(int64_t value)
 	return bits > BUCKET_BITS ? bits - BUCKET_BITS : 0;
 }
 
-/* And the bucket in it, by its highest bits; beyond the first doubling the very highest is set. */
+/* The bucket of a value within its doubling: its highest bits, without the very highest, which
+ * is always set beyond the first doubling. */
 static int find_bucket(int64_t value, int doubling)
 {
 	int shift = doubling > 0 ? doubling - 1 : 0;
@@ -133,7 +134,7 @@ bool histogram_percentile(const struct histogram *histogram, double percent, int
 	if (histogram->count == 0)
 		return false;
 	value = find_rank(histogram, rank);
-	/* The middle of the outermost buckets may be beyond what is in them. */
+	/* The middle of an outermost bucket may lie outside the range of the values. */
 	if (value < histogram->least || rank <= 1)
 		value = histogram->least;
 	if (value > histogram->largest || rank >= histogram->count)
@@ -150,8 +151,8 @@ bool histogram_variance(const struct histogram *histogram, double *ret_variance)
 
 	if (histogram->count < 2)
 		return false;
-	/* Around the mean without its fraction, exactly; the fraction moves that by rest^2/count.
-	 */
+	/* The sum of squares around the truncated mean, exact; the fraction of the mean changes
+	 * it by rest^2/count. */
 	mean = sum / count;
 	around_mean = histogram->squares - 2 * mean * sum + count * mean * mean;
 	rest = (double)(sum % count);

@@ -51,7 +51,7 @@ int open_requests_touch(struct open_requests *requests, struct record_text id,
 	struct open_request *request;
 	unsigned int hash;
 
-	/* The records of its threads follow each other. */
+	/* The records of a request's threads follow each other. */
 	if (newest && is_of(newest, id)) {
 		*ret_request = newest;
 		return 0;

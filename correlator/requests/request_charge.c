@@ -18,7 +18,7 @@ static struct record_text value_of(const struct cpu_record *record, const char *
 	return (struct record_text){ 0 };
 }
 
-/* Under no context every key is there, and "". */
+/* Time in no context has every key, each with the value "". */
 static bool has_context(const struct cpu_record *record)
 {
 	bool has_key = false;

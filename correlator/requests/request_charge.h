@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What one cpu record says of a request: which one, and what it used. The same of a record that is
- * being written and of one that was read back, so that who counts requests counts the same in both.
- * Pure; any thread.
+ * The part of a cpu record that concerns requests: the request's ID, and what it used. The same for
+ * a record that is being written and for one that was read back, so both give the same counts of
+ * requests. Pure; any thread.
  */
 #pragma once
 
@@ -12,13 +12,13 @@
 #include "record/record_view.h"
 
 struct request_charge {
-	struct record_text id; /* request_id; no bytes: it is of no request */
-	struct record_text value; /* of the key that was asked for; no bytes: it has none */
+	struct record_text id; /* request_id; empty = no request */
+	struct record_text value; /* value of the given key; empty = none */
 	uint32_t pid;
-	bool is_attributed; /* to a context that is known */
+	bool is_attributed; /* to a known context */
 	struct costs costs;
 };
 
-/* Borrow the record's texts. key: whose value is wanted; NULL = none. */
+/* Borrow the record's texts. key: the key whose value is wanted; NULL = none. */
 struct request_charge request_charge_of_record(const struct cpu_record *record, const char *key);
 struct request_charge request_charge_of_view(const struct record_view *view, const char *key);

@@ -8,7 +8,7 @@
 struct tracked_request {
 	struct open_request open;
 	struct costs costs;
-	uint64_t window; /* the last one that had it */
+	uint64_t window; /* the last window that had it */
 	uint32_t pid;
 	char *value; /* owned */
 	size_t value_bytes;
@@ -21,14 +21,14 @@ struct closed_window {
 
 struct request_tracker {
 	struct open_requests open;
-	struct tracked_request *ended; /* owned: that `given` is of */
+	struct tracked_request *ended; /* owned; `given` borrows from it */
 	struct ended_request given;
 	size_t open_max;
 	uint64_t end_ns; /* of the last window */
-	uint64_t window; /* number of the open one */
-	uint64_t given_windows; /* number of the first one that was not given yet */
-	struct closed_window closed[REQUEST_WINDOWS_MAX]; /* by their number, modulo that */
-	uint64_t now_ns; /* when the open one began: goes on where the caller's clock is set back */
+	uint64_t window; /* number of the open window */
+	uint64_t given_windows; /* number of the first window not returned yet */
+	struct closed_window closed[REQUEST_WINDOWS_MAX]; /* by number modulo REQUEST_WINDOWS_MAX */
+	uint64_t now_ns; /* start of the open window; does not go back if the caller's clock does */
 	bool is_finished;
 };
 
@@ -115,7 +115,7 @@ void request_tracker_end_window(struct request_tracker *tracker,
 		window->end_ns > window->start_ns ? window->end_ns - window->start_ns : passed_ns;
 
 	tracker->now_ns += passed_ns;
-	/* Behind a hole it began later than the one before it ended. */
+	/* After a hole it began later than the previous window ended. */
 	tracker->closed[tracker->window % REQUEST_WINDOWS_MAX] = (struct closed_window){
 		*window, tracker->now_ns - (length_ns < passed_ns ? length_ns : passed_ns)
 	};
@@ -123,7 +123,7 @@ void request_tracker_end_window(struct request_tracker *tracker,
 	tracker->window++;
 }
 
-/* Whether no request of that window is to be waited for any more. */
+/* Whether no request of that window has to be waited for any more. */
 static bool is_quiet(const struct request_tracker *tracker, uint64_t number)
 {
 	const struct closed_window *closed = &tracker->closed[number % REQUEST_WINDOWS_MAX];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Counts each request once: adds up what its records say, over all threads, processes and windows,
- * until it has ended. Nobody says when that is: it has once the last window that had it began
- * REQUEST_QUIET_NS ago, and is not the last one of all; one that comes back later is a request of
- * its own. So windows are told one by one, later, each with all the requests that ended in it.
- * Windows are not as long as each other: half of one may be lacking. Bounded: where
- * REQUESTS_OPEN_MAX are open, the one that was quiet for longest has ended; of more than
- * REQUEST_WINDOWS_MAX windows the oldest is over. Single thread.
+ * Counts each request once: sums its records over all threads, processes and windows until it has
+ * ended. No record reports the end: a request has ended once the last window that had it began
+ * REQUEST_QUIET_NS ago and is not the latest window; if it comes back later, it counts as another
+ * request. So windows are returned one by one, delayed, each with all the requests that ended in
+ * it. Windows differ in length, so REQUEST_QUIET_NS may lack half a window. Bounded: if more than
+ * open_max requests are open, the one that was quiet for longest has ended; of REQUEST_WINDOWS_MAX
+ * pending windows the oldest is over. Single thread.
  */
 #pragma once
 
@@ -22,7 +22,7 @@
 #define REQUEST_QUIET_NS (3 * NS_PER_S)
 
 enum {
-	REQUEST_VALUE_BYTES_MAX = 512, /* what is longer is cut */
+	REQUEST_VALUE_BYTES_MAX = 512, /* longer ones are cut */
 	REQUEST_WINDOWS_MAX = 1024,
 };
 
@@ -34,9 +34,9 @@ struct request_window {
 
 struct request_tracker;
 
-/* Owned by the tracker, until its next call. */
+/* Owned by the tracker, valid until its next call. */
 struct ended_request {
-	struct record_text value; /* of the key, as its last record that had one said; or none */
+	struct record_text value; /* of the key, from its last record that had one; may be empty */
 	uint32_t pid; /* of its last record */
 	struct costs costs;
 };
@@ -46,19 +46,22 @@ struct request_tracker *request_tracker_new(size_t open_max);
 void request_tracker_free(struct request_tracker *tracker);
 DEFINE_CLEANUP(struct request_tracker *, request_tracker_free);
 
-/* Ignores what is of no request. 0 or -ENOMEM. */
+/* Ignores a charge without a request. 0 or -ENOMEM. */
 int request_tracker_add(struct request_tracker *tracker, const struct request_charge *charge);
 
 /* A window is over: requests may have ended. */
 void request_tracker_end_window(struct request_tracker *tracker,
 				const struct request_window *window);
-/* When the last one ended, on a clock that goes on where the caller's is set back. */
+/* When the last window ended, on a clock that does not go back if the caller's does. */
 uint64_t request_tracker_now_ns(const struct request_tracker *tracker);
-/* All have: those of the closed windows, one after the other, then those of the open one. */
+/* Ends all requests: those of the closed windows, one window after the other, then those of the
+ * open one. */
 void request_tracker_finish(struct request_tracker *tracker);
 
-/* The next window of which all requests have ended: they are the next ones. False: none has. */
+/* Returns the next window whose requests have all ended; request_tracker_next_ended() returns
+ * them next. False: there is none. */
 bool request_tracker_next_window(struct request_tracker *tracker,
 				 struct request_window *ret_window);
-/* The next one that has ended, each once; NULL: no more, of the windows up to now. */
+/* Returns the next request that has ended, each once; NULL = no more in the windows returned so
+ * far. */
 const struct ended_request *request_tracker_next_ended(struct request_tracker *tracker);
