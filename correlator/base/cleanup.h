@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Ownership in user space: a variable marked `_cleanup_(f)` gives its value to f when it goes
- * out of scope; TAKE_PTR/TAKE_FD hand it on instead. Each type declares its own cleanup
- * next to its _free with DEFINE_CLEANUP.
+ * Ownership in user space: a variable marked `_cleanup_(f)` is passed to f when it goes out of
+ * scope; TAKE_PTR/TAKE_FD transfer ownership instead. Each type declares its own cleanup next to
+ * its _free with DEFINE_CLEANUP.
  */
 #pragma once
 

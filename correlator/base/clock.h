@@ -10,14 +10,14 @@
 #define NS_PER_MS ((uint64_t)1000000)
 #define NS_PER_S  ((uint64_t)1000000000)
 
-/* CLOCK_MONOTONIC and CLOCK_REALTIME now. */
+/* Current CLOCK_MONOTONIC and CLOCK_REALTIME. */
 uint64_t clock_monotonic_ns(void);
 uint64_t clock_wall_ns(void);
-/* CLOCK_BOOTTIME: what /proc's start times count from; runs on in suspend. */
+/* CLOCK_BOOTTIME: the base of /proc's start times; keeps running in suspend. */
 uint64_t clock_boot_ns(void);
-/* CPU time that this process has used, all threads. */
+/* CPU time of this process, all threads. */
 uint64_t clock_own_cpu_ns(void);
-/* The same of this thread, and of another one that has not been joined. */
+/* CPU time of the calling thread, and of another thread that has not been joined. */
 uint64_t clock_thread_cpu_ns(void);
 uint64_t clock_cpu_of_thread_ns(pthread_t thread);
 

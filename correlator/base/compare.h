@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What qsort(3) wants to hear: below 0 if a comes before b, above if behind, 0 if neither. Pure. */
+/* Comparators for qsort(3): < 0 if a sorts before b, > 0 if after, 0 if equal. Pure. */
 #pragma once
 
 #include <stdint.h>
@@ -14,7 +14,7 @@ static inline int compare_i64(int64_t a, int64_t b)
 	return (a > b) - (a < b);
 }
 
-/* A NaN is equal to everything. */
+/* NaN compares equal to everything. */
 static inline int compare_double(double a, double b)
 {
 	return (a > b) - (a < b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Bounds the CPU time of work that others cause: CPU_BUDGET_BURST_NS at once, and in the long run
- * one part in CPU_BUDGET_PART. Pure; times are CLOCK_MONOTONIC.
+ * Bounds the CPU time of work triggered from outside: bursts of CPU_BUDGET_BURST_NS, and one part
+ * in CPU_BUDGET_PART in the long run. Pure; times are CLOCK_MONOTONIC.
  */
 #pragma once
 
@@ -12,9 +12,9 @@
 #define CPU_BUDGET_BURST_NS (250 * NS_PER_MS)
 #define CPU_BUDGET_PART	    20
 
-/* All zeros: nothing was spent. */
+/* All zeros: nothing spent. */
 struct cpu_budget {
-	uint64_t debt_ns; /* as of then */
+	uint64_t debt_ns; /* at as_of_ns */
 	uint64_t as_of_ns;
 };
 
@@ -32,7 +32,7 @@ static inline void cpu_budget_spend(struct cpu_budget *budget, uint64_t now_ns, 
 	budget->as_of_ns = now_ns;
 }
 
-/* When work may go on; now_ns = at once. */
+/* The time at which work may continue; now_ns = immediately. */
 static inline uint64_t cpu_budget_next_ns(const struct cpu_budget *budget, uint64_t now_ns)
 {
 	uint64_t debt_ns = cpu_budget_debt_ns(budget, now_ns);

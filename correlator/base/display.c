@@ -13,14 +13,14 @@
 #include "base/text.h"
 
 enum {
-	SIGNIFICANT_LIMIT = 10000, /* four digits are below it */
+	SIGNIFICANT_LIMIT = 10000, /* numbers below have four digits */
 	SENTENCE_BYTES = 2048,
 	SHOWN_BYTES = 8192,
 };
 
 static const char ellipsis[] = "…";
 
-/* Of the first character of a text that ends with NUL. */
+/* Length in bytes of the first character of a NUL-terminated text. */
 static int first_bytes(const char *text)
 {
 	int length = text_utf8_length((const uint8_t *)text, strnlen(text, TEXT_CODE_POINT_BYTES));
@@ -70,7 +70,7 @@ static size_t head_bytes(const char *text, size_t columns, size_t room_bytes)
 	return at;
 }
 
-/* Where the tail begins that takes at most columns columns and room_bytes bytes. */
+/* Offset of the longest tail that takes at most columns columns and room_bytes bytes. */
 static size_t tail_offset(const char *text, size_t columns, size_t room_bytes)
 {
 	size_t size_bytes = strlen(text);
@@ -104,7 +104,7 @@ void display_fit(const char *raw, size_t columns, char *ret_text, size_t text_by
 		text_writer_put(&writer, text, size_bytes);
 		return;
 	}
-	/* The head gets the odd column: prefixes tell more than suffixes. */
+	/* The head gets the odd column: prefixes are more telling than suffixes. */
 	text_writer_put(&writer, text, head_bytes(text, columns / 2, room_bytes));
 	text_writer_put(&writer, ellipsis, sizeof(ellipsis) - 1);
 	tail = tail_offset(text, (columns - 1) / 2, room_bytes);
@@ -170,7 +170,7 @@ bool display_needs_date(int64_t first_ns, int64_t last_ns, char ret_zone[DISPLAY
 	time_t end = (time_t)(last_ns / (int64_t)NS_PER_S);
 	struct tm first = { 0 }, last = { 0 };
 
-	/* Nanoseconds of 64 bits end in 2262: no year is too large. */
+	/* 64-bit nanoseconds end in 2262: no year is too large. */
 	(void)localtime_r(&start, &first);
 	(void)localtime_r(&end, &last);
 	(void)snprintf(ret_zone, DISPLAY_ZONE_BYTES, "%s", first.tm_zone ? first.tm_zone : "");

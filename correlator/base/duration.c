@@ -20,7 +20,7 @@ int duration_parse(const char *text, uint64_t *ret_ns)
 	char *end;
 	double value;
 
-	/* strtod would take signs, "inf", "nan" and hexadecimal too. */
+	/* strtod would also accept signs, "inf", "nan" and hexadecimal. */
 	if ((!isdigit((unsigned char)text[0]) && text[0] != '.') || strpbrk(text, "xX"))
 		return -EINVAL;
 	value = strtod(text, &end);

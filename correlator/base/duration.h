@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /*
- * Parses "10", "1.5s", "500ms", "2m", "1h" (no unit = seconds) into nanoseconds. 0, or -EINVAL:
- * not a duration, negative, or above ten years.
+ * Parses "10", "1.5s", "500ms", "2m", "1h" (no unit = seconds) into nanoseconds. Returns 0, or
+ * -EINVAL: not a duration, negative, or above ten years.
  */
 int duration_parse(const char *text, uint64_t *ret_ns);

@@ -19,7 +19,7 @@ static bool is_other(char one, char other)
 
 unsigned int edit_distance(const char *one, const char *other)
 {
-	/* Of what of one has been read, to each beginning of the other. */
+	/* Distances from the part of one read so far to each prefix of other. */
 	unsigned int row[EDIT_DISTANCE_BYTES_MAX + 1];
 	size_t count = strlen(other);
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Whole reads and writes at an offset, and how much a disk may still take. Never logs. */
+/* Complete reads and writes at an offset, and the free space of a file system. Never logs. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
-/* Writes or reads all of it: 0, or -errno; -ENODATA: there is less to read. */
+/* Writes or reads all size_bytes. Returns 0 or -errno; -ENODATA: the file ends before that. */
 int file_bytes_write(int fd, const uint8_t *bytes, size_t size_bytes, uint64_t offset);
-/* Changes the parts, at most IOV_MAX. */
+/* Modifies parts; count is at most IOV_MAX. */
 int file_bytes_write_parts(int fd, struct iovec *parts, int count, uint64_t offset);
 int file_bytes_read(int fd, uint8_t *ret_bytes, size_t size_bytes, uint64_t offset);
 
 /*
- * Bytes that may still go to the file system of fd. A part of it stays free for its other users:
- * 5 % of its size, but not more than 1 GiB. What cannot be told is taken for room enough.
+ * Bytes that may still be written to the file system of fd. Reserves space for its other users: 5 %
+ * of its size, but at most 1 GiB. Returns UINT64_MAX if the free space is not known.
  */
 uint64_t file_bytes_room(int fd);

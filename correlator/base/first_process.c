@@ -10,7 +10,7 @@
 #include "base/exit_code.h"
 #include "base/log.h"
 
-/* Returns when child is not among those that have ended. */
+/* Reaps all children that have ended. If child is one of them, exits with its status. */
 static void reap(pid_t child)
 {
 	pid_t ended;
@@ -22,7 +22,8 @@ static void reap(pid_t child)
 						  : WEXITSTATUS(status));
 }
 
-/* It may hold a secret (recorder/forward/secret.h), and is read in /proc/1/environ. */
+/* The environment may hold a secret (recorder/forward/secret.h) and is readable in /proc/1/environ.
+ */
 static void wipe_environment(void)
 {
 	for (char **each = environ; each && *each; each++)

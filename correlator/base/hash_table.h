@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * uthash's tables, where memory may run out: an element for which there is none is just not added,
- * and its hh.tbl stays NULL. Whoever adds one looks at that. By itself uthash would end the
- * process. Included instead of uthash.h, never beside it: the header reads its settings once.
+ * uthash tables that survive running out of memory: an element without memory is not added, and its
+ * hh.tbl stays NULL; the code that adds it must check that. By default uthash would end the
+ * process. Include this instead of uthash.h, never both: the header reads its settings once.
  */
 #pragma once
 
@@ -15,8 +15,7 @@
 
 #include <uthash.h>
 
-/* Buckets are doubled when one has so many elements, not uthash's ten: a search goes from one to
- * the next of a bucket, and in a large table each is a line that no cache holds. 16 bytes a bucket.
- */
+/* Elements per bucket at which the buckets double, instead of uthash's 10: a lookup walks its
+ * bucket, and in a large table each element is a cache miss. A bucket takes 16 bytes. */
 #undef HASH_BKT_CAPACITY_THRESH
 #define HASH_BKT_CAPACITY_THRESH 7U

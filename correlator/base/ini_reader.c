@@ -8,7 +8,8 @@
 
 void ini_reader_init(struct ini_reader *reader, char *text, size_t size_bytes)
 {
-	static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8, as some editors leave it */
+	static const char mark[] = "\xef\xbb\xbf"; /* UTF-8 byte order mark, as some editors
+						    * write it */
 	size_t marked = strlen(mark);
 
 	*reader = (struct ini_reader){ .rest = text, .end = text + size_bytes };
@@ -21,7 +22,7 @@ static bool is_blank(char character)
 	return character == ' ' || character == '\t' || character == '\r';
 }
 
-/* What is between the blanks of [text, *end), as a text, which ends at *end then. */
+/* Strips the blanks around [text, *end), and NUL-terminates the result at the new *end. */
 static char *trim(char *text, char **end)
 {
 	while (text < *end && is_blank(*text))

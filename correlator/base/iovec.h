@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Parts of memory that a system call took only some bytes of. */
+/* Resuming a vectored read or write after a partial transfer. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
-/* Takes done_bytes, which they have, off the front of the parts. Returns how many parts
- * have nothing left, from the first one on. */
+/* Removes done_bytes, at most their total size, from the front of parts. Returns the number of
+ * leading parts that are used up. */
 static inline size_t iovec_skip(struct iovec *parts, size_t count, size_t done_bytes)
 {
 	size_t done = 0;

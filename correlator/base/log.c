@@ -14,16 +14,16 @@
 
 #include "base/text.h"
 
-/* The settings of the process that are not passed around: how talkative stderr is, who reads, and
- * what is being read. */
+/* Process-wide settings that are not passed as parameters: the log level, whether stderr is the
+ * journal, and the place (FILE:LINE) being read. */
 static enum log_level level_limit = LOG_LEVEL_INFO;
 static bool is_journal;
 static const char *place_or_null;
-static atomic_uint lost_lines; /* since the last one that was written */
+static atomic_uint lost_lines; /* since the last line written */
 
 enum {
-	LINE_BYTES = 2048, /* below PIPE_BUF: what poll(2) finds room for in a pipe, a write does
-			    * not wait for */
+	LINE_BYTES = 2048, /* below PIPE_BUF: when poll(2) reports room in a pipe, writing the
+			    * line does not block */
 	PLACE_BYTES_MAX = LINE_BYTES / 2,
 };
 
@@ -49,14 +49,14 @@ void log_detect_journal(void)
 	unsigned long long device, inode;
 	struct stat status;
 
-	/* Inherited by those whose stderr goes elsewhere, too. */
+	/* Processes whose stderr is redirected inherit the variable, too. */
 	is_journal = stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
 		     !fstat(STDERR_FILENO, &status) && status.st_dev == device &&
 		     status.st_ino == inode;
 }
 
-/* A reader who lets a line wait so long has stopped reading: none waits for him until he goes on.
- */
+/* Waits up to LOG_PATIENCE_MS for room in stderr. After a lost line the reader is considered
+ * stalled, and later lines do not wait until it reads again. */
 static bool is_writable(void)
 {
 	struct pollfd stderr_fd = { .fd = STDERR_FILENO, .events = POLLOUT };
@@ -66,7 +66,7 @@ static bool is_writable(void)
 
 static void write_bytes(const char *line, size_t size_bytes)
 {
-	/* stderr gone: there is nobody left to tell. */
+	/* If stderr is closed, there is nowhere to report that. */
 	(void)!write(STDERR_FILENO, line, size_bytes);
 }
 
@@ -99,7 +99,7 @@ static void write_line(enum log_level level, const char *reason, const char *for
 	used = (int)strlen(raw);
 	if (reason)
 		(void)snprintf(raw + used, sizeof(raw) - (size_t)used, ": %s", reason);
-	/* Names in it are chosen by others. The line break has room. */
+	/* Names in the line come from outside. One byte is left for the line break. */
 	line_bytes = text_escape(raw, strlen(raw), TEXT_SHOWN | TEXT_CUT, line, sizeof(line) - 1);
 	line[line_bytes++] = '\n';
 	if (!is_writable()) {

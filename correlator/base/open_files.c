@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <sys/resource.h>
 
-/* A limit is the process's, too. */
+/* Static because the limit is per process, too. */
 static struct rlimit given;
 static bool is_known;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How many files we may have open: as many as the hard limit allows, since each CPU, each probed
- * file and each library that is looked into takes one. Programs that we start get the limit that we
- * were given: some of them call select(2). Does not log.
+ * Raises the limit of open files to the hard limit, at most OPEN_FILES_MAX: each CPU, each probed
+ * file and each inspected library takes one. Programs that we start get the original limit back, as
+ * some of them call select(2). Does not log.
  */
 #pragma once
 
@@ -10,8 +10,8 @@ enum {
 	OPEN_FILES_MAX = 65536,
 };
 
-/* At the start of a program, once. */
+/* Call once at program start. */
 void open_files_raise(void);
 
-/* In a child, before it becomes a program, or in the process itself while it starts one. */
+/* Call in a child before exec, or in the process itself while it starts a program. */
 void open_files_restore(void);

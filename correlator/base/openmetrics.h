@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The syntax of OpenMetrics 1.0 ("OpenMetrics, a cloud-native, highly scalable metrics protocol",
- * https://github.com/prometheus/OpenMetrics), and of the older format of Prometheus. Pure.
+ * https://github.com/prometheus/OpenMetrics), and of Prometheus' older format. Pure.
  */
 #pragma once
 
@@ -17,12 +17,12 @@ enum openmetrics_type {
 };
 
 /*
- * The head of a family of this name. The older format has no units, and a counter's suffix in the
- * name of its family, too. unit NULL: a number of things. Returns the suffix of its samples.
+ * Writes the header of the metric family name. The older format has no units, and puts a counter's
+ * suffix into the family name, too. unit NULL: a plain number. Returns the suffix of the samples.
  */
 const char *openmetrics_begin(FILE *out, bool is_older, enum openmetrics_type type,
 			      const char *name, const char *unit, const char *help);
-/* Inside of quotes; text must be printable. */
+/* Writes text for use inside quotes; it must be printable. */
 void openmetrics_put_label(FILE *out, const char *text);
-/* Exactly. */
+/* Writes ns as seconds, without loss. */
 void openmetrics_put_seconds(FILE *out, int64_t ns);

@@ -16,7 +16,7 @@
 
 enum {
 	FILE_MODE = 0600,
-	TRIES = 8, /* while somebody makes and removes it */
+	TRIES = 8, /* while another process keeps creating and removing the file */
 };
 
 bool output_file_is_standard(const char *path)
@@ -39,7 +39,7 @@ static int refuse_link(const char *path, int fd)
 			 path, size > 0 ? target : "?");
 }
 
-/* 0, or -EPERM, logged: what is there is not for us alone. */
+/* Returns 0, or -EPERM, logged: the file is not ours alone. */
 static int expect_own(const char *path, int fd, const struct stat *status)
 {
 	if (S_ISLNK(status->st_mode))
@@ -64,7 +64,7 @@ static int expect_own(const char *path, int fd, const struct stat *status)
 	return 0;
 }
 
-/* Opens the file that was looked at: another one may be at its name by now. */
+/* Reopens the inspected file itself: the path may refer to another one already. */
 static int open_again(int path_fd, int flags)
 {
 	char again[64];
@@ -75,8 +75,8 @@ static int open_again(int path_fd, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Looks at the file at path: a descriptor of it, the caller's, that can do nothing else (O_PATH);
- * -EPERM, logged: the file is not ours alone; -errno of open(2). */
+/* Inspects the file at path. Returns an O_PATH descriptor, owned by the caller; -EPERM, logged: the
+ * file is not ours alone; -errno of open(2). */
 static int look(const char *path)
 {
 	_cleanup_fd_ int path_fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);

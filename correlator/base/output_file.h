@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Writing a file at a name that others may have prepared, in a folder that they may write, too:
- * what is there is looked at before it is written, and what takes its place begins under a random
- * name. Pure but for the files; any thread.
+ * Writes files at paths that others may have prepared, in folders that they may also write: an
+ * existing file is inspected before it is written, and a replacement starts under a random name.
+ * Pure except for the files; any thread.
  */
 #pragma once
 
@@ -10,40 +10,44 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Whether it is a name of standard output, "-" or "/dev/stdout", which is open already. */
+/* Whether path names standard output, "-" or "/dev/stdout", which is already open. */
 bool output_file_is_standard(const char *path);
 
 /*
- * Opens what is at path for writing, O_CLOEXEC and O_NOCTTY. flags: more of open(2)'s, O_NONBLOCK
- * or O_CREAT: with it the file is made, with mode 0600, if nothing is there. A device is taken as
- * it is; a file or named pipe only if
- *   - it is no link: nothing is made or overwritten elsewhere,
+ * Opens the file at path for writing, O_CLOEXEC and O_NOCTTY. flags: further flags of open(2),
+ * O_NONBLOCK or O_CREAT; with O_CREAT a missing file is created with mode 0600. A device is
+ * accepted as it is; a file or named pipe only if
+ *   - it is not a symbolic link: nothing is created or overwritten elsewhere,
  *   - it belongs to the user that we run as,
  *   - nobody else may read or write it,
- *   - and a file has no other name.
- * The file descriptor, the caller's. -ENXIO: a named pipe that nobody reads, with O_NONBLOCK, or a
- * socket; -ENOENT without O_CREAT: neither of these is logged. -EPERM: one of the above; -errno of
- * open(2).
+ *   - and, for a file, it has no other hard link.
+ * Returns the file descriptor, owned by the caller.
+ * -ENXIO: with O_NONBLOCK a named pipe without a reader, or a socket. Not logged.
+ * -ENOENT: no such file, without O_CREAT. Not logged.
+ * -EPERM: refused for one of the reasons above. Logged.
+ * -EBUSY: another process keeps creating and removing the file. Logged.
+ * -errno of open(2). Logged.
  */
 int output_file_open(const char *path, int flags);
 
-/* Whether output_file_open() would refuse what is at path: 0, also if nothing is; else its -errno,
- * logged. */
+/* Whether output_file_open() would refuse the file at path: 0 if not, also if there is none;
+ * -EPERM, logged, if it would. */
 int output_file_look(const char *path);
 
-/* A file that is to take the place of what is at path. */
+/* A file that will replace the one at path. */
 struct output_file {
 	FILE *file;
 	char *path;
-	char *beside; /* its name meanwhile: path, and six random characters */
+	char *beside; /* temporary name: path and six random characters */
 };
 
 /*
- * Makes it, to be seen by mode: others read all of it or what was there before, never a part. 0 and
- * *ret_file, ended by output_file_end(); -ENOMEM; -errno of mkstemp(3). Not logged.
+ * Creates a replacement with permissions mode: others see the complete new file or the old one,
+ * never a part. Returns 0 and *ret_file, to be ended by output_file_end(); -ENOMEM; -errno of
+ * mkstemp(3). Not logged.
  */
 int output_file_begin(const char *path, mode_t mode, struct output_file *ret_file);
 
-/* Closes and frees it, and gives it the name if so far all went well (result is 0), else removes
- * it. result, or -errno of what failed now, not logged. */
+/* Closes and frees the file. Renames it to path if result is 0 and closing succeeds, else removes
+ * it. Returns result, or -errno of what failed here, not logged. */
 int output_file_end(struct output_file *file, int result);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Random bytes of the kernel's (getrandom(2)). Any thread; never logs. */
+/* Random bytes from the kernel (getrandom(2)). Any thread; never logs. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* size_bytes <= 256, which come whole. 0, or -errno of getrandom(2). */
+/* size_bytes <= 256: the request is never partial. Returns 0, or -errno of getrandom(2). */
 int random_bytes(void *ret_bytes, size_t size_bytes);
 
-/* For seeds and for spreading tries, where none is no error: early in boot, when there is no
- * randomness yet, the time and an address are a little. */
+/* For seeds and for spreading retries, where poor randomness is no error: early in boot, before the
+ * kernel has any, falls back to the time and an address. */
 uint64_t random_seed(void);

@@ -23,7 +23,7 @@ struct capabilities {
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
 };
 
-/* False: they cannot be had, and nothing is known to be given. */
+/* Returns false if the capabilities cannot be read; none count as given then. */
 static bool read_own(struct capabilities *ret_own)
 {
 	*ret_own = (struct capabilities){ .header.version = _LINUX_CAPABILITY_VERSION_3 };
@@ -47,7 +47,7 @@ bool rights_are_given(void)
 	return read_own(&own) && is_given(&own);
 }
 
-/* To give up what is in force, or have in force what is permitted, is always allowed. */
+/* Dropping effective capabilities, or raising permitted ones, is always allowed. */
 static void put_in_force(struct capabilities *own, bool all)
 {
 	for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
@@ -97,7 +97,7 @@ void rights_give_up(void)
 		abort();
 }
 
-/* The kernel gives the capabilities of our file again at exec; ambient ones have to be raised. */
+/* At exec the kernel grants our file's capabilities again; ambient ones have to be raised. */
 void rights_pass_on(void)
 {
 	struct capabilities own;
@@ -112,7 +112,7 @@ void rights_pass_on(void)
 	}
 }
 
-/* False: there is no such group, or it cannot be had. */
+/* Returns false if there is no such group, or it cannot be looked up. */
 static bool find_group(gid_t *ret_gid)
 {
 	struct group group, *found = NULL;
@@ -139,8 +139,8 @@ bool rights_reach_others(void)
 	       (find_group(&group) && (getegid() == group || group_member(group)));
 }
 
-/* The kernel's own judgement (ptrace(2), PTRACE_MODE_READ_FSCREDS, by proc_pid_readlink() of
- * fs/proc/base.c): with what is in force. */
+/* Asks the kernel (ptrace(2), PTRACE_MODE_READ_FSCREDS, by proc_pid_readlink() in fs/proc/base.c),
+ * which judges by the effective capabilities. */
 static bool may_look(pid_t pid)
 {
 	char path[64], target[8];
@@ -149,7 +149,7 @@ static bool may_look(pid_t pid)
 	return readlink(path, target, sizeof(target)) >= 0;
 }
 
-/* 0: it is gone. */
+/* Returns 0 if the process is gone. */
 static pid_t parent_of(pid_t pid)
 {
 	char path[64], text[512] = "";
@@ -165,8 +165,8 @@ static pid_t parent_of(pid_t pid)
 	return behind_name && sscanf(behind_name, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* A child of ours that has not begun a program of its own: it has what we were given, and is nobody
- * else's to look at. */
+/* A child that we forked and that has not called exec yet: it holds the capabilities we were given,
+ * so the caller's own rights do not reach it. */
 static bool is_own_fork(pid_t pid)
 {
 	char path[64];
@@ -186,7 +186,7 @@ bool rights_reach(pid_t pid)
 	was_raised = rights_lower();
 	may = may_look(pid);
 	rights_raise();
-	/* A thread of the kernel has none, and one that is gone. */
+	/* Kernel threads and exited processes have no exe link. */
 	may = may || !may_look(pid) || is_own_fork(pid);
 	if (!was_raised)
 		(void)rights_lower();

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 
-/* What a handler says: it gets no argument. */
+/* The handler's message: a handler gets no argument. */
 static const char *spared_saying;
 
 static void fill(sigset_t *ret_signals)

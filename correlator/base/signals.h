@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The signals that end a command, as something to wait for: each ends with everything written. */
+/* The signals that end a command, as a descriptor to poll: each one ends it with all output
+ * written. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,28 +8,29 @@
 #include "base/clock.h"
 
 /*
- * Blocks SIGINT, SIGTERM and SIGHUP in the calling thread, for good; SIGTERM and SIGHUP not if they
- * are ignored, as nohup(1) wants it (a shell ignores SIGINT for each command that a script puts in
- * the background, and the script may well end it by that). Returns a signalfd(2) for them,
- * non-blocking, the caller's; or -errno, logged.
+ * Blocks SIGINT, SIGTERM and SIGHUP in the calling thread, permanently; SIGTERM and SIGHUP only if
+ * they are not ignored, as nohup(1) expects (a shell ignores SIGINT for each command that a script
+ * puts in the background, and the script may well end it by SIGINT). Returns a non-blocking
+ * signalfd(2) for them, owned by the caller; or -errno, logged.
  */
 int signals_catch(void);
-/* The same, and of those by which servers are told something, to be passed on: SIGUSR1, SIGUSR2,
- * SIGQUIT, SIGWINCH, SIGTTIN, SIGTTOU, SIGALRM, SIGCONT; none that is ignored. */
+/* Does the same, and also for the signals by which servers are controlled, to forward them:
+ * SIGUSR1, SIGUSR2, SIGQUIT, SIGWINCH, SIGTTIN, SIGTTOU, SIGALRM, SIGCONT; none that is ignored. */
 int signals_catch_for_command(void);
-/* Which one came: its number; 0: none yet. ret_is_typed: a terminal sent it (SI_KERNEL,
- * sigaction(2)): so it did to the whole process group. */
+/* Returns the number of the pending signal, or 0 if there is none yet. ret_is_typed: sent by a
+ * terminal (SI_KERNEL, sigaction(2)), and so to the whole process group. */
 int signals_read(int fd, bool *ret_is_typed);
-/* True: one waits to be read. */
+/* Whether one is pending. */
 bool signals_are_pending(void);
 
-/* What timeout(1) sends to a process, and then to its whole group, is one signal. */
+/* timeout(1) signals a process, and then its whole group: both within this time count as one
+ * signal. */
 #define SIGNALS_ECHO_NS (100 * NS_PER_MS)
 
 /*
- * The next SIGINT is only said (saying: static), and the one after it ends the process; unless it
- * is ignored. For who reads a pipe: a terminal interrupts the writer, too, which then ends. Undone
- * by signals_obey_interrupt. Single thread.
+ * Makes the next SIGINT only print saying (static text), and the one after it end the process; no
+ * effect if SIGINT is ignored. For readers of a pipe: a terminal interrupts the writer, too, which
+ * then ends. Undone by signals_obey_interrupt. Single thread.
  */
 void signals_spare_interrupt(const char *saying);
 void signals_obey_interrupt(void);

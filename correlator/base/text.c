@@ -66,8 +66,9 @@ void text_writer_put_code_point(struct text_writer *writer, uint32_t code_point)
 }
 
 /*
- * What the first byte says: the length, and the range of the second byte, which is narrower where a
- * longer form than needed, a surrogate or more than U+10FFFF would follow. 0: not a first byte.
+ * Decodes the first byte: the length, and the range of the second byte, which is narrower to
+ * exclude overlong forms, surrogates and code points above U+10FFFF. Returns 0 if it is not a first
+ * byte.
  */
 static size_t lead_length(uint8_t lead, uint8_t *ret_low, uint8_t *ret_high)
 {
@@ -96,7 +97,7 @@ int text_utf8_length(const uint8_t *bytes, size_t size_bytes)
 	return (int)length;
 }
 
-/* length: what text_utf8_length() says of them. */
+/* length: from text_utf8_length(). */
 static bool wants_escape(const uint8_t *bytes, int length)
 {
 	/* U+0080..9F are c2 80 .. c2 9f. */
@@ -114,8 +115,8 @@ uint32_t text_code_point(const uint8_t *bytes, int length)
 	return code_point;
 }
 
-/* Unicode 15: of categories Cf, Zl and Zp the marks of direction (UAX 9), general punctuation, the
- * byte order mark, marks of annotations, and tags. */
+/* Unicode 15: of categories Cf, Zl and Zp the directional marks (UAX 9), general punctuation, the
+ * byte order mark, annotation marks, and tags. */
 static bool is_invisible(uint32_t code_point)
 {
 	return code_point == 0x61c || code_point == 0x180e ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* On what a thread was blocked, by the name that records and reports give it. Pure; any thread. */
+/* The names, in records and reports, of what a thread was blocked on. Pure; any thread. */
 #pragma once
 
 #include <stddef.h>
@@ -7,7 +7,8 @@
 
 #include <correlator/blocked_reason.h>
 
-/* "disk", "network", ...; of a number that is no enum blocked_reason "other". */
+/* Returns "disk", "network", ...; "other" for a number that is not an enum blocked_reason. */
 const char *blocked_name(uint32_t reason);
-/* The reason of a name of so many bytes, which need not be NUL-terminated; -EINVAL: none has it. */
+/* Returns the reason of a name of size_bytes bytes, which need not be NUL-terminated; -EINVAL if
+ * there is none. */
 int blocked_find(const char *name, size_t size_bytes);

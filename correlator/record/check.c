@@ -11,17 +11,18 @@
 enum {
 	TIME_OFFSET = 3,
 	TIME_BYTES = 8,
-	/* A map of four, "schema" 1, and the kind: no other entry has these bytes there. The first
-	 * of them is rare: a record has it once, for its own map. */
+	/* The map's mark (four pairs), "schema" 1, and the kind: no other entry has these bytes
+	 * there. The first of them is rare: a record has it once, for its own map. */
 	MAP_OFFSET = 11,
 	MAP_BYTES = 22,
 	COUNT_OFFSET = 40,
 	SUM_OFFSET = CHECK_BYTES - 4,
-	/* As many bytes of the model may have changed. */
+	/* An entry that differs from the model in at most this many bytes is still a (damaged)
+	 * check. */
 	CHANGED_BYTES_MAX = 3,
 };
 
-/* Zeros: where its values are. */
+/* Template of a check, with zeros in place of its values. */
 static const uint8_t model[CHECK_BYTES + 1] = "\x92\xd7\0\0\0\0\0\0\0\0\0\xde\0\x04"
 					      "\xa6schema\x01\xa4kind\xa5"
 					      "check\xa5"
@@ -37,7 +38,7 @@ static void put_number(uint8_t *ret_bytes, uint32_t number)
 
 /*
  * The library leaves the upper halves of vector registers in use (crc32_iscsi_by16_10.asm, ISA-L
- * 2.30), and with that each SSE instruction that follows is slower: sending was by a quarter.
+ * 2.30), which makes each later SSE instruction slower: sending slowed down by a quarter.
  */
 #ifdef __x86_64__
 __attribute__((target("avx"))) static void clear_vectors(void)
@@ -54,13 +55,13 @@ static void end_sums(void)
 #endif
 }
 
-/* The library does not write there; it knows no const. */
+/* The library only reads bytes, but its prototype lacks const. */
 static uint32_t sum(uint32_t before, const uint8_t *bytes, size_t size_bytes)
 {
 	return crc32_iscsi((unsigned char *)(uintptr_t)bytes, (int)size_bytes, before);
 }
 
-/* The sum of the bytes and of the check, but for the sum in it. */
+/* The sum of the bytes and of the check, excluding the sum in it. */
 static uint32_t sum_with(const uint8_t *bytes, size_t size_bytes, const uint8_t *check)
 {
 	uint32_t inverted = UINT32_MAX;

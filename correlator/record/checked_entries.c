@@ -7,7 +7,7 @@
 #include "record/entry_scan.h"
 
 enum {
-	/* Farther than that no check is from the one before it. */
+	/* Maximum distance of a check from the one before it. */
 	SPAN_BYTES_MAX = CHECK_SPAN_BYTES + ENTRY_BYTES_MAX + CHECK_BYTES,
 };
 
@@ -18,7 +18,7 @@ static void know(struct checked_entries *entries, size_t size_bytes, bool is_loo
 	entries->searched_bytes = 0;
 }
 
-/* No check is in sight: the end of what was cut off, or of checks. */
+/* No check is in sight: the end of a recording that was cut off, or of the part with checks. */
 static int miss(struct checked_entries *entries, size_t available_bytes, bool is_end)
 {
 	if (available_bytes >= SPAN_BYTES_MAX) {
@@ -32,7 +32,7 @@ static int miss(struct checked_entries *entries, size_t available_bytes, bool is
 	return 0;
 }
 
-/* Looks for the next check, and whether it holds. 0: more is known now. */
+/* Finds the next check and verifies it. Returns 0 if more is known now. */
 static int look_ahead(struct checked_entries *entries, const uint8_t *bytes, size_t available_bytes,
 		      bool is_end, size_t *ret_bytes)
 {
@@ -40,7 +40,7 @@ static int look_ahead(struct checked_entries *entries, const uint8_t *bytes, siz
 
 	at = from + check_find(bytes + from, available_bytes - from);
 	if (at == available_bytes) {
-		/* A check that has only begun is looked at again. */
+		/* A check that is only partly there is searched for again. */
 		entries->searched_bytes =
 			available_bytes < CHECK_BYTES ? 0 : available_bytes - CHECK_BYTES + 1;
 		return miss(entries, available_bytes, is_end);
@@ -51,7 +51,7 @@ static int look_ahead(struct checked_entries *entries, const uint8_t *bytes, siz
 		*ret_bytes = at + CHECK_BYTES;
 		return -EILSEQ;
 	}
-	/* A check of no bytes: another recording begins here, behind one that was cut off. */
+	/* A check of no bytes: another recording begins here, after one that was cut off. */
 	if (covered_bytes == at || covered_bytes == 0) {
 		know(entries, covered_bytes == at ? at + CHECK_BYTES : at, covered_bytes != at);
 		return 0;
@@ -60,8 +60,8 @@ static int look_ahead(struct checked_entries *entries, const uint8_t *bytes, siz
 	return -EILSEQ;
 }
 
-/* Without checks so far: the first may be at the front. Or another one, if that was damaged, or is
- * not there: nobody knows what it stood for. */
+/* Handles a check when none was seen yet: the first one may be at the front. It may also be a later
+ * one, if the first is damaged or missing: the bytes that it covers are not known then. */
 static int meet_check(struct checked_entries *entries, const uint8_t *check)
 {
 	entries->is_checked = true;

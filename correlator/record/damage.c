@@ -6,7 +6,7 @@
 #include "base/log.h"
 
 enum {
-	SAID_MAX = 8 /* ranges that are told one by one; then only the sum */
+	SAID_MAX = 8 /* ranges logged one by one; then only the total */
 };
 
 void damage_add(struct damage *damage, uint64_t offset, uint64_t size_bytes, int error,

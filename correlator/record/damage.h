@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What of a file could not be read: ranges of bytes that were passed over, each told in a
- * warning when it ends. Single thread.
+ * The unreadable parts of a file: ranges of bytes that were skipped, each logged as a warning when
+ * it ends. Single thread.
  */
 #pragma once
 
@@ -9,23 +9,25 @@
 #include <stdint.h>
 
 struct damage {
-	const char *name; /* these two are the owner's to set, for the warnings: of the file */
-	const char *fate; /* what becomes of such bytes: "passed over" */
+	const char *name; /* the file's; name and fate are set by the owner, for the warnings */
+	const char *fate; /* what happens to the bytes: "passed over" */
 	uint64_t places;
-	uint64_t bytes; /* of all of them */
-	bool is_open; /* the last one goes on */
-	uint64_t offset; /* in the file, of the last one */
+	uint64_t bytes; /* of all ranges */
+	bool is_open; /* the last range has not ended yet */
+	uint64_t offset; /* in the file, of the last range */
 	uint64_t last_bytes;
-	const char *what; /* static text: what was wrong where it began */
-	int error; /* the same, -errno */
+	const char *what; /* static text: what was wrong at its beginning */
+	int error; /* its -errno */
 };
 
-/* Bytes at an offset were passed over; it may be more of the range that is open. */
+/* Adds size_bytes at offset that were skipped; extends the range that is open, if any. */
 void damage_add(struct damage *damage, uint64_t offset, uint64_t size_bytes, int error,
 		const char *what);
 
-/* Something could be read again: of a range that ends so it warns, if it is one of the first. */
+/* Ends the range that is open, since something could be read again; logs it if it is one of the
+ * first. */
 void damage_end(struct damage *damage);
 
-/* The end of the file: the same, and where not each was told, the sum. */
+/* Call at the end of the file: ends the open range, and logs the total if not every range was
+ * logged. */
 void damage_finish(struct damage *damage);

@@ -8,15 +8,15 @@
 #include "base/clock.h"
 #include "record/token.h"
 
-/* The first bytes of every entry: an array of two, EventTime's marks; and of every map of ours. */
+/* The first bytes of every entry (array of two, EventTime's marks), and of every map of ours. */
 static const uint8_t head[] = { 0x92, 0xd7, 0x00 };
 static const uint8_t names[] = "\xa6schema\x01\xa4kind";
 
 int value_scan(const uint8_t *bytes, size_t available_bytes, const struct value_limits *limits,
 	       size_t *ret_value_bytes)
 {
-	uint64_t outer[VALUE_DEPTH_MAX]; /* values still to come in the containers around */
-	uint64_t left = 1; /* and in this one */
+	uint64_t outer[VALUE_DEPTH_MAX]; /* values left in the enclosing containers */
+	uint64_t left = 1; /* values left in this container */
 	uint64_t value_count = 0, offset = 0;
 	size_t depth = 0;
 
@@ -58,7 +58,7 @@ static size_t smaller(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Bytes of the mark of a map and its count; 0: it is none. */
+/* Bytes of the mark of a map and its count; 0: not a map. */
 static size_t map_mark_bytes(uint8_t mark)
 {
 	if ((mark & 0xf0) == 0x80)
@@ -101,7 +101,7 @@ uint64_t entry_time_ns(const uint8_t *entry)
 	return token_number(time, 4) * NS_PER_S + token_number(time + 4, 4);
 }
 
-/* Only texts and numbers come before it: whatever else is there ends the search. */
+/* Only texts and numbers precede the pid in our records: any other value ends the search. */
 static bool take_simple(const uint8_t *entry, size_t entry_bytes, size_t *at, struct token *ret)
 {
 	if (*at >= entry_bytes)
@@ -137,7 +137,7 @@ uint32_t entry_pid(const uint8_t *entry, size_t entry_bytes)
 
 enum start {
 	START_NONE = 0,
-	START_BEGUN, /* as far as there are bytes */
+	START_BEGUN, /* matches as far as there are bytes */
 	START_COMPLETE,
 };
 
@@ -158,7 +158,8 @@ static enum start look_at_start(const uint8_t *bytes, size_t available_bytes)
 	return available_bytes < names_offset + names_bytes ? START_BEGUN : START_COMPLETE;
 }
 
-/* The first start in [from, to): its offset, or to. At the end one that has only begun is none. */
+/* Finds the first start in [from, to). Returns its offset, or to. With is_end a partial start does
+ * not count. */
 static size_t find_start(const uint8_t *bytes, size_t available_bytes, bool is_end, size_t from,
 			 size_t to, enum start *ret_start)
 {
@@ -204,7 +205,7 @@ int entry_search(const uint8_t *bytes, size_t available_bytes, bool is_end, size
 		return 0;
 	}
 	if (r == 0 || r == -EAGAIN) {
-		/* It reaches into another one, or into what may turn out to be one. */
+		/* The entry reaches into another one, or into bytes that may turn out to be one. */
 		if (start != START_COMPLETE)
 			return -EAGAIN;
 		r = -EBADMSG;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What process records tell of a process. Constant; any thread. */
+/* The events that process records report. Constant; any thread. */
 #pragma once
 
 #include <stddef.h>
 
 /* X(constant, name in records). Append-only. */
 #define PROCESS_EVENTS(X)                                                       \
-	X(FOUND, "found") /* it is observed from here on */                     \
-	X(FORK, "fork") /* the same of the child of an observed process */      \
+	X(FOUND, "found") /* it is observed from now on */                      \
+	X(FORK, "fork") /* so is this child of an observed process */           \
 	X(EXEC, "exec") /* it runs another program */                           \
-	X(LOAD, "load") /* its contexts are read from here on */                \
-	X(UNLOAD, "unload") /* there are none to be read any more */            \
+	X(LOAD, "load") /* its contexts are read from now on */                 \
+	X(UNLOAD, "unload") /* it has no contexts to read any more */           \
 	X(MODE, "mode") /* it is watched more or less closely (watch_mode.h) */ \
 	X(EXIT, "exit")
 

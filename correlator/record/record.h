@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The records as plain data, as schema.h has them: recorder/observe/ fills them, record_encode.h
- * makes bytes of them. Texts are borrowed for the time of the call that they are passed to.
+ * The records as plain data, as defined by schema.h: recorder/observe/ fills them, record_encode.h
+ * encodes them. Texts are borrowed for the duration of the call that they are passed to.
  */
 #pragma once
 
@@ -22,13 +22,13 @@ struct record_key {
 	const char *value; /* valid UTF-8, NUL-terminated */
 };
 
-/* Entries of a map that are in use at the end of the window; limit 0 = not known. */
+/* Map entries in use at the end of the window; limit 0 = not known. */
 struct self_fill {
 	uint64_t used;
 	uint64_t limit;
 };
 
-/* Growth in the window of bpf_prog_info.run_cnt and run_time_ns (linux/bpf.h, since v5.1). */
+/* Growth of bpf_prog_info.run_cnt and run_time_ns in the window (linux/bpf.h, since v5.1). */
 struct self_program {
 	const char *name; /* unique */
 	uint64_t run_count;
@@ -36,19 +36,20 @@ struct self_program {
 };
 
 enum {
-	RECORD_SCHEMA = 1, /* in each record: grows when a field changes its meaning */
+	RECORD_SCHEMA = 1, /* in each record; incremented when a field changes its meaning */
 	SELF_PROGRAMS_MAX = 32,
-	SELF_PROGRAM_NAME_BYTES = 64, /* longest name, without its NUL */
+	SELF_PROGRAM_NAME_BYTES = 64, /* longest name, excluding the NUL */
 };
 
 enum cpu_record_flags {
 	CPU_RECORD_TRUNCATED = 1 << 0, /* a key's value was longer than VALUE_BYTES_MAX */
 	CPU_RECORD_INHERITED = 1 << 1, /* the context may be a leftover of an earlier thread */
-	CPU_RECORD_OVERFLOW = 1 << 2, /* contexts that could not be told apart: a map was full */
+	CPU_RECORD_OVERFLOW = 1 << 2, /* contexts merged because a map was full */
 	CPU_RECORD_UNKNOWN = 1 << 3, /* a context was in force but could not be read */
-	/* Ruby threads share native ones, and the gem does not follow them: may be another's. */
+	/* Ruby threads share native ones, which the gem does not follow: the context may be
+	 * another's. */
 	CPU_RECORD_MIXED_THREADS = 1 << 4,
-	/* The process was started in the context, by an exec, and is in none of its own. */
+	/* The process was started in the context, by an exec, and has none of its own. */
 	CPU_RECORD_INHERITED_BY_EXEC = 1 << 5,
 };
 
@@ -76,9 +77,9 @@ enum cpu_record_flags {
 #define RECORD_DECLARE_DELIVERY(member)				     struct delivery_figures member;
 #define RECORD_DECLARE(type, member, field, presence, unit, meaning) RECORD_DECLARE_##type(member)
 
-/* In every record. */
+/* Fields of every record. */
 struct record_common {
-	uint64_t wall_ns; /* the entry's EventTime: end of the window, or when it happened */
+	uint64_t wall_ns; /* the entry's EventTime: end of the window, or time of the event */
 	RECORD_COMMON_FIELDS(RECORD_DECLARE)
 };
 
@@ -94,7 +95,7 @@ struct delivery_figures {
 RECORD_KINDS(RECORD_DECLARE_KIND)
 
 enum record_kind {
-	RECORD_KIND_OTHER, /* of a later version: skip */
+	RECORD_KIND_OTHER, /* from a later version: skip */
 #define RECORD_KIND_NUMBER(KIND, kind, meaning) RECORD_KIND_##KIND,
 	RECORD_KINDS(RECORD_KIND_NUMBER)
 #undef RECORD_KIND_NUMBER
@@ -102,8 +103,8 @@ enum record_kind {
 };
 
 /*
- * The names by which readers ask for fields, RECORD_FIELD(cpu, user_ns): one that the schema does
- * not have does not compile.
+ * The field names for readers, RECORD_FIELD(cpu, user_ns): a name that is not in the schema does
+ * not compile.
  */
 #define RECORD_FIELD(kind, member)				  record_field_names_##kind.member
 #define RECORD_NAME(type, member, field, presence, unit, meaning) char member[sizeof(field)];
@@ -114,8 +115,8 @@ enum record_kind {
 RECORD_KINDS(RECORD_NAMES)
 RECORD_NAMES(COMMON, common, "")
 
-/* A byte for each field of the schema, in its order, kind by kind: RECORD_PLACE(cpu, user_ns) is
- * the number of one. */
+/* One byte per field of the schema, in its order, kind by kind: RECORD_PLACE(cpu, user_ns) is a
+ * field's number. */
 #define RECORD_BYTE(type, member, field, presence, unit, meaning) uint8_t member;
 #define RECORD_BYTES(KIND, kind, meaning)           \
 	struct {                                    \

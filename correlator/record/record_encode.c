@@ -22,19 +22,19 @@ enum {
 	MAP16_BYTES = 3,
 };
 
-/* Fluent Bit takes the two largest second values for the marks of a group of records. */
+/* Fluent Bit uses the two largest second values to mark groups of records. */
 static const uint64_t EVENT_TIME_SECONDS_MAX = UINT32_MAX - 2;
 
 struct record_encoder {
 	msgpack_sbuffer bytes;
 	msgpack_packer packer;
 	size_t entry_count;
-	size_t checked_bytes; /* at the front: a check is behind them */
-	/* Of the entry under construction: */
+	size_t checked_bytes; /* at the front, up to and including the last check */
+	/* The entry under construction: */
 	size_t entry_offset;
 	size_t map_offset;
 	uint16_t field_count;
-	int error; /* the first one: 0 or -errno */
+	int error; /* the first error: 0 or -errno */
 };
 
 struct record_encoder *record_encoder_new(void)
@@ -85,7 +85,7 @@ void record_encoder_cut(struct record_encoder *encoder, size_t size_bytes)
 	}
 }
 
-/* Room for it is behind each entry (end_entry). */
+/* Each entry reserves the bytes after it for the check (end_entry). */
 void record_encoder_add_check(struct record_encoder *encoder)
 {
 	size_t size_bytes = encoder->bytes.size - encoder->checked_bytes;
@@ -104,7 +104,7 @@ void record_encoder_reset(struct record_encoder *encoder)
 	record_encoder_cut(encoder, 0);
 }
 
-/* The packer's callback fails only for want of memory. */
+/* The packer's callback fails only if memory runs out. */
 static void note(struct record_encoder *encoder, int packed)
 {
 	if (packed != 0 && encoder->error == 0)
@@ -202,7 +202,7 @@ static void begin_entry(struct record_encoder *encoder, uint64_t wall_ns)
 	note(encoder, msgpack_sbuffer_write(&encoder->bytes, map_head, sizeof(map_head)));
 }
 
-/* Behind what is encoded, for a check. */
+/* Reserves bytes after the encoded ones for a check. */
 static void reserve(struct record_encoder *encoder)
 {
 	static const char room[CHECK_BYTES];
@@ -312,8 +312,7 @@ static void put_fields(struct record_encoder *encoder, const struct record_kind_
 static void put_field(struct record_encoder *encoder, const struct record_field_info *field,
 		      const void *member)
 {
-	/* A list is a pointer and a count, one behind the other (RECORD_DECLARE_TEXTS and so on).
-	 */
+	/* A list is a pointer followed by a count (RECORD_DECLARE_TEXTS and so on). */
 	const size_t *count = (const size_t *)((const char *)member + sizeof(void *));
 
 	switch (field->type) {
@@ -390,7 +389,7 @@ static bool has_good_programs(const struct self_record *record)
 
 int record_encode_kind(struct record_encoder *encoder, enum record_kind kind, const void *record)
 {
-	const struct record_common *common = record; /* each begins so */
+	const struct record_common *common = record; /* every record begins with it */
 
 	if (kind == RECORD_KIND_SELF && !has_good_programs(record))
 		return -EINVAL;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Records (record.h) as bytes: each is appended as one Fluent entry, the msgpack array
- * [EventTime, map], so that a file, a pipe and a Forward request carry the same bytes. Pure: no
- * I/O, no clock, never logs. Thread rule: one encoder per thread.
+ * Encodes records (record.h): each is appended as one Fluent entry, the msgpack array [EventTime,
+ * map], so that a file, a pipe and a Forward request carry the same bytes. Pure: no I/O, no clock,
+ * never logs. Thread rule: one encoder per thread.
  *
- * Receivers differ in what they forgive, so every entry keeps to what all of them take: strings are
- * valid UTF-8 without control characters (what is not is escaped, text.h) and at most
- * RECORD_STRING_BYTES_MAX long, integers are 0..2^63-1 (larger ones become 2^63-1; only residual_ns
- * may be negative), EventTime is ext type 0 of 8 bytes, big-endian seconds and nanoseconds
- * (Fluent Forward protocol specification v1, "EventTime Ext Format").
+ * Receivers differ in what they tolerate, so every entry uses only what all of them accept:
+ *   - Strings are valid UTF-8 without control characters (anything else is escaped, text.h) and at
+ *     most RECORD_STRING_BYTES_MAX long.
+ *   - Integers are 0..2^63-1; larger ones become 2^63-1, only residual_ns may be negative.
+ *   - EventTime is ext type 0 of 8 bytes, big-endian seconds and nanoseconds (Fluent Forward
+ *     protocol specification v1, "EventTime Ext Format").
  */
 #pragma once
 
@@ -23,15 +24,15 @@ enum {
 
 struct record_encoder;
 
-/* An empty encoder, or NULL without memory. */
+/* Returns an empty encoder, or NULL if memory runs out. */
 struct record_encoder *record_encoder_new(void);
 void record_encoder_free(struct record_encoder *encoder);
 DEFINE_CLEANUP(struct record_encoder *, record_encoder_free);
 
 /*
- * Appends a record (a struct NAME_record of record.h) as one entry: 0, -ENOMEM, or -EINVAL: a text
- * that is always there is NULL, there are more than SELF_PROGRAMS_MAX programs, or one's name is
- * above SELF_PROGRAM_NAME_BYTES. On failure nothing was appended.
+ * Appends a record (a struct NAME_record of record.h) as one entry. Returns 0, -ENOMEM, or -EINVAL:
+ * a text of presence ALWAYS is NULL, there are more than SELF_PROGRAMS_MAX programs, or the name of
+ * one is longer than SELF_PROGRAM_NAME_BYTES. On failure nothing is appended.
  */
 #define record_encode(encoder, record) \
 	record_encode_kind(encoder, RECORD_KIND_OF(*(record)), record)
@@ -50,16 +51,16 @@ DEFINE_CLEANUP(struct record_encoder *, record_encoder_free);
 		 : RECORD_KIND_ALERT)
 int record_encode_kind(struct record_encoder *encoder, enum record_kind kind, const void *record);
 
-/* Puts a check (check.h) behind those that have none yet, if there are any. Of CHECK_SPAN_BYTES one
- * comes by itself. */
+/* Appends a check (check.h) for the entries that have none yet, if there are any. After
+ * CHECK_SPAN_BYTES the encoder adds one by itself. */
 void record_encoder_add_check(struct record_encoder *encoder);
 
-/* Whole entries, in the order of the calls, and their checks; valid until the next call on the
- * encoder. NULL and *ret_size_bytes 0 when nothing was encoded since the last reset. */
+/* Returns the entries, in the order of the calls, and their checks; valid until the next call on
+ * the encoder. Returns NULL and *ret_size_bytes 0 if nothing was encoded since the last reset. */
 const void *record_encoder_bytes(const struct record_encoder *encoder, size_t *ret_size_bytes);
-/* How many records they are. */
+/* Number of records in these bytes. */
 size_t record_encoder_count(const struct record_encoder *encoder);
-/* Forgets the entries behind so many bytes, which were all of them once. */
+/* Drops the entries after the first size_bytes, which was the total size at some earlier time. */
 void record_encoder_cut(struct record_encoder *encoder, size_t size_bytes);
-/* Forgets the bytes; keeps the memory for the next window. */
+/* Drops all bytes; keeps the memory for the next window. */
 void record_encoder_reset(struct record_encoder *encoder);

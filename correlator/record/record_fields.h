@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The schema as data, for what goes over all fields: the encoder, the reserved names, the
+/* The schema as data, for code that handles all fields: the encoder, the reserved names, the
  * reference. Constant; any thread. */
 #pragma once
 
@@ -35,7 +35,7 @@ enum record_presence {
 	RECORD_PRESENCE_IF,
 };
 
-/* Encoded as one text. */
+/* Whether the field is encoded as one text. */
 static inline bool record_type_is_text(enum record_type type)
 {
 	return type == RECORD_TYPE_TEXT || type == RECORD_TYPE_EVENT || type == RECORD_TYPE_MODE;
@@ -47,7 +47,7 @@ struct record_field_info {
 	size_t name_bytes;
 	size_t offset; /* of the member in its struct */
 	enum record_presence presence;
-	size_t switch_offset; /* RECORD_PRESENCE_IF: of the bool */
+	size_t switch_offset; /* RECORD_PRESENCE_IF: offset of the bool */
 	const char *unit; /* "" = none */
 	const char *meaning;
 };
@@ -57,15 +57,15 @@ struct record_kind_info {
 	const char *meaning;
 	const struct record_field_info *fields;
 	size_t field_count;
-	size_t first_place; /* RECORD_PLACE of the first one */
+	size_t first_place; /* RECORD_PLACE of the first field */
 };
 
-/* By enum record_kind; that of RECORD_KIND_OTHER is empty. */
+/* By enum record_kind; the entry of RECORD_KIND_OTHER is empty. */
 extern const struct record_kind_info record_kinds[_RECORD_KIND_MAX];
-/* Of struct record_common and struct delivery_figures. */
+/* The fields of struct record_common and struct delivery_figures. */
 extern const struct record_kind_info record_common_info;
 extern const struct record_kind_info record_delivery_info;
 
-/* True if cpu, slice, sample or syscall records have a field of that name besides the keys: a key
- * cannot have it. */
+/* Whether cpu, slice, sample or syscall records have a field of that name besides the keys: no key
+ * may have it. */
 bool record_fields_are_taken(const char *name);

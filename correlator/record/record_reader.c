@@ -16,7 +16,7 @@
 
 enum {
 	READ_BYTES = 64 * 1024,
-	END = 2, /* beside 0, 1 and -errno */
+	END = 2, /* besides 0, 1 and -errno */
 };
 
 struct record_reader {
@@ -34,7 +34,7 @@ struct record_reader {
 	size_t begin;
 	size_t end;
 	uint8_t *buffer;
-	size_t buffer_bytes; /* for what is not checked yet, or an entry's rest, and a read */
+	size_t buffer_bytes; /* for unchecked bytes or part of an entry, and one read */
 };
 
 void record_reader_free(struct record_reader *reader)
@@ -132,7 +132,7 @@ void record_reader_drop(struct record_reader *reader, const char *what)
 		   reader->next_offset - reader->entry_offset, -EBADMSG, what);
 }
 
-/* Nothing in it could be read: what is wrong is what was wrong first. */
+/* No record of the file could be read: reports what was wrong first. */
 static int reject_file(const struct record_reader *reader)
 {
 	const struct damage *damage = &reader->damage;
@@ -142,7 +142,7 @@ static int reject_file(const struct record_reader *reader)
 			 is_other ? "not a recording of correlator" : damage->what);
 }
 
-/* Room for one more read behind what is left. */
+/* Makes room for one more read after the remaining bytes. */
 static int make_room(struct record_reader *reader)
 {
 	size_t left_bytes = reader->end - reader->begin;
@@ -221,7 +221,7 @@ static int take(struct record_reader *reader, const struct record_view *view)
 	return 1;
 }
 
-/* 0; -errno, logged: nothing could be read so far, and that was enough. */
+/* Returns 0, or -errno, logged: nothing could be read in the first ENTRY_SEARCH_BYTES_MAX. */
 static int pass_over(struct record_reader *reader, size_t size_bytes, int error)
 {
 	pass(reader, size_bytes);
@@ -231,8 +231,7 @@ static int pass_over(struct record_reader *reader, size_t size_bytes, int error)
 		       : reject_file(reader);
 }
 
-/* 1: a record; 0: what is there instead was passed over, or there is more to look at now; END;
- * -errno. */
+/* Returns 1: a record; 0: bytes were skipped, or more were read; END; -errno. */
 static int search(struct record_reader *reader, struct record_view *ret_view)
 {
 	const uint8_t *front = reader->buffer + reader->begin;
@@ -251,7 +250,7 @@ static int search(struct record_reader *reader, struct record_view *ret_view)
 	return r == 0 ? take(reader, ret_view) : pass_over(reader, size_bytes, r);
 }
 
-/* Nearly always there is a record, and close by: one look at its bytes is enough. */
+/* Nearly always the front is a record that ends nearby: one pass over its bytes is enough. */
 static bool is_record(struct record_reader *reader, struct record_view *ret_view)
 {
 	const uint8_t *front = reader->buffer + reader->begin;
@@ -268,7 +267,7 @@ int record_reader_next(struct record_reader *reader, struct record_view *ret_vie
 	int r = 0;
 
 	while (r == 0) {
-		/* No buffer yet: nothing may be added to its address. */
+		/* The buffer may still be NULL: no pointer arithmetic on it. */
 		if (reader->begin == reader->end)
 			r = reader->at_end ? END : fill(reader);
 		else if (is_record(reader, ret_view))

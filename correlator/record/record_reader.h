@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reads a recording front to back in memory that does not grow with its size: a file, a pipe or
- * standard input. The bytes are untrusted: everything is bounded (entry_scan.h, record_view.h).
+ * Reads a recording (a file, a pipe or standard input) front to back, in memory that does not grow
+ * with its size. The bytes are untrusted: everything is bounded (entry_scan.h, record_view.h).
  * Single thread.
  */
 #pragma once
@@ -14,37 +14,42 @@
 
 struct record_reader;
 
-/* Opens path, or standard input for "-". 0 and *ret_reader, owned by the caller; -errno, logged. */
+/* Opens path, or standard input for "-". Returns 0 and *ret_reader, owned by the caller; -errno,
+ * logged. */
 int record_reader_open(const char *path, struct record_reader **ret_reader);
-/* The same of an open file, which stays the caller's and has to outlive the reader; name: of it,
- * for messages. 0, -errno, logged. */
+/* Does the same for an open file, owned by the caller, which must outlive the reader; name: its
+ * name, for messages. Returns 0; -errno, logged. */
 int record_reader_open_fd(int fd, const char *name, struct record_reader **ret_reader);
 void record_reader_free(struct record_reader *reader);
 DEFINE_CLEANUP(struct record_reader *, record_reader_free);
 
 /*
- * 1 and the next record in *ret_view, which is valid until the next call; 0 at the end; -errno,
- * logged: what read(2) gave (but -EAGAIN of a file that does not block, which is said to nobody and
- * is no end: call again when there is more), or, of a file without any record, what is wrong at its
- * beginning: -EBADMSG, -E2BIG, -ELOOP, -EPROTONOSUPPORT as entry_search and record_view_decode say.
- * What is damaged between records, or after them, is passed over up to the next one, with a warning
- * that gives its offset and size; so is what does not check, where there are checks (check.h). An
- * incomplete last entry is an end with a warning, and so is what no check covers there. After an
- * error, or the end, call no more.
+ * Returns
+ *   - 1: the next record is in *ret_view, valid until the next call.
+ *   - 0: the end.
+ *   - -EAGAIN, not logged: a non-blocking file has nothing to read yet; call again when it has.
+ *   - -ENOMEM or -errno of read(2), logged.
+ *   - -EBADMSG, -E2BIG, -ELOOP, -EILSEQ, -EPROTONOSUPPORT, logged: the file has no record; the
+ *     error at its beginning, as returned by checked_search and record_view_decode.
+ * Damaged bytes between or after records are skipped up to the next record, with a warning that
+ * gives their offset and size; so are bytes that do not match their check, where there are checks
+ * (check.h). An incomplete last entry ends the recording with a warning, and so do bytes there that
+ * no check covers. Do not call again after an error or the end.
  */
 int record_reader_next(struct record_reader *reader, struct record_view *ret_view);
 
-/* The record last read turns out to be damaged (what: static text): as if passed over. */
+/* The record last read turned out to be damaged (what: static text): counts it as skipped. */
 void record_reader_drop(struct record_reader *reader, const char *what);
 
 const char *record_reader_name(const struct record_reader *reader);
-/* Records read so far, and whether the end was an incomplete one, or was not checked. */
+/* Records read so far; record_reader_is_truncated: whether the end was incomplete, or not checked.
+ */
 uint64_t record_reader_entry_count(const struct record_reader *reader);
 /* Bytes of the file up to the end of the entry last returned. */
 uint64_t record_reader_offset(const struct record_reader *reader);
 bool record_reader_is_truncated(const struct record_reader *reader);
-/* Checks that held so far. */
+/* Number of checks that held so far. */
 uint64_t record_reader_checks(const struct record_reader *reader);
-/* Where nothing could be read, so far: in how many places, and how many bytes in all. */
+/* The skipped ranges so far: their number, and the total of their bytes. */
 void record_reader_get_damage(const struct record_reader *reader, uint64_t *ret_places,
 			      uint64_t *ret_bytes);

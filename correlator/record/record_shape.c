@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-	SHORT_TEXT_MARK = 0xa0 /* and its length, in the lowest five bits */
+	SHORT_TEXT_MARK = 0xa0 /* plus the length, in the lowest five bits */
 };
 
 const struct record_shape *record_shapes_find(const struct record_shapes *shapes,

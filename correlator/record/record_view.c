@@ -65,14 +65,14 @@ bool record_view_text(const struct record_view *view, const char *name,
 	return true;
 }
 
-/* What is left of an entry. */
+/* The rest of an entry. */
 struct cursor {
 	const uint8_t *next;
 	const uint8_t *end;
 };
 
-/* A value, and what it holds if that is no values: it is there as a whole. Else TOKEN_BAD. Inline:
- * it is called sixty times for each record. */
+/* Takes a token and its payload, which is complete; the values in an array or map are not taken.
+ * Returns TOKEN_BAD on failure. Inline: called sixty times per record. */
 static __always_inline struct token take(struct cursor *cursor, const uint8_t **ret_payload)
 {
 	size_t left_bytes = (size_t)(cursor->end - cursor->next);
@@ -120,7 +120,8 @@ static int take_list(struct record_view *view, struct cursor *cursor, size_t cou
 	return r;
 }
 
-/* It may hold anything, as deep as entry_scan lets it: the entry and its map are around it. */
+/* Skips a map with any values, nested as deep as entry_scan allows: the entry and its map enclose
+ * it. */
 static int skip_map(struct cursor *cursor, const uint8_t *map)
 {
 	const struct value_limits limits = { ENTRY_BYTES_MAX, ENTRY_DEPTH_MAX - 2,
@@ -173,7 +174,7 @@ static int take_value(struct record_view *view, struct cursor *cursor, struct re
 	}
 }
 
-/* Of names of the same length, without a call: words, of which the last two may overlap. */
+/* Compares names of the same length, without a call: word by word; the last two may overlap. */
 static __always_inline bool is_same(const void *a, const void *b, size_t size_bytes)
 {
 	const char *first = a, *second = b;
@@ -213,7 +214,7 @@ static __always_inline bool take_known_name(struct cursor *cursor,
 	return true;
 }
 
-/* Also whether the fields are those of the shape, *ret_shape; else that is NULL. */
+/* Sets *ret_shape to the shape that the fields match, or NULL. */
 static int take_fields(struct record_view *view, struct cursor *cursor,
 		       const struct record_shapes *shapes, const struct record_shape **ret_shape)
 {
@@ -256,7 +257,7 @@ static enum record_kind find_kind(struct record_text name)
 	return RECORD_KIND_OTHER;
 }
 
-/* The index, or -1. */
+/* Returns the index, or -1. */
 static int find_among(const struct record_kind_info *kind, size_t from, size_t to,
 		      struct record_text name)
 {
@@ -268,14 +269,15 @@ static int find_among(const struct record_kind_info *kind, size_t from, size_t t
 	return -1;
 }
 
-/* How far a record is in the schema: it has its fields in that order, first the common ones. */
+/* The position of a record in the schema, whose order its fields follow, the common ones first. */
 struct walk {
 	const struct record_kind_info *here;
-	const struct record_kind_info *there; /* the other one of common and the record's kind */
-	size_t next; /* of here */
+	const struct record_kind_info *there; /* the other of common and the record's kind */
+	size_t next; /* index in here */
 };
 
-/* Mostly it is the next one; else the search goes once all around. False: the schema has none. */
+/* Usually it is the next field; else searches all of them once around. Returns false if the schema
+ * does not have it. */
 static bool find_info(struct walk *walk, struct record_text name)
 {
 	const struct record_kind_info *here = walk->here, *there = walk->there;
@@ -293,7 +295,7 @@ static bool find_info(struct walk *walk, struct record_text name)
 	return found >= 0;
 }
 
-/* What each field is, by the schema. */
+/* Looks up each field in the schema. */
 static void index_fields(struct record_view *view, const struct record_field *schema,
 			 const struct record_field *kind)
 {
@@ -321,7 +323,7 @@ static void index_fields(struct record_view *view, const struct record_field *sc
 	}
 }
 
-/* What every record has. */
+/* Checks the fields that every record has. */
 static int check_common(struct record_view *view, struct record_shapes *shapes)
 {
 	const struct record_field *schema = record_view_find(view, "schema");
@@ -343,8 +345,8 @@ static int check_common(struct record_view *view, struct record_shapes *shapes)
 	return 0;
 }
 
-/* Fields of the same names and types as a record had that was checked; their values may be wrong
- * all the same. */
+/* The fields have the names and types of an earlier record that was checked; their values may still
+ * be wrong. */
 static bool is_like(struct record_view *view, const struct record_shape *shape)
 {
 	int64_t pid;

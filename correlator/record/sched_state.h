@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The states of a thread, as the scheduler has them: a slice of `record --timeline` is of one of
- * them. The reports and the page draw them in this order. Pure; any thread.
+ * The states of a thread, as the scheduler defines them: each slice of `record --timeline` has one.
+ * Reports and the page draw them in this order. Pure; any thread.
  */
 #pragma once
 
@@ -27,9 +27,9 @@ static inline bool sched_state_is_asleep(enum sched_state state)
 	return state == SCHED_BLOCKED || state == SCHED_UNINTERRUPTIBLE;
 }
 
-/* The name in records, as "run_queue". */
+/* The name in records, such as "run_queue". */
 const char *sched_state_name(enum sched_state state);
-/* The title on a screen, as "run queue". */
+/* The title on a screen, such as "run queue". */
 const char *sched_state_title(enum sched_state state);
-/* The state that has this name in records; -EINVAL: none has it. */
+/* Returns the state with this name in records; -EINVAL if there is none. */
 int sched_state_find(struct record_text name);

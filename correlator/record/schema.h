@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one schema of the records: each kind, and each field of it, in a table. From it derive the
- * structs (record.h), the encoder, the names by which readers ask for fields, the names that a key
- * cannot have, and the reference in README.md; tests compare the rest with it.
+ * The one schema of the records: a table of all kinds and their fields. The structs (record.h), the
+ * encoder, the field names for readers, the names that no key may have, and the reference in
+ * README.md derive from it; tests compare the rest with it.
  *
  * X(TYPE, member, "field", PRESENCE, "unit", "what it means")
  *
- * TYPE is what the member is, and how it is encoded:
+ * TYPE is the type of the member, and how it is encoded:
  *   U32, U64   an integer; above 2^63-1 it is encoded as 2^63-1
  *   S64        an integer that may be negative
- *   WALL       U64, wall clock, of which clock_set_ns is to be taken off (record_view_steady)
+ *   WALL       U64, wall clock, from which readers subtract clock_set_ns (record_view_steady)
  *   BOOL       true or false
- *   TEXT       text, borrowed; fit for UTF-8, NUL-terminated
+ *   TEXT       text, borrowed, NUL-terminated; escaped where it is not clean UTF-8
  *   EVENT      enum process_event, by its name
- *   MODE       enum watch_mode, the same
+ *   MODE       enum watch_mode, by its name
  *   TEXTS      a list of texts: member and member_count
- *   SWITCH     not encoded: a bool that says whether others are
+ *   SWITCH     not encoded: a bool that decides whether other fields are
  *   KEYS       the configured keys, each under its own name: member and member_count
  *   FLAGS      a list of names of enum cpu_record_flags; left out when it is empty
- *   COUNTERS   each of correlator/counters.h, under its name
- *   FILL       entries of a map in use, and as field_max how many it holds; limit 0 = left out
- *   PROGRAMS   of each kernel program bpf_NAME_runs and bpf_NAME_ns: member and member_count
- *   DELIVERY   how sending goes (struct delivery_figures)
+ *   COUNTERS   each counter of correlator/counters.h, under its name
+ *   FILL       map entries in use, and as field_max the map's capacity; limit 0 = left out
+ *   PROGRAMS   bpf_NAME_runs and bpf_NAME_ns of each kernel program: member and member_count
+ *   DELIVERY   delivery statistics (struct delivery_figures)
  *
  * PRESENCE: ALWAYS; KNOWN: left out when it is 0 or NULL, which means not known; IF(member): when
  * that SWITCH or BOOL is true. "Not measured" is never 0.
  *
- * Times are nanoseconds; EventTime, and what is called a wall clock, is CLOCK_REALTIME. EventTimes,
- * and times of type WALL, of two records are as far apart as they say once each has its record's
- * clock_set_ns taken off.
+ * Times are nanoseconds; EventTime and wall clocks are CLOCK_REALTIME. The distance between
+ * EventTimes, or times of type WALL, of two records is exact after subtracting each record's
+ * clock_set_ns.
  */
 #pragma once
 
@@ -57,7 +57,7 @@
 	X(SELF, self, "what watching cost in one window, and how sending goes")                    \
 	X(ALERT, alert, "an alert that was asked for fires, or is over")
 
-/* In every record, behind schema and kind. */
+/* Fields of every record, after schema and kind. */
 #define RECORD_COMMON_FIELDS(X)                                                               \
 	X(TEXT, record_id, "record_id", ALWAYS, "", "unique, the same when sent again")       \
 	X(TEXT, host_name, "host_name", ALWAYS, "", "")                                       \

@@ -28,7 +28,7 @@ static void read_running(const struct record_view *record, struct slice_view *sl
 		slice->cpu_number = (int32_t)cpu_number;
 }
 
-/* Both or neither: half of a waker names no thread. */
+/* Both or neither: half of a waker identifies no thread. */
 static void read_waker(const struct record_view *record, struct slice_view *slice)
 {
 	int64_t pid, tid;

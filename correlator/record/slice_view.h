@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A slice record, read and checked: the one place that decides which slices can be shown. Pure; any
- * thread. */
+/* A slice record, read and checked: the only place that decides which slices can be shown. Pure;
+ * any thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,11 +21,11 @@ struct slice_view {
 	int blocked_on; /* asleep: enum blocked_reason; -1 = not known */
 };
 
-/* Reads a record of kind slice. False: it lacks its state or its time, has a state of no known
- * name, or ends before it begins; nobody can show it. */
+/* Reads a record of kind slice. Returns false if it lacks its state or its time, has a state of no
+ * known name, or ends before it begins: it cannot be shown. */
 bool slice_view_read(const struct record_view *record, struct slice_view *ret_slice);
 
-/* Its share of the time in its state: the CPU time if it was running, else the length. */
+/* Its contribution to the time in its state: the CPU time if it was running, else its length. */
 static inline int64_t slice_view_spent_ns(const struct slice_view *slice)
 {
 	return slice->state == SCHED_RUNNING ? slice->cpu_ns : slice->end_ns - slice->start_ns;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "record/token.h"
 
-/* The mark holds the number; nothing is behind it but so many bytes; or a length of so many. An
- * extension has a byte for its type behind its length. */
+/* The number is in the mark (IN_MARK), a payload of count bytes follows (FIXED), or a length field
+ * follows (COUNTED; bytes is its size). An extension has a byte for its type after its length. */
 #define IN_MARK(kind)                 \
 	{                             \
 		TOKEN_##kind, 0, 0, 1 \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The front of one msgpack value in untrusted bytes: what it is, how long it is, and how many
- * values follow inside of it. Nothing behind its mark and its length is looked at. Pure; any
- * thread. Format: the msgpack specification ("Formats"), https://github.com/msgpack/msgpack.
+ * The front of one msgpack value in untrusted bytes: its kind, its length, and the number of values
+ * in it. Reads nothing after its mark and its length. Pure; any thread. Format: the msgpack
+ * specification ("Formats"), https://github.com/msgpack/msgpack.
  */
 #pragma once
 
@@ -17,30 +17,30 @@ enum token_kind {
 	TOKEN_OTHER, /* nil, a float, binary, an extension: no record has one */
 	TOKEN_FALSE,
 	TOKEN_TRUE,
-	TOKEN_UNSIGNED, /* its payload is the number, the highest byte first */
+	TOKEN_UNSIGNED, /* the payload is the number, big-endian */
 	TOKEN_SIGNED,
-	TOKEN_TEXT, /* its payload is the text */
-	TOKEN_ARRAY, /* the values in it follow */
-	TOKEN_MAP, /* the same: a name and a value each */
+	TOKEN_TEXT, /* the payload is the text */
+	TOKEN_ARRAY, /* its values follow */
+	TOKEN_MAP, /* its pairs of name and value follow */
 };
 
-/* So small that it stays in a register: there are sixty in a record. */
+/* Small enough for a register: a record has sixty of them. */
 struct token {
 	uint8_t kind;
 	uint8_t head_bytes; /* before the payload; 0: the mark itself is the number */
-	uint32_t count; /* as it claims: bytes of the payload; values in an array, pairs in a map */
+	uint32_t count; /* as claimed: bytes of the payload; values in an array, pairs in a map */
 };
 
-/* What the first byte of a value says. */
+/* The meaning of the first byte of a value. */
 struct token_mark {
 	uint8_t kind;
 	uint8_t head_bytes;
-	uint8_t length_bytes; /* of the count, behind the mark; 0: it is this one */
+	uint8_t length_bytes; /* of the count, after the mark; 0: it is the count below */
 	uint8_t count;
 };
 extern const struct token_mark token_marks[256];
 
-/* The number in 1, 2, 4 or 8 bytes, the highest one first. */
+/* The big-endian number in 1, 2, 4 or 8 bytes. */
 static inline uint64_t token_number(const uint8_t *bytes, size_t size_bytes)
 {
 	uint64_t eight;
@@ -63,9 +63,9 @@ static inline uint64_t token_number(const uint8_t *bytes, size_t size_bytes)
 }
 
 /*
- * available_bytes: at least 1. The marks that nearly all values of a record have are asked for one
- * by one: where the next value begins hangs on each, and a branch that the processor foresees need
- * not wait for the byte, as a look into the table does.
+ * available_bytes >= 1. The marks of nearly all values in records are tested one by one: each
+ * decides where the next value begins, and a predicted branch need not wait for the byte, as a
+ * table lookup does.
  */
 static inline struct token token_read(const uint8_t *bytes, size_t available_bytes)
 {
@@ -88,7 +88,7 @@ static inline struct token token_read(const uint8_t *bytes, size_t available_byt
 	return token;
 }
 
-/* Its own bytes, without the values in it. */
+/* Its own size, excluding the values in it. */
 static inline uint64_t token_bytes(struct token token)
 {
 	return token.head_bytes + (token.kind < TOKEN_ARRAY ? (uint64_t)token.count : 0);

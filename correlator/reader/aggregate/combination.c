@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-/* In front of each part. */
+/* Precedes each part. */
 struct part_heading {
 	uint16_t size_bytes;
 	uint16_t host_bytes;

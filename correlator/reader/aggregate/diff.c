@@ -56,7 +56,7 @@ static int compare_groups(const void *a, const void *b)
 	return grouping_compare(*(const struct group *const *)a, *(const struct group *const *)b);
 }
 
-/* By keys. */
+/* Sorts by keys. */
 static const struct group **sort_groups(const struct grouping *grouping)
 {
 	const struct group **groups = calloc(grouping->group_count + 1, sizeof(struct group *));
@@ -70,7 +70,7 @@ static const struct group **sort_groups(const struct grouping *grouping)
 	return groups;
 }
 
-/* Of all requests that there were, or there is none: as in rows.c. */
+/* Only if every request was measured, as in rows.c; else NULL. */
 static const struct histogram *figure_of(const struct distribution *requests, uint64_t count,
 					 enum diff_what what)
 {
@@ -137,7 +137,7 @@ static int add_all_requests(struct diff *diff)
 	return compare(row, &before->requests, &after->requests);
 }
 
-/* Side by side. */
+/* Pairs the groups of both sides; both lists are sorted by keys. */
 static int add_groups(struct diff *diff, const struct group *const *before,
 		      const struct group *const *after)
 {

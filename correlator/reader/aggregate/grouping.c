@@ -97,7 +97,7 @@ bool grouping_is_by(const char *by)
 	}
 }
 
-/* Behind the keys. */
+/* The parts after the keys. */
 enum {
 	PART_SPAN = 0,
 	PART_ATTRIBUTION = 1,
@@ -302,7 +302,7 @@ static int find_or_add(struct grouping *grouping, struct record_text value, size
 	return 0;
 }
 
-/* HOST:PID or HOST:PID/TID: a pid alone is not unique over several recordings. */
+/* HOST:PID or HOST:PID/TID: a pid alone is not unique across recordings. */
 static struct record_text thread_value(const struct record_view *record, bool with_tid,
 				       char *buffer, size_t buffer_bytes, size_t *ret_host_bytes)
 {
@@ -312,7 +312,7 @@ static struct record_text thread_value(const struct record_view *record, bool wi
 
 	(void)record_view_text(record, RECORD_FIELD(common, host_name), &host);
 	(void)record_view_count(record, RECORD_FIELD(common, pid), &pid);
-	/* No thread has ID 0: of the accounts that a full map folded together, it is not known. */
+	/* No thread has ID 0: accounts that a full map folded together have no known thread. */
 	if (with_tid && (!record_view_count(record, RECORD_FIELD(cpu, tid), &tid) || tid == 0))
 		return (struct record_text){ 0 };
 	memcpy(buffer, host.bytes, host.size_bytes);
@@ -322,7 +322,7 @@ static struct record_text thread_value(const struct record_view *record, bool wi
 	return (struct record_text){ buffer, host.size_bytes + (size_t)length };
 }
 
-/* The latest one holds: threads, processes and requests change theirs. */
+/* The latest name wins: threads, processes and requests change theirs. */
 static int set_name(struct group *group, enum group_name which, struct record_text name,
 		    uint64_t number)
 {
@@ -364,7 +364,7 @@ static void leave(struct grouping *grouping, struct group *group)
 		grouping->open_count--;
 }
 
-/* group: NULL: it is in none. */
+/* Moves a request to group; NULL: to none. */
 static void move_to(struct grouping *grouping, struct group *group, struct group **place)
 {
 	if (group == *place)
@@ -401,7 +401,7 @@ static struct record_text value_of(const struct grouping *grouping, size_t key,
 	}
 }
 
-/* Of several keys; absent ones are the same. */
+/* The values of several keys; absent ones are equal. */
 struct combined {
 	struct combination combination;
 	char buffers[COMBINATION_PARTS_MAX][COMBINATION_PART_BYTES_MAX];
@@ -460,7 +460,8 @@ static uint32_t all_parts(const struct grouping *grouping)
 	return (1U << grouping->part_count) - 1;
 }
 
-/* Each: *ret_group is NULL where no value is known, or there is no room. 0, -ENOMEM, -E2BIG. */
+/* This and find_single: *ret_group is NULL if no value is known, or there is no room. They return
+ * 0, -ENOMEM, -E2BIG. */
 static int find_combined(struct grouping *grouping, const struct record_view *record,
 			 struct record_text comm, struct group **ret_group)
 {
@@ -476,7 +477,7 @@ static int find_combined(struct grouping *grouping, const struct record_view *re
 	return r == -E2BIG && grouping->group_max > 0 ? 0 : r;
 }
 
-/* last: where its request was; NULL: nowhere. */
+/* last: the group its request was in, tried first; NULL: none. */
 static int find_single(struct grouping *grouping, const struct record_view *record,
 		       struct record_text comm, struct group *last, struct group **ret_group)
 {
@@ -569,7 +570,7 @@ int grouping_settle_request(struct grouping *grouping, struct record_text id,
 {
 	unsigned int hash = hash_of(grouping, id);
 	struct group *group = find(grouping, id, hash);
-	/* One that came again when it seemed to have ended is no second row. */
+	/* A request that came again after it seemed to have ended gets no second row. */
 	bool is_again = group != NULL;
 	int r = 0;
 

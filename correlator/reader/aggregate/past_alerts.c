@@ -11,11 +11,11 @@
 #include "base/text.h"
 #include "reader/query/selection.h"
 
-/* Who recorded: the front of its records' IDs. */
+/* A recorder, identified by the prefix of its record IDs. */
 struct told_recorder {
-	struct past_alerts *alerts; /* that it is one of */
+	struct past_alerts *alerts; /* owner */
 	struct alert_set *set;
-	struct alert_window window; /* the open one; its end 0: there is none */
+	struct alert_window window; /* the open window; end_ns 0: none */
 	char host[PAST_HOST_BYTES];
 	UT_hash_handle hh;
 	size_t id_bytes;
@@ -114,7 +114,7 @@ static int add_recorder(struct past_alerts *alerts, struct record_text id, unsig
 	return r;
 }
 
-/* BOOT:PID:START:NUMBER, without the number. */
+/* BOOT:PID:START:NUMBER, without NUMBER. */
 static struct record_text recorder_id(const struct record_view *record)
 {
 	struct record_text id = { "", 0 };
@@ -149,7 +149,7 @@ static int end_window(struct told_recorder *recorder, bool is_last)
 	return alert_set_end_window(recorder->set, &recorder->window, is_last, on_change, recorder);
 }
 
-/* Its records have the same time: the window's end. */
+/* All records of a window have the same time: the window's end. */
 static int follow_window(struct told_recorder *recorder, const struct record_view *record)
 {
 	int64_t length_ns = 0;

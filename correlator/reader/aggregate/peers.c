@@ -36,12 +36,12 @@ void peers_mark_most(struct peer *peers, size_t count, size_t most, bool *ret_is
 		ret_is_marked[peers[i].index] = true;
 }
 
-/* The same for one endpoint, the largest number first. */
+/* Does the same for one endpoint; peers is sorted, the largest number first. */
 static void mark_above(const struct peer *peers, size_t count, double percent, bool *ret_is_marked)
 {
 	int64_t limit = peers[count - histogram_rank(count, percent)].number;
 
-	/* A peer has the limit: the loop ends there. */
+	/* The loop ends at a peer whose number is the limit. */
 	for (size_t i = 0; peers[i].number > limit; i++)
 		ret_is_marked[peers[i].index] = true;
 }

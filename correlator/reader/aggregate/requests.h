@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A request as totals know it while its records come: the cost of those that are wanted, over all
- * its threads, processes and windows. */
+/* A request in totals while its records arrive: the cost of the wanted ones, over all its threads,
+ * processes and windows. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,14 +19,14 @@ struct group;
 
 struct request {
 	struct selection_request selection;
-	struct group *groups[REQUEST_GROUPS_MAX]; /* where it was last, of each grouping; or NULL */
+	struct group *groups[REQUEST_GROUPS_MAX]; /* its latest group in each grouping; or NULL */
 	bool is_inherited;
-	uint8_t endpoint_bytes; /* of endpoint, where a grouping is by request; 0: not known */
-	struct costs costs; /* of no records: nothing of it is wanted */
+	uint8_t endpoint_bytes; /* of endpoint, if a grouping is by request; 0: not known */
+	struct costs costs; /* without records: none of its records is wanted */
 	char endpoint[REQUEST_ENDPOINT_BYTES]; /* the latest one, cut; not NUL-terminated */
 };
 
-/* Takes note of its endpoint, if it has one. */
+/* Remembers its endpoint, if it has one. */
 void request_set_endpoint(struct request *request, struct record_text endpoint);
 
 static inline struct record_text request_id(const struct request *request)

@@ -15,7 +15,7 @@ enum {
 	SPLIT_ERROR_PERCENT = 5
 };
 
-/* Of all its requests, or of none: a percentile of those that were measured would be of others. */
+/* Only if every request was measured; otherwise the percentile describes a different set. */
 static bool figure_of(const struct row *row, enum figure field, int64_t *ret_number)
 {
 	const struct histogram *figure;
@@ -79,7 +79,7 @@ bool rows_real(const struct rows *rows, const struct row *row, enum figure figur
 	}
 }
 
-/* When, and what is a time of one request or a number of requests. */
+/* Points in time, times of one request, the time of children, and numbers of requests. */
 static bool integer_of(const struct rows *rows, const struct row *row, enum figure figure,
 		       int64_t *ret_number)
 {
@@ -138,7 +138,7 @@ bool rows_number(const struct rows *rows, const struct row *row, enum figure fig
 	}
 }
 
-/* A name that is not known comes last. */
+/* Unknown names sort last. */
 static int compare_names(const struct group *a, const struct group *b, enum group_name name)
 {
 	const char *first = a->names[name], *second = b->names[name];
@@ -177,8 +177,8 @@ static int compare_rows(const void *a, const void *b, void *context)
 	return order ? order : grouping_compare(first->group, second->group);
 }
 
-/* The percentages order as cpu does, not cut to parts; and a request has one of what of
- * many has percentiles. */
+/* Percentages sort like cpu, which is not rounded to parts. A single request has no mean or
+ * percentiles: it sorts by the figure itself. */
 enum figure rows_sorted_by(const struct grouping *grouping, enum figure figure)
 {
 	enum figure_source source = figure_infos[figure].source;
@@ -193,7 +193,7 @@ enum figure rows_sorted_by(const struct grouping *grouping, enum figure figure)
 	return figure;
 }
 
-/* How long it took where it is sorted by nothing that has percentiles. */
+/* Ranks by duration if the sort column is no figure that has percentiles. */
 static enum figure figure_to_rank(const struct rows *rows, enum figure figure)
 {
 	enum figure number = rows_sorted_by(rows->grouping, figure);
@@ -224,7 +224,7 @@ static int sort(struct rows *rows, enum figure field)
 	return 0;
 }
 
-/* Marks those that are above the percentile of their endpoint. peers and ret_is_above have room for
+/* Marks the requests above the percentile of their endpoint. peers and ret_is_above have room for
  * each request. */
 static void find_above(const struct rows *rows, enum figure field, struct peer *peers,
 		       bool *ret_is_above)
@@ -241,7 +241,7 @@ static void find_above(const struct rows *rows, enum figure field, struct peer *
 	peers_mark_above(peers, count, rows->grouping->above_percent, ret_is_above);
 }
 
-/* Those that are above come first, in order. */
+/* Moves the marked groups to the front, in order. *ret_count: their number. */
 static int put_above_first(struct rows *rows, enum figure field, size_t *ret_count)
 {
 	_cleanup_free_ const struct group **groups =
@@ -275,7 +275,7 @@ static int choose(struct rows *rows, enum figure field, size_t top_count, size_t
 	return r;
 }
 
-/* Groups that were folded for want of memory are hidden from the start. */
+/* Groups that were folded to bound memory are hidden from the start. */
 static int hide_folded(struct rows *rows)
 {
 	rows->hidden = rows->grouping->folded;
@@ -284,7 +284,7 @@ static int hide_folded(struct rows *rows)
 	return distribution_merge(&rows->hidden_distribution, &rows->grouping->folded_distribution);
 }
 
-/* Shows the first count groups and sums the rest. */
+/* Keeps the first count groups and sums up the rest in hidden. */
 static int hide_rest(struct rows *rows, size_t count)
 {
 	int r = 0;
@@ -302,7 +302,8 @@ static int hide_rest(struct rows *rows, size_t count)
 	return r;
 }
 
-/* From now on a request that ends below the last one of the first top_count is not shown. */
+/* From now on a request that ends below the last of the first top_count rows does not become a
+ * group. */
 static void raise_floor(const struct rows *rows, struct grouping *grouping, enum figure field,
 			size_t top_count)
 {
@@ -328,7 +329,7 @@ static bool may_fold(const struct grouping *grouping, size_t top_count)
 	       !grouping->is_over_time;
 }
 
-/* All but the first ones. */
+/* Forgets all but the first first_count groups. */
 static int forget_rest(const struct rows *rows, struct grouping *grouping, size_t first_count)
 {
 	int64_t most_ns = 0;
@@ -491,7 +492,7 @@ size_t rows_find_kind(const struct rows *rows, enum row_kind kind)
 	return index;
 }
 
-/* What is less than this part of a row's CPU, nobody decides by. */
+/* Below this share of a row's CPU the split error does not matter. */
 static bool split_error_matters(const struct rows *rows)
 {
 	for (size_t i = 0; i < rows_count(rows); i++) {
@@ -505,7 +506,7 @@ static bool split_error_matters(const struct rows *rows)
 	return false;
 }
 
-/* Whether the requests of some row were on no thread for 1 % of their time. */
+/* Whether the requests of some row were on no thread for more than 1 % of their time. */
 static bool park(const struct rows *rows)
 {
 	bool is_one = rows->grouping->is_by_request;
@@ -536,14 +537,14 @@ static bool measure(const struct rows *rows, enum figure figure)
 	return false;
 }
 
-/* In all. */
+/* Whether the total of all rows is above 0. */
 static bool use(const struct rows *rows, enum figure figure)
 {
 	const struct row row = { .kind = ROW_KIND_TOTAL, .costs = &rows->totals->all };
 	enum cost cost;
 	int64_t number;
 
-	/* Where some record lacks it, others may have it. */
+	/* Records that lack a cost do not hide those that have it. */
 	if (figure_cost(figure, &cost))
 		return row.costs->sums[cost] > 0;
 	if (figure == FIGURE_BLOCKED_ON)
@@ -553,7 +554,7 @@ static bool use(const struct rows *rows, enum figure figure)
 
 static bool have_name(const struct rows *rows, enum figure figure)
 {
-	/* A request without an endpoint says so. */
+	/* Shown if endpoints are recorded: a request without one is shown as such. */
 	if (figure == FIGURE_ENDPOINT)
 		return recording_has_key(&rows->totals->selection.recording, "endpoint");
 	return grouping_has_name(rows->grouping, (enum group_name)figure_infos[figure].what);

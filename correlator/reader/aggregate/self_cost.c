@@ -34,7 +34,7 @@ static void add_fill(struct self_cost_fill *fill, const struct record_view *reco
 		*fill = (struct self_cost_fill){ used, limit };
 }
 
-/* NULL when there is no more room. */
+/* Returns NULL if the table is full. */
 static struct self_cost_program *find_program(struct self_cost *cost, struct record_text name)
 {
 	char clean[SELF_COST_NAME_BYTES];
@@ -52,7 +52,7 @@ static struct self_cost_program *find_program(struct self_cost *cost, struct rec
 	return program;
 }
 
-/* NAME of bpf_NAME<suffix>. */
+/* Extracts NAME from bpf_NAME<suffix>. */
 static bool program_name(struct record_text field, const char *suffix, struct record_text *ret_name)
 {
 	size_t prefix_bytes = sizeof(prefix) - 1, suffix_bytes = strlen(suffix);
@@ -66,7 +66,7 @@ static bool program_name(struct record_text field, const char *suffix, struct re
 	return true;
 }
 
-/* Returns whether it was one. */
+/* Returns whether it is a field of a program. */
 static bool add_program_field(struct self_cost *cost, const struct record_field *field)
 {
 	struct self_cost_program *program;
@@ -91,7 +91,7 @@ static bool add_program_field(struct self_cost *cost, const struct record_field 
 	return true;
 }
 
-/* After the fields of the programs. */
+/* Call after the fields of the programs were added. */
 static void add_measured(struct self_cost *cost, const struct record_view *record,
 			 bool has_programs)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What watching cost, from the self records of a recording. Sums saturate, and peaks are of one
- * window. Bounded: what exceeds SELF_COST_PROGRAMS_MAX programs is in the sums only. Pure.
+ * The cost of observing, from the self records of a recording. Sums saturate; peaks are of one
+ * window. Bounded: programs beyond SELF_COST_PROGRAMS_MAX are only in the sums. Pure.
  */
 #pragma once
 
@@ -45,15 +45,17 @@ struct self_cost {
 	int64_t run_count; /* of all programs */
 	int64_t run_ns;
 	bool has_programs; /* false: their cost is not measured */
-	int64_t windows_ns; /* of all windows in which it could be */
-	int64_t programs_windows_ns; /* of those in which it was, */
-	int64_t programs_measured_ns; /* and of these so much */
-	int64_t programs_samples; /* that this was measured in; 0 = all the time */
-	char programs_error[SELF_COST_NAME_BYTES]; /* why it could not be, escaped; "" = it could */
+	int64_t windows_ns; /* length of the windows in which it could be measured */
+	int64_t programs_windows_ns; /* length of the windows in which it was, */
+	int64_t programs_measured_ns; /* and for how long it was, within these */
+	int64_t programs_samples; /* number of samples in this time; 0 = all the time */
+	char programs_error[SELF_COST_NAME_BYTES]; /* why it could not be measured, escaped; "" =
+						    * it could */
 };
 
 void self_cost_add(struct self_cost *cost, const struct record_view *record);
-/* After the last record: what programs used in windows in which they were measured, for all. */
+/* Call after the last record: scales the programs' cost from the windows in which it was measured
+ * to all in which it could be. */
 void self_cost_finish(struct self_cost *cost);
 
 /* "contexts", ... */

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/compare.h"
 
-/* A group, and the step that it is in. */
+/* A group and the span of its step. */
 struct placed {
 	const struct group *group;
 	struct grouping_span span;
@@ -63,7 +63,7 @@ static struct placed *place_groups(const struct grouping *grouping, uint64_t ste
 	return placed;
 }
 
-/* The last step's cell of these keys, which is the last one or new. */
+/* The cell for these keys in the last step: the last cell, or a new one. */
 static struct series_cell *cell_of(struct series *series, const struct group *group)
 {
 	struct series_step *step = &series->steps[series->step_count - 1];
@@ -128,7 +128,7 @@ static int compare_lines(const void *a, const void *b, void *context)
 	return order ? order : compare_keys(first->group, second->group, grouping->key_count);
 }
 
-/* Sums up the cells of each group, which are given one behind the other. */
+/* Sums up the cells of each group; cells are sorted by group. */
 static void sum_lines(struct series *series, struct series_cell *const *cells)
 {
 	for (size_t i = 0; i < series->cell_count; i++) {
@@ -147,7 +147,7 @@ static void sum_lines(struct series *series, struct series_cell *const *cells)
 	}
 }
 
-/* By CPU: the cells follow. */
+/* Sorts lines by CPU, and updates the line of each cell. */
 static int sort_lines(struct series *series)
 {
 	size_t *places = calloc(series->line_count + 1, sizeof(*places));
@@ -213,7 +213,7 @@ void series_deinit(struct series *series)
 	*series = (struct series){ 0 };
 }
 
-/* At most: the first may begin in the middle of one. */
+/* Upper bound: the duration may begin in the middle of a step. */
 static uint64_t count_steps(uint64_t duration_ns, uint64_t step_ns)
 {
 	return duration_ns / step_ns + (duration_ns % step_ns > 0) + 1;

@@ -8,8 +8,8 @@
 #include "base/compare.h"
 
 enum {
-	FRACTION_STEPS_MAX = 100000, /* it takes about the root of the larger parameter */
-	HALVINGS = 200, /* of an interval of doubles: more change nothing */
+	FRACTION_STEPS_MAX = 100000, /* it takes about the square root of the larger parameter */
+	HALVINGS = 200, /* of an interval of doubles: more have no effect */
 };
 
 /* The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method. */
@@ -51,7 +51,7 @@ double statistics_beta(double a, double b, double x)
 		return 1;
 	front = exp(lgamma_r(a + b, &sign) - lgamma_r(a, &sign) - lgamma_r(b, &sign) + a * log(x) +
 		    b * log1p(-x));
-	/* The fraction converges fast on this side of the mean alone. */
+	/* The fraction converges fast only on this side of the mean. */
 	if (x < (a + 1) / (a + b + 2))
 		return front * beta_fraction(a, b, x) / a;
 	return 1 - front * beta_fraction(b, a, 1 - x) / b;

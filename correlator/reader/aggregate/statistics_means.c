@@ -13,8 +13,8 @@ enum {
 	DOUBLINGS_OF_FEW = 20,
 	ROUNDS_MAX = 10000, /* permutations */
 	ROUNDS_OF_INTERVAL = 500,
-	ROUNDS_ENOUGH = 50, /* of them that are as far out: more tell nothing new */
-	ROUNDS_LEAST = 10, /* fewer that are as far out do not tell a probability */
+	ROUNDS_ENOUGH = 50, /* extreme permutations after which more give no new information */
+	ROUNDS_LEAST = 10, /* with fewer extreme permutations the probability is not known */
 	SHUFFLED_FEW_MAX = 1000,
 	SHUFFLED_ALL_MAX = 1 << 20, /* values of both samples together */
 };
@@ -64,15 +64,16 @@ static double two_sided(double above)
 	return fmax(0, fmin(1, 2 * fmin(above, 1 - above)));
 }
 
-/* A mean that is drawn without replacement, and how far from its mean the one is that there is. */
+/* Moments of a mean that is drawn without replacement; off: distance of the actual mean from the
+ * expected one. */
 struct drawn {
 	double off;
 	double variance;
-	double third; /* moment */
+	double third; /* central moment */
 };
 
-/* The mean of as many values as the second sample has, drawn from those of both, the second ones
- * less a shift (Sukhatme 1938). */
+/* The mean of second->count values drawn from both samples, those of the second one reduced by
+ * shift (Sukhatme 1938). */
 static struct drawn draw_mean(const struct statistics_sample *first,
 			      const struct statistics_sample *second, double shift)
 {
@@ -80,7 +81,7 @@ static struct drawn draw_mean(const struct statistics_sample *first,
 	double all = first_count + count;
 	double mean = (first_count * first->mean + count * (second->mean - shift)) / all;
 	double first_off = first->mean - mean, off = second->mean - shift - mean;
-	/* These are means over the values that there are. */
+	/* Variances of the values themselves, not estimates for the population. */
 	double first_spread = first->variance * (first_count - 1) / first_count;
 	double spread = second->variance * (count - 1) / count;
 	double square = (first_count * (first_spread + first_off * first_off) +
@@ -115,8 +116,8 @@ static double permuted(const struct statistics_sample *first,
 	return two_sided(pearson_above(drawn.off / sqrt(drawn.variance), skewness_of(&drawn)));
 }
 
-/* The farthest shift from the difference that there is, in steps of this sign and size at first,
- * which the test would not find. */
+/* The farthest shift from the actual difference that the test does not reject. step: direction and
+ * size of the first step. */
 static double find_end(const struct statistics_sample *first,
 		       const struct statistics_sample *second, double step)
 {
@@ -187,11 +188,11 @@ static uint64_t draw(uint64_t *state)
 	return *state;
 }
 
-/* The values of a few and of others, the few first, and an order of them. */
+/* The values of both samples, those of the smaller one (few) first, and an order of them. */
 struct pooled {
-	double *values; /* owned, and with them: */
+	double *values; /* owned; order is in the same allocation */
 	uint32_t *order;
-	size_t count; /* of the few */
+	size_t count; /* of few */
 	size_t all;
 };
 
@@ -210,7 +211,7 @@ static bool pool(const struct histogram *few, const struct histogram *others,
 	return true;
 }
 
-/* The sum of as many values as there are of the few, drawn without replacement. */
+/* The sum of count values drawn without replacement. */
 static double draw_sum(const struct pooled *pooled, double shift, uint64_t *state)
 {
 	uint32_t *order = pooled->order;
@@ -228,8 +229,9 @@ static double draw_sum(const struct pooled *pooled, double shift, uint64_t *stat
 }
 
 /*
- * The permutation test of the few, each less a shift, by permutations that are drawn: as many as
- * are needed, always the same ones. Two-sided; 0 if it is too small for that to tell.
+ * The permutation test of few, its values reduced by shift, by permutations that are drawn: as many
+ * as are needed, always the same ones. Two-sided; 0 if the probability is too small to be measured
+ * that way.
  */
 static double shuffled(const struct pooled *pooled, double shift, unsigned int rounds_max)
 {
@@ -252,7 +254,7 @@ static double shuffled(const struct pooled *pooled, double shift, unsigned int r
 	return fmin(1, 2.0 * (fmin(above, below) + 1) / (rounds + 1));
 }
 
-/* From a shift of the few that the test would not find to one that it would. */
+/* The limit between inside, a shift that the test does not reject, and shifts that it does. */
 static double find_shuffled_end(const struct pooled *pooled, double inside, double step)
 {
 	double outside = inside + step;
@@ -276,7 +278,7 @@ static double find_shuffled_end(const struct pooled *pooled, double inside, doub
 	return inside;
 }
 
-/* The few are the second sample, or the first one: is_first. */
+/* is_first: few is the first sample, else the second one. */
 static void shuffle(const struct pooled *pooled, bool is_first, struct difference *difference)
 {
 	double shift = is_first ? -difference->value : difference->value;
@@ -287,7 +289,7 @@ static void shuffle(const struct pooled *pooled, bool is_first, struct differenc
 	difference->probability = fmax(difference->probability, shuffled(pooled, 0, ROUNDS_MAX));
 	difference->low = fmin(difference->low, is_first ? -high : low);
 	difference->high = fmax(difference->high, is_first ? -low : high);
-	/* Fewer draws found the ends than the probability. */
+	/* The ends are found by fewer draws than the probability: make them agree with it. */
 	if (difference->probability >= STATISTICS_SIGNIFICANCE) {
 		difference->low = fmin(difference->low, 0);
 		difference->high = fmax(difference->high, 0);
@@ -298,7 +300,7 @@ static void shuffle(const struct pooled *pooled, bool is_first, struct differenc
 	}
 }
 
-/* Whether three moments do not tell of the tail that a mean of that few has. */
+/* Whether three moments do not describe the tail of a mean of few values. */
 static bool is_skewed(uint64_t few, const struct statistics_sample *first,
 		      const struct statistics_sample *second)
 {
@@ -311,7 +313,7 @@ static bool is_skewed(uint64_t few, const struct statistics_sample *first,
 	return drawn.variance > 0 && fabs(skewness_of(&drawn)) > most;
 }
 
-/* Where nearly all differences are within a bucket, there is nothing to shuffle. */
+/* If nearly all differences are within a bucket, there is nothing to shuffle. */
 static bool is_within_buckets(const struct histogram *histogram, double variance)
 {
 	struct histogram_bucket bucket;

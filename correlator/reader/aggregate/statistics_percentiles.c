@@ -9,14 +9,14 @@ enum {
 	HALVINGS = 60
 };
 
-/* A sample's buckets, by value. */
+/* The buckets of a sample, by value. */
 struct ranks {
 	struct rank {
 		double value;
 		double count;
 	} * ranks; /* owned */
 	size_t count;
-	double all; /* values */
+	double all; /* number of values */
 };
 
 static bool read_ranks(const struct histogram *histogram, struct ranks *ret_ranks)
@@ -42,9 +42,9 @@ static double log_choose(double all, double some)
 	       lgamma_r(all - some + 1, &sign);
 }
 
-/* `all` values are parted in two, the second part having `count` of them. How likely is it that
- * of the `beyond` largest ones as many as `found`, or more, are in the second part, two-sided:
- * twice the smaller tail, of `found` itself but half (mid-P, Lancaster 1961). */
+/* Splits `all` values into two parts, the second one with `count` of them. Returns the probability
+ * that `found` or more of the `beyond` largest values are in the second part, two-sided: twice the
+ * smaller tail, with half of `found` itself (mid-P, Lancaster 1961). */
 static double fisher(double all, double beyond, double count, double found)
 {
 	const double enough = 1e-17;
@@ -64,8 +64,8 @@ static double fisher(double all, double beyond, double count, double found)
 	return fmin(1, 2 * fmin(above, below) - here);
 }
 
-/* A block of equal values straddles the percentile: the number of them that counts below it,
- * rounded toward the number that chance would put there. */
+/* A block of equal values straddles the percentile: returns how many values of the second sample
+ * count as beyond it, rounded toward the number expected by chance. */
 static double part_block(double wanted, double of_second, double block, double second_of_block,
 			 double expected)
 {
@@ -75,8 +75,8 @@ static double part_block(double wanted, double of_second, double block, double s
 				: fmax(floor(found), floor(expected));
 }
 
-/* Whether more of one sample, the second one less a shift, are beyond the percentile of both. What
- * is in one bucket is beyond it in proportion. */
+/* Tests whether more of one sample are beyond the percentile of both, the second one reduced by
+ * shift. Values in one bucket are beyond it in proportion. */
 static double parted(const struct ranks *first, const struct ranks *second, double percent,
 		     double shift)
 {
@@ -104,7 +104,8 @@ static double parted(const struct ranks *first, const struct ranks *second, doub
 	}
 }
 
-/* Between a shift that the test would not find, and one that it would. */
+/* The limit between inside, a shift that the test does not reject, and outside, one that it does.
+ */
 static double find_end(const struct ranks *first, const struct ranks *second, double percent,
 		       double inside, double outside)
 {
@@ -121,7 +122,7 @@ static double find_end(const struct ranks *first, const struct ranks *second, do
 	return inside;
 }
 
-/* How wide the bucket is that the value is in. */
+/* The width of the bucket that holds the value. */
 static double width_at(const struct histogram *histogram, int64_t value)
 {
 	struct histogram_bucket bucket = { 0 };

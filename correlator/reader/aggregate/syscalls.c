@@ -11,7 +11,7 @@
 
 struct syscalls_request {
 	struct selection_request selection;
-	struct syscalls_group *group; /* that its last cpu record is of; NULL: none is wanted */
+	struct syscalls_group *group; /* of its last cpu record; NULL: none is wanted */
 };
 
 void syscalls_init(struct syscalls *syscalls, struct filter *filter, const char *by)
@@ -48,7 +48,8 @@ void syscalls_deinit(struct syscalls *syscalls)
 	selection_deinit(&syscalls->selection);
 }
 
-/* Of the name, with its table's in front; NULL: there is no room. 0, -ENOMEM. */
+/* Finds or adds the kind for the call's name, prefixed by its table's; NULL: the table is full.
+ * Returns 0, -ENOMEM. */
 static int find_kind(struct syscalls *syscalls, const struct record_view *record,
 		     struct syscalls_kind **ret_kind)
 {
@@ -87,7 +88,7 @@ static int find_kind(struct syscalls *syscalls, const struct record_view *record
 	return 0;
 }
 
-/* To the sum of that kind in a list, new if there is none. 0, -ENOMEM. */
+/* Adds to the sum of that kind in a list, a new one if there is none. Returns 0, -ENOMEM. */
 static int add_to_list(struct syscalls_sum **list, const struct syscalls_sum *from,
 		       size_t *sum_count)
 {
@@ -118,7 +119,7 @@ static enum syscalls_group_kind kind_of(enum attribution attribution, struct rec
 	return value.size_bytes > 0 ? SYSCALLS_GROUP : SYSCALLS_WITHOUT_KEY;
 }
 
-/* The one of the record; new if there is none; NULL: there is no room. 0, -ENOMEM. */
+/* Finds or adds the group of the record; NULL: the table is full. Returns 0, -ENOMEM. */
 static int find_group(struct syscalls *syscalls, const struct selection_record *taken,
 		      struct syscalls_group **ret_group)
 {
@@ -209,7 +210,7 @@ static int take(void *context, const struct selection_record *taken)
 	syscalls->left_out += r == 0 && !group;
 	if (r < 0 || !group)
 		return r;
-	/* A request is counted where its last cpu record is. */
+	/* A request counts in the group of its last cpu record. */
 	if (request && (is_cpu || !request->group))
 		request->group = group;
 	if (!is_cpu)
@@ -237,7 +238,7 @@ static int other(void *context, const struct record_view *record)
 	return 0;
 }
 
-/* Where no endpoint is recorded the requests themselves are shown. */
+/* If no endpoint is recorded, the requests themselves are shown. */
 static int prepare(void *context)
 {
 	struct syscalls *syscalls = context;
@@ -291,7 +292,7 @@ static int compare_sums(const void *a, const void *b)
 						     second->kind->name_bytes });
 }
 
-/* The most calls first. 0, -ENOMEM. */
+/* Sorts by calls, most first. Returns 0, -ENOMEM. */
 static int sort_sums(struct syscalls_group *group)
 {
 	struct syscalls_sum **sums, **link = &group->sums;
@@ -312,7 +313,7 @@ static int sort_sums(struct syscalls_group *group)
 	return 0;
 }
 
-/* Those of a value first, and of them those with the most calls. */
+/* Groups with a value first, and of these the most calls first. */
 static int compare_groups(const struct syscalls_group *a, const struct syscalls_group *b)
 {
 	int order = (int)a->kind - (int)b->kind;

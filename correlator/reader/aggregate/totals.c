@@ -55,7 +55,7 @@ enum totals_part totals_part_of(enum attribution attribution)
 						    : TOTALS_PART_UNATTRIBUTED;
 }
 
-/* The sum that a record counts in; NULL: its context is known, and has sums of its own. */
+/* The sum that a record counts in; NULL if its context is known: groups sum it up. */
 static struct costs *find_sum(struct totals *totals, enum attribution attribution)
 {
 	enum totals_part part = totals_part_of(attribution);
@@ -65,8 +65,7 @@ static struct costs *find_sum(struct totals *totals, enum attribution attributio
 	return part == TOTALS_PART_ATTRIBUTED ? NULL : &totals->unattributed;
 }
 
-/* Of a recording's keys the default ones; in place of a request_id that is none, the first other.
- */
+/* The default keys that were recorded; without request_id, the first remaining key. */
 static size_t default_keys_of(const struct recording *recording,
 			      const char *ret_keys[static TOTALS_GROUPINGS_MAX])
 {
@@ -86,7 +85,7 @@ static size_t default_keys_of(const struct recording *recording,
 	return count;
 }
 
-/* Once, when a key is known, and before anything is grouped by one. 0, -ENOMEM. */
+/* Chooses the keys once, when a key is known and before anything is grouped. Returns 0, -ENOMEM. */
 static int choose_keys(struct totals *totals)
 {
 	const char *keys[TOTALS_GROUPINGS_MAX];
@@ -101,15 +100,15 @@ static int choose_keys(struct totals *totals)
 		grouping_deinit(&totals->groupings[--totals->grouping_count]);
 	for (size_t i = 0; i < totals->grouping_count && r == 0; i++)
 		r = grouping_rename(&totals->groupings[i], keys[i]);
-	/* There is no group yet. */
+	/* No groups are lost: there are none yet. */
 	if (r == 0 && totals->keeps_one && totals->grouping_count > 1 &&
 	    !totals->groupings[1].is_by_request)
 		grouping_deinit(&totals->groupings[--totals->grouping_count]);
 	return r;
 }
 
-/* The one of two default groupings that is not needed, as soon as that is known. Requests are rows
- * when they have ended: none that is open has a place in the second. */
+/* Drops the one of two default groupings that is not needed, as soon as that is known. Requests
+ * become rows when they end: an open one has no place in the second grouping. */
 static void drop_other(struct totals *totals, bool is_end)
 {
 	struct grouping *first = &totals->groupings[0], *second = &totals->groupings[1];
@@ -163,7 +162,7 @@ static int group_in(struct totals *totals, const struct selection_record *taken,
 	if (!request || !grouping->is_by_request)
 		return grouping_add(grouping, taken, costs,
 				    request ? &request->groups[index] : NULL);
-	/* A row of its own when it has ended. */
+	/* It gets a row of its own when it ends. */
 	(void)record_view_text(taken->view, "endpoint", &endpoint);
 	request_set_endpoint(request, endpoint);
 	return 0;
@@ -221,7 +220,7 @@ static int take(void *context, const struct selection_record *taken)
 	return r == 0 && listener ? listener->take(listener->context, taken) : r;
 }
 
-/* A balance record may be refused. */
+/* May reject a balance record. */
 static int add_other(void *context, const struct record_view *record)
 {
 	struct totals *totals = context;
@@ -237,13 +236,13 @@ static int add_other(void *context, const struct record_view *record)
 	return r == 0 && listener ? listener->other(listener->context, record) : r;
 }
 
-/* 0, -ENOMEM. */
+/* Returns 0, -ENOMEM. */
 static int ask_for_keys(struct totals *totals)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < totals->grouping_count && r == 0; i++) {
-		/* Requests bear their endpoint. */
+		/* Rows of requests show their endpoint. */
 		if (totals->groupings[i].is_by_request &&
 		    recording_may_have_key(&totals->selection.recording, "endpoint"))
 			r = selection_ask(&totals->selection, "endpoint");
@@ -294,7 +293,7 @@ int totals_add(struct totals *totals, const struct record_view *record)
 	return r;
 }
 
-/* No record of unattributed time means 0 of it, but only in columns that others measured. */
+/* No record of unattributed time means that it is 0, but only in columns that others measured. */
 int totals_finish(struct totals *totals)
 {
 	int r = totals_settle(totals, 0);

@@ -21,7 +21,7 @@ void filter_deinit(struct filter *filter)
 	*filter = (struct filter){ 0 };
 }
 
-/* The key and what is wanted of it are one piece of memory. */
+/* key and wanted share one allocation. */
 static char *copy_key(const struct filter_condition *condition)
 {
 	size_t size_bytes =
@@ -87,7 +87,7 @@ static uint64_t parse_fraction(const char *text, const char **ret_rest)
 	return ns;
 }
 
-/* "10:15:00.25". NULL: it is none. */
+/* Parses "10:15:00.25". Returns NULL if it is not a time of day. */
 static const char *parse_time_of_day(const char *text, struct tm *tm, uint64_t *ret_fraction_ns)
 {
 	const char *rest = strptime(text, "%H:%M:%S", tm);
@@ -112,7 +112,7 @@ int filter_parse_time(const char *text, struct filter_time *ret_time)
 		if (!rest || (*rest && strcmp(rest, "Z") != 0) || tm.tm_year < 70)
 			return -EINVAL;
 		ret_time->ns = (uint64_t)timegm(&tm) * NS_PER_S + fraction_ns;
-		/* The 30th of February is no day: it would be the 2nd of March. */
+		/* The 30th of February does not exist: timegm would make it the 2nd of March. */
 		return tm.tm_mday == day ? 0 : -EINVAL;
 	}
 	rest = parse_time_of_day(text, &tm, &fraction_ns);
@@ -127,7 +127,7 @@ int filter_parse_time(const char *text, struct filter_time *ret_time)
 	return duration_parse(text, &ret_time->ns);
 }
 
-/* The wall clock at ns since midnight, so many days from that of now_ns on. */
+/* The wall clock at ns since local midnight, days after the day of now_ns. */
 static int64_t on_day(uint64_t ns, uint64_t now_ns, int days)
 {
 	time_t now = (time_t)(now_ns / NS_PER_S);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which records a report is of: those whose fields have wanted values, of a span of time. What its
- * request lends a record is in it by then (selection.h). Single thread.
+ * Selects the records of a report by the values of their fields and by a span of time. Values that
+ * the request lends a record are in it already (selection.h). Single thread.
  */
 #pragma once
 
@@ -17,19 +17,18 @@ enum {
 
 struct filter_condition {
 	char *key; /* owned: a key of the records, or pid, tid, comm, thread_name, host_name */
-	const char *wanted; /* in the same memory */
-	bool is_pattern; /* as of fnmatch(3) */
+	const char *wanted; /* in the same allocation */
+	bool is_pattern; /* as in fnmatch(3) */
 };
 
 struct filter_time {
-	bool is_set; /* false: it is no limit */
+	bool is_set; /* false: no limit */
 	uint64_t ns; /* wall clock, */
-	bool is_relative; /* or from the first record on, */
-	bool is_of_day; /* or since midnight, local time, of the day that brings it nearest to that
-			 */
+	bool is_relative; /* or since the first record, */
+	bool is_of_day; /* or since local midnight, of the day nearest to the first record */
 };
 
-/* All zeros lets everything pass. */
+/* All zeros matches every record. */
 struct filter {
 	struct filter_condition conditions[FILTER_CONDITIONS_MAX];
 	size_t condition_count;
@@ -38,26 +37,25 @@ struct filter {
 };
 
 void filter_deinit(struct filter *filter);
-/* 0; -ENOMEM, with nothing in *ret_filter. */
+/* Returns 0; -ENOMEM, without changing *ret_filter. */
 int filter_copy(const struct filter *filter, struct filter *ret_filter);
 
-/* A condition as it was given, in 256 bytes, cut. */
+/* Formats a condition as it was given, cut to 256 bytes. */
 void filter_describe(const struct filter_condition *condition, char ret_text[static 256]);
 
-/* KEY=VALUE, or KEY~PATTERN (with * ? [...]). 0; -EINVAL: it is neither; -E2BIG: more than
- * FILTER_CONDITIONS_MAX; -ENOMEM. */
+/* Adds KEY=VALUE or KEY~PATTERN (with * ? [...]). Returns 0; -EINVAL: neither of these; -E2BIG:
+ * more than FILTER_CONDITIONS_MAX; -ENOMEM. */
 int filter_add(struct filter *filter, const char *text);
 
-/* "2026-11-22T10:15:00Z", with a space or fractions of the second too, in UTC; "10:15:00", as
- * tables have it, in local time; or a duration from the first record on (duration.h). 0, -EINVAL.
+/* Parses "2026-11-22T10:15:00Z", also with a space or fractions of a second, in UTC; "10:15:00", as
+ * in tables, in local time; or a duration since the first record (duration.h). Returns 0, -EINVAL.
  */
 int filter_parse_time(const char *text, struct filter_time *ret_time);
 
-/* Whether a record of any kind is of the span of time. The first one that it is asked about is the
+/* Whether a record of any kind is in the span of time. The record of the first call counts as the
  * first record. */
 bool filter_is_in_time(struct filter *filter, const struct record_view *record);
 
-/* Whether the record has a value that is wanted for each condition; comm: of its process ({ NULL, 0
- * } = not known). */
+/* Whether the record matches all conditions; comm: of its process ({ NULL, 0 } = not known). */
 bool filter_wants(const struct filter *filter, const struct record_view *record,
 		  struct record_text comm);

@@ -13,9 +13,8 @@
 #include "reader/query/progress.h"
 
 /*
- * If a recording comes from a pipe or socket, whoever writes there may be interrupted by the same
- * Ctrl-C, and then writes its last records. The first one is left to it, until
- * signals_obey_interrupt.
+ * If a recording comes from a pipe or socket, the same Ctrl-C may interrupt its writer, which then
+ * writes its last records. The first Ctrl-C is left to the writer, until signals_obey_interrupt.
  */
 static void spare_writer(const char *path)
 {

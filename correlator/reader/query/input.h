@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reading a recording to its end: a file, a pipe, or "-", which is standard input. On a terminal it
- * says how far it is, and what cannot be read is logged here. Single thread.
+ * Reads a recording to its end: a file, a pipe, or "-" (standard input). Shows progress on a
+ * terminal, and logs what cannot be read. Single thread.
  */
 #pragma once
 
@@ -10,30 +10,30 @@
 
 #include "record/record_reader.h"
 
-/* A recording that was read. */
+/* A recording that was read to its end. */
 struct input_file {
 	const char *name;
 	uint64_t entry_count;
 	bool is_truncated;
-	uint64_t damaged_places; /* that were passed over */
-	uint64_t damaged_bytes; /* in all of them */
-	uint64_t checks; /* that held (record/check.h) */
+	uint64_t damaged_places; /* ranges that were skipped */
+	uint64_t damaged_bytes; /* total of all ranges */
+	uint64_t checks; /* checks that held (record/check.h) */
 };
 
-/* Gets each record. Returns 0; > 0 to read no further; -errno, logged. */
+/* Called for each record. Returns 0; > 0 to stop reading; -errno, logged. */
 typedef int (*input_fn)(void *context, struct record_reader *reader,
 			const struct record_view *record);
 
 enum input_clock {
 	INPUT_AS_WRITTEN,
-	INPUT_STEADY, /* record_view_steady() */
+	INPUT_STEADY, /* after record_view_steady() */
 };
 
 /*
- * Gives each record of it to fn; fn_prints: that writes to the terminal, which then has no
- * progress. Whoever writes to a pipe may be interrupted by the same Ctrl-C, and then writes its
- * last records: the first one is left to it. 0 and what was read, also when fn gave > 0, with
- * *ret_file borrowing path; -errno, logged.
+ * Passes each record to fn. fn_prints: fn writes to the terminal, which then shows no progress. If
+ * path is a pipe, the same Ctrl-C may interrupt its writer, which then writes its last records: the
+ * first one is left to the writer. Returns 0 and *ret_file, which borrows path, also if fn returned
+ * > 0; -errno, logged.
  */
 int input_read(const char *path, enum input_clock clock, bool fn_prints, input_fn fn, void *context,
 	       struct input_file *ret_file);

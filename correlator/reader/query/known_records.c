@@ -11,15 +11,15 @@
 #include "base/random.h"
 
 enum {
-	RECORDER_BYTES_MAX = 120, /* a longer one is none of ours */
+	RECORDER_BYTES_MAX = 120, /* a longer name is not one of ours */
 	WORD_BITS = 64,
 };
 
-/* Without padding: it is hashed and compared as bytes. */
+/* No padding: hashed and compared as bytes. */
 struct page_key {
 	uint64_t index; /* number / KNOWN_RECORDS_PAGE */
 	uint64_t recorder_bytes;
-	char recorder[RECORDER_BYTES_MAX]; /* what is before the number; zeros behind it */
+	char recorder[RECORDER_BYTES_MAX]; /* record_id before the number, zero-padded */
 };
 
 struct known_records_page {
@@ -44,7 +44,8 @@ void known_records_deinit(struct known_records *known)
 	*known = (struct known_records){ 0 };
 }
 
-/* As it was written: "7", not "07". False if there is none, or none that fits. */
+/* Accepts the number only as it is written by recorders: "7", not "07". Returns false if there is
+ * none, or it overflows. */
 static bool read_number(struct record_text id, size_t *ret_at, uint64_t *ret_number)
 {
 	size_t at = id.size_bytes;
@@ -66,9 +67,9 @@ static bool read_number(struct record_text id, size_t *ret_at, uint64_t *ret_num
 	return true;
 }
 
-/* Where a record's bit is, or would be. */
+/* The position of a record's bit. */
 struct place {
-	uint64_t index; /* of its page, of this recorder: */
+	uint64_t index; /* of the page, for this recorder: */
 	struct record_text recorder;
 	unsigned int bit;
 };
@@ -104,7 +105,7 @@ static bool is_on(const struct known_records_page *page, const struct place *pla
 	       memcmp(page->key.recorder, place->recorder.bytes, place->recorder.size_bytes) == 0;
 }
 
-/* NULL: there is none yet. */
+/* Returns NULL if there is none yet. */
 static struct known_records_page *find(struct known_records *known, const struct place *place)
 {
 	struct known_records_page *page = known->last;
@@ -131,7 +132,7 @@ bool known_records_has(struct known_records *known, const struct record_view *re
 	return page && (page->words[place.bit / WORD_BITS] >> place.bit % WORD_BITS & 1);
 }
 
-/* NULL: no memory. */
+/* Returns NULL if memory runs out. */
 static struct known_records_page *add_page(struct known_records *known, const struct place *place)
 {
 	_cleanup_free_ struct known_records_page *page = calloc(1, sizeof(*page));
@@ -169,7 +170,7 @@ int known_records_add(struct known_records *known, const struct record_view *rec
 	return 0;
 }
 
-/* By recorder, and by number. */
+/* Sorts by recorder, then by number. */
 static int compare_pages(const struct known_records_page *one,
 			 const struct known_records_page *other)
 {

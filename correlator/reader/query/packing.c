@@ -15,11 +15,11 @@ enum {
 };
 
 struct packing_shape {
-	uint64_t hash; /* of kind, types and names: other shapes are told apart by it */
+	uint64_t hash; /* of kind, types and names: rules out most other shapes */
 	enum record_kind kind;
-	struct record_places places; /* in fields */
+	struct record_places places; /* indexes into fields */
 	size_t field_count;
-	struct record_field fields[]; /* names, which are in the same memory, and types */
+	struct record_field fields[]; /* types, and names in the same allocation */
 };
 
 void packing_deinit(struct packing *packing)
@@ -29,14 +29,14 @@ void packing_deinit(struct packing *packing)
 	*packing = (struct packing){ 0 };
 }
 
-/* What no reader asks for, or the head has. */
+/* Not kept: fields that no reader asks for, or that packed_head has. */
 static bool is_kept(const struct record_field *field)
 {
 	return !record_text_is(field->name, "schema") && !record_text_is(field->name, "kind") &&
 	       !record_text_is(field->name, RECORD_FIELD(common, record_id));
 }
 
-/* kept: of the view's fields those that are put away. */
+/* kept: the view's fields that are to be packed. Returns their number. */
 static size_t choose(const struct packing *packing, const struct record_view *view,
 		     const struct record_field *kept[static RECORD_VIEW_FIELDS_MAX])
 {
@@ -76,7 +76,7 @@ static bool is_same(const struct packing_shape *shape, enum record_kind kind,
 	return true;
 }
 
-/* Where the view's fields are among those that are kept. */
+/* Converts the view's places to indexes of the kept fields. */
 static void move_places(const struct record_view *view, const struct record_field *const *fields,
 			size_t count, struct record_places *ret_places)
 {
@@ -118,7 +118,7 @@ static struct packing_shape *new_shape(const struct record_view *view,
 	return shape;
 }
 
-/* Its number, or -errno. */
+/* Returns its number, or -errno. */
 static int find_shape(struct packing *packing, const struct record_view *view,
 		      const struct record_field *const *fields, size_t count)
 {
@@ -146,7 +146,7 @@ static int find_shape(struct packing *packing, const struct record_view *view,
 	return (int)*last;
 }
 
-/* The lowest seven bits first; the sign in the very lowest. */
+/* Seven bits per byte, lowest first; the lowest bit is the sign. */
 static void put_number(struct packed *packed, int64_t number)
 {
 	uint64_t rest = (uint64_t)number << 1 ^ (uint64_t)(number >> 63);
@@ -183,7 +183,7 @@ static struct record_text get_text(const uint8_t **at)
 	return text;
 }
 
-/* Of the most that a field can take. */
+/* The maximum packed size of a field. */
 static size_t bytes_max(const struct record_field *field)
 {
 	size_t bytes = VARINT_BYTES_MAX + field->text.size_bytes;

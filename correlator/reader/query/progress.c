@@ -12,8 +12,8 @@
 #include "base/display.h"
 
 enum {
-	CALLS_BETWEEN = 1024, /* readings of the clock */
-	LINE_COLUMNS = 80, /* where the terminal does not say */
+	CALLS_BETWEEN = 1024, /* per reading of the clock */
+	LINE_COLUMNS = 80, /* if the terminal does not report its width */
 };
 
 #define PATIENCE_NS  NS_PER_S
@@ -42,7 +42,7 @@ static size_t columns_of_terminal(void)
 									       : LINE_COLUMNS;
 }
 
-/* The cursor stays in front, so that a warning is written over it. */
+/* The cursor stays at the start of the line, so that a warning overwrites it. */
 static void show(const struct progress *progress, uint64_t now_ns, uint64_t bytes, uint64_t records)
 {
 	uint64_t took_ms = (now_ns - progress->begin_ns) / NS_PER_MS;

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Puts a text behind others, with its length, so that no two lists of texts are the same. */
+/* Appends a text with its length, so that different lists of texts never have the same bytes. */
 static size_t put(char *bytes, size_t used, struct record_text text)
 {
 	uint16_t size_bytes;
@@ -27,7 +27,7 @@ static int compare_names(const struct record_field *a, const struct record_field
 	return order != 0 ? order : (a_bytes > b_bytes) - (a_bytes < b_bytes);
 }
 
-/* By name: what a request lent is behind what the record has itself. */
+/* Sorted by name, since lent keys come after the record's own. */
 static size_t put_keys(const struct record_view *record, char *bytes, size_t used)
 {
 	const struct record_field *sorted[RECORD_VIEW_FIELDS_MAX];

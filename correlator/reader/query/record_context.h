@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The context of a cpu, slice, sample or syscall record: its request, or, if it has none, all that
- * ran outside requests with the same keys. Pure.
+ * The context of a cpu, slice, sample or syscall record: its request, or, if it has none,
+ * everything that ran outside requests with the same keys. Pure.
  */
 #pragma once
 
@@ -15,11 +15,11 @@ enum {
 	RECORD_CONTEXT_ID_BYTES = 4096, /* a longer one is cut */
 };
 
-/* What the context is known by: the request's id, or whose time it is, and all keys. Returns its
- * length. */
+/* Writes what identifies the context: the request's id, or the attribution and all keys. Returns
+ * its length. */
 size_t record_context_id(const struct record_view *record, enum attribution attribution,
 			 char ret_id[static RECORD_CONTEXT_ID_BYTES], bool *ret_is_request);
 
-/* The same of a part of a request: the parts have different values of keys. */
+/* Does the same for a part of a request: the parts differ in the values of their keys. */
 size_t record_context_part_id(const struct record_view *record, enum attribution attribution,
 			      char ret_id[static RECORD_CONTEXT_ID_BYTES], bool *ret_is_request);

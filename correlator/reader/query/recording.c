@@ -47,7 +47,7 @@ void recording_borrow(struct recording *recording, const struct recording *known
 	recording->end_ns = 0;
 }
 
-/* Leaves ret_text as it was when the record has no such text. */
+/* Leaves ret_text unchanged if the record has no such text. */
 static void copy_text(const struct record_view *record, const char *name,
 		      char ret_text[RECORDING_TEXT_BYTES])
 {
@@ -80,7 +80,7 @@ static struct recording_process *find_process(const struct recording *recording,
 	return process;
 }
 
-/* Whether a record is of the same host and pid as the one before. */
+/* Whether the record has the host and pid of the one before. */
 static bool is_of_last(const struct recording *recording, const struct record_view *record)
 {
 	struct record_text host = { "", 0 };
@@ -93,7 +93,7 @@ static bool is_of_last(const struct recording *recording, const struct record_vi
 	       memcmp(host.bytes, recording->last_host, host.size_bytes) == 0;
 }
 
-/* Takes note of host and pid of a record; one of a longer host is none like it. */
+/* Remembers the host and pid of a record; a host that is too long matches none. */
 static void set_last(struct recording *recording, const struct record_view *record)
 {
 	struct recording_process_info info;
@@ -114,7 +114,7 @@ static void set_last(struct recording *recording, const struct record_view *reco
 	recording->last_process = find_process(recording, &info);
 }
 
-/* A process is not watched exactly, and ambiguous time is no bound of the error. */
+/* Whether the process is not watched exactly, and ambiguous time does not bound the error. */
 static bool lacks_bound(const struct record_view *record)
 {
 	const struct record_field *bound =
@@ -150,7 +150,7 @@ static int add_process(struct recording *recording, const struct record_view *re
 		}
 		recording->process_count++;
 	}
-	/* A pid that is used again is another process: nothing of the old one may stay. */
+	/* A reused pid is another process: nothing of the old one may stay. */
 	if (process->info.end_ns > 0)
 		memset(process->info.comm, 0, sizeof(process->info) - PROCESS_KEY_BYTES);
 	(void)record_view_count(record, RECORD_FIELD(process, parent_pid), &process->info.ppid);
@@ -212,7 +212,7 @@ static void add_key(struct recording *recording, struct record_text name)
 {
 	char key[RECORDING_TEXT_BYTES];
 
-	/* As it is: one that needs no escaping. */
+	/* Compares the raw name first: most names need no escaping. */
 	for (size_t i = 0; i < recording->key_count; i++) {
 		if (record_text_is(name, recording->keys[i]))
 			return;

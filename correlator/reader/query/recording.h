@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a recording says about itself: version and mode (meta records), the processes (process
- * records), the keys that its cpu records carry, and the time it spans. Bounded: what exceeds a
- * limit here is counted, not kept. Single thread.
+ * Metadata of a recording: version and mode (meta records), the processes (process records), the
+ * keys of its cpu records, and the time it spans. Bounded: entries beyond a limit are dropped;
+ * dropped modes are counted. Single thread.
  */
 #pragma once
 
@@ -16,48 +16,48 @@ enum {
 	RECORDING_KEYS_MAX = 64,
 	RECORDING_PROCESSES_MAX = 65536,
 	RECORDING_MODES_MAX = 16,
-	RECORDING_TEXT_BYTES = 128, /* of each text kept, escaped and cut */
+	RECORDING_TEXT_BYTES = 128, /* per text, escaped and cut */
 };
 
 struct recording_process;
 
-/* How time was measured, from wall_ns on. Texts are escaped. */
+/* How time was measured, since wall_ns. Texts are escaped. */
 struct recording_mode {
 	uint64_t wall_ns;
 	bool has_kernel_split;
 	char mode[RECORDING_TEXT_BYTES];
-	char reason[RECORDING_TEXT_BYTES]; /* of the change to it; "" = none given */
+	char reason[RECORDING_TEXT_BYTES]; /* why it changed to this mode; "" = none given */
 };
 
 struct recording {
 	uint64_t meta_count;
-	bool has_children; /* in all of them, what requests start belongs to them */
-	char tool_version[RECORDING_TEXT_BYTES]; /* these of the first meta record */
+	bool has_children; /* all meta records: what requests start belongs to them */
+	char tool_version[RECORDING_TEXT_BYTES]; /* these three: of the first meta record */
 	char kernel_release[RECORDING_TEXT_BYTES];
 	int64_t interval_ns;
-	int64_t cpu_count; /* 0 = not known, or not the same in all meta records */
-	struct recording_mode modes[RECORDING_MODES_MAX]; /* the first one, and the changes */
+	int64_t cpu_count; /* 0 = not known, or differs between meta records */
+	struct recording_mode modes[RECORDING_MODES_MAX]; /* the first mode, and the changes */
 	size_t mode_count;
 	struct recording_mode last_mode;
-	bool lacks_bound; /* that holds of one of its processes */
+	bool lacks_bound; /* true if it holds for one of its processes */
 	uint64_t modes_left_out;
 	char keys[RECORDING_KEYS_MAX][RECORDING_TEXT_BYTES]; /* in order of appearance */
 	size_t key_count;
-	bool are_keys_untold; /* some meta record does not say which keys there are */
-	/* Wall clock of the first window's start and the last one's end, as if nobody had set it
-	 * meanwhile; both 0 = no window. */
+	bool are_keys_untold; /* some meta record does not list its keys */
+	/* Wall clock of the first window's start and the last window's end, as if it had never been
+	 * set; both 0 = no window. */
 	uint64_t start_ns;
 	uint64_t end_ns;
-	int64_t clock_set_ns; /* by which the wall clock was set on at last (< 0: back); */
-	uint64_t clock_set_at_ns; /* that was seen then, on the clock that goes on */
+	int64_t clock_set_ns; /* how far the wall clock was set forward, at last (< 0: back) */
+	uint64_t clock_set_at_ns; /* when that was first seen, as if the clock had not been set */
 	uint64_t record_count;
 	struct recording_process *processes; /* uthash */
-	bool is_borrower; /* they are another recording's */
+	bool is_borrower; /* processes belong to another recording */
 	size_t process_count;
 	uint64_t seed; /* of the hash table */
 	char first_host[RECORDING_TEXT_BYTES];
 	bool has_several_hosts;
-	/* Process of the record that was added last: most records are of the same one. */
+	/* Process of the last record: most records have the same one as the record before. */
 	char last_host[RECORDING_TEXT_BYTES];
 	size_t last_host_bytes;
 	int64_t last_pid;
@@ -71,36 +71,36 @@ struct recording_process_info {
 	char comm[RECORDING_TEXT_BYTES];
 	char server[RECORDING_TEXT_BYTES];
 	char ruby_version[RECORDING_TEXT_BYTES];
-	char mode[RECORDING_TEXT_BYTES]; /* the last one */
-	bool lacks_bound; /* it once was not exact, and ambiguous time no bound of the error */
-	int64_t ppid; /* these are 0 when not known */
+	char mode[RECORDING_TEXT_BYTES]; /* the last one known */
+	bool lacks_bound; /* it once was not exact, and ambiguous time did not bound the error */
+	int64_t ppid; /* these three: 0 = not known */
 	int64_t start_ns; /* wall clock */
-	int64_t end_ns; /* of a process that ended while it was observed */
+	int64_t end_ns; /* if it ended while it was observed */
 };
 
 void recording_init(struct recording *recording);
 void recording_deinit(struct recording *recording);
 
-/* What is known of machine, keys, mode and processes holds for this one, too, which has no window
- * yet. The processes are borrowed, so known must live longer, and no process or meta record may be
- * added. */
+/* Copies machine, keys, mode and processes from known; recording has no window yet. The processes
+ * are borrowed: known must outlive recording, and no process or meta record may be added. */
 void recording_borrow(struct recording *recording, const struct recording *known);
 
 /* From the start of the first window to the end of the last one; 0 = no window. */
 uint64_t recording_duration_ns(const struct recording *recording);
 
-/* Takes note of any record. 0, -ENOMEM. */
+/* Adds a record of any kind. Returns 0, -ENOMEM. */
 int recording_add(struct recording *recording, const struct record_view *record);
 
 bool recording_has_key(const struct recording *recording, const char *name);
-/* False: the meta records say which keys there are, and this is none of them, so that nobody has to
- * wait for it. */
+/* False only if the meta records list all keys and this is none of them: waiting for it is
+ * pointless. */
 bool recording_may_have_key(const struct recording *recording, const char *name);
 
-/* comm of the record's process as known so far; { NULL, 0 } when not. Valid until the next add. */
+/* Returns comm of the record's process if known so far, else { NULL, 0 }. Valid until the next add.
+ */
 struct record_text recording_comm(const struct recording *recording,
 				  const struct record_view *record);
 
-/* Iterates the processes in order of appearance. *cursor starts at NULL. False at the end. */
+/* Iterates over the processes in order of appearance. *cursor starts at NULL. False at the end. */
 bool recording_next_process(const struct recording *recording, const void **cursor,
 			    struct recording_process_info *ret_info);

@@ -12,29 +12,29 @@
 #include "record/record_fields.h"
 
 enum {
-	VIEW_HELD = 0, /* made out again */
+	VIEW_HELD = 0, /* unpacked from a held record */
 	VIEW_LENT = 1,
 	VIEW_COUNT,
 };
 
-/* Shared by a request and the records that it lends it to. */
+/* Shared by a request and the records that it is lent to. */
 struct selection_value {
 	size_t reference_count;
 	size_t size_bytes;
 	char bytes[];
 };
 
-/* A record that waits. */
+/* A waiting record. */
 struct selection_held {
 	struct selection_held *prev, *next;
-	uint64_t missing; /* a bit for each key that it has no value of yet */
+	uint64_t missing; /* one bit per key that has no value yet */
 	enum attribution attribution;
 	uint64_t number;
-	size_t size_bytes; /* of all of it */
-	const char *comm; /* in the same memory; NULL: not known */
-	struct packed packed; /* of one record; in the same memory */
-	size_t lent_count; /* keys that were asked for when it came */
-	struct selection_value *lent[]; /* NULL: nothing is, or not yet */
+	size_t size_bytes; /* of the whole allocation */
+	const char *comm; /* in the same allocation; NULL: not known */
+	struct packed packed; /* one record, in the same allocation */
+	size_t lent_count; /* number of keys when the record came */
+	struct selection_value *lent[]; /* NULL: no value, or not yet */
 };
 
 static size_t bytes_of(const struct selection_value *value)
@@ -86,7 +86,7 @@ static struct selection_value **last_of(const struct selection_request *request,
 	return &request->values[2 * key + 1];
 }
 
-/* Room for the values of all keys that are asked for by now. 0, -ENOMEM. */
+/* Makes room for the values of all keys so far. Returns 0, -ENOMEM. */
 static int provide_values(const struct selection *selection, struct selection_request *request)
 {
 	struct selection_value **values;
@@ -169,7 +169,8 @@ void selection_deinit(struct selection *selection)
 	*selection = (struct selection){ 0 };
 }
 
-/* Each record has its own, without a key: also what it is called, and what its attribution is. */
+/* Keys that are not lent, since each record has its own value: fields of the schema, comm and
+ * attribution. */
 static bool is_of_record(const char *key)
 {
 	return record_fields_are_taken(key) || strcmp(key, "comm") == 0 ||
@@ -198,7 +199,7 @@ int selection_ask(struct selection *selection, const char *key)
 	return ask(selection, (struct record_text){ key, strlen(key) });
 }
 
-/* Before those that the recording names, which may be more than there is room for. */
+/* Called before the recording's own keys are asked for, which may exceed SELECTION_KEYS_MAX. */
 static int ask_filter(struct selection *selection)
 {
 	int r = 0;
@@ -209,7 +210,7 @@ static int ask_filter(struct selection *selection)
 	return r;
 }
 
-/* For the keys that a record has, and for those that a meta record says others will have. */
+/* Asks for the keys that the record has, and for those that a meta record announces. */
 static int ask_for_all(struct selection *selection, const struct record_view *record)
 {
 	const struct record_field *names =
@@ -224,7 +225,7 @@ static int ask_for_all(struct selection *selection, const struct record_view *re
 	return r;
 }
 
-/* A key's own value; no bytes: it has none. */
+/* Returns the record's own value of a key; empty if it has none. */
 static struct record_text value_in(const struct record_view *record, const char *key)
 {
 	const struct record_field *field = record_view_find(record, key);
@@ -232,7 +233,7 @@ static struct record_text value_in(const struct record_view *record, const char 
 	return field && field->is_key ? field->text : (struct record_text){ 0 };
 }
 
-/* 0, -ENOMEM. */
+/* Returns 0, -ENOMEM. */
 static int provide_views(struct selection *selection)
 {
 	if (!selection->views)
@@ -240,7 +241,7 @@ static int provide_views(struct selection *selection)
 	return selection->views ? 0 : -ENOMEM;
 }
 
-/* Its lists stay where they are. */
+/* The copy shares the items of its lists. */
 static void copy_view(const struct record_view *record, struct record_view *ret_copy)
 {
 	ret_copy->wall_ns = record->wall_ns;
@@ -253,7 +254,7 @@ static void copy_view(const struct record_view *record, struct record_view *ret_
 	ret_copy->item_count = 0;
 }
 
-/* False: the record has no room for it. */
+/* Returns false if the record has no free field. */
 static bool lend(struct record_view *record, const char *key, const struct selection_value *value)
 {
 	const struct record_field *field = record_view_find(record, key);
@@ -271,7 +272,7 @@ static bool lend(struct record_view *record, const char *key, const struct selec
 	return true;
 }
 
-/* To the consumer, with what was lent of the first keys. */
+/* Passes the record to the consumer, with the values lent for the first key_count keys. */
 static int deliver(struct selection *selection, const struct selection_consumer *consumer,
 		   struct selection_record *taken, struct selection_value *const *lent,
 		   size_t key_count)
@@ -295,7 +296,7 @@ static int deliver(struct selection *selection, const struct selection_consumer 
 	return consumer->take(consumer->context, taken);
 }
 
-/* The oldest that waits, with what its request has by now. */
+/* Delivers the oldest waiting record, with the values that its request has so far. */
 static int deliver_held(struct selection *selection, const struct selection_consumer *consumer,
 			struct selection_request *request)
 {
@@ -334,7 +335,7 @@ static bool has_all(const struct selection *selection, const struct selection_re
 	return true;
 }
 
-/* The records of a request that wait for nothing any more; is_end: all. */
+/* Delivers the request's records that wait for nothing any more; is_end: all of them. */
 static int release(struct selection *selection, const struct selection_consumer *consumer,
 		   struct selection_request *request, bool is_end)
 {
@@ -346,7 +347,7 @@ static int release(struct selection *selection, const struct selection_consumer 
 	return r;
 }
 
-/* There is no room for what waits: it has no value. */
+/* Out of memory bounds: delivers the request's waiting records without the missing values. */
 static int give_up(struct selection *selection, const struct selection_consumer *consumer,
 		   struct selection_request *request)
 {
@@ -357,7 +358,8 @@ static int give_up(struct selection *selection, const struct selection_consumer 
 	return release(selection, consumer, request, true);
 }
 
-/* The packed record, in the scratch, with all that belongs to it; NULL: there is no memory. */
+/* Allocates the record packed in scratch with everything that belongs to it. Returns NULL if memory
+ * runs out. */
 static struct selection_held *new_held(const struct selection *selection,
 				       const struct selection_record *taken,
 				       struct selection_value *const *lent, uint64_t missing)
@@ -390,7 +392,7 @@ static struct selection_held *new_held(const struct selection *selection,
 	return held;
 }
 
-/* -E2BIG: it is like no record that can be kept. */
+/* Returns -E2BIG if the record would need one more shape than packing can hold. */
 static int hold(struct selection *selection, const struct selection_record *taken,
 		struct selection_value *const *lent, uint64_t missing)
 {
@@ -413,8 +415,8 @@ static int hold(struct selection *selection, const struct selection_record *take
 	return 0;
 }
 
-/* Takes note of the record's own values, and says what it is lent, and what it lacks. 0, -ENOMEM.
- */
+/* Stores the record's own values in the request; returns the values lent to the record, and the
+ * keys that it lacks. Returns 0, -ENOMEM. */
 static int exchange(struct selection *selection, const struct record_view *record,
 		    struct selection_request *request, struct selection_value **ret_lent,
 		    uint64_t *ret_missing)
@@ -470,7 +472,7 @@ static int add_to_request(struct selection *selection, const struct selection_co
 	return r;
 }
 
-/* The record's request, the newest one now; NULL: it is of none. 0, -ENOMEM. */
+/* Sets the record's request, which becomes the newest; NULL if it has none. Returns 0, -ENOMEM. */
 static int find_request(struct selection *selection, struct selection_record *taken)
 {
 	struct open_request *open;
@@ -487,7 +489,7 @@ static int find_request(struct selection *selection, struct selection_record *ta
 	return provide_values(selection, taken->request);
 }
 
-/* Ends requests until their values are in bounds. */
+/* Releases waiting records, then ends requests, until the values are within bounds. */
 static int bound_values(struct selection *selection, const struct selection_consumer *consumer)
 {
 	int r = 0;
@@ -533,10 +535,10 @@ bool selection_holds_at_any_time(const struct record_view *record)
 	       record->kind == RECORD_KIND_STACK;
 }
 
-/* Whether a record counts, as far as it is known before anybody took it. */
+/* Whether a record counts, judged before the consumer has taken it. */
 static bool is_new(struct selection *selection, const struct record_view *record)
 {
-	/* Asked first: the first record of all is where relative times begin. */
+	/* Must come first: relative times begin at the very first record. */
 	bool is_in_time = filter_is_in_time(&selection->filter, record);
 
 	if (known_records_has(&selection->known, record)) {
@@ -546,7 +548,7 @@ static bool is_new(struct selection *selection, const struct record_view *record
 	return is_in_time || selection_holds_at_any_time(record);
 }
 
-/* 0, -ENOMEM. */
+/* Returns 0, -ENOMEM. */
 static int note(struct selection *selection, const struct record_view *record)
 {
 	int r = known_records_add(&selection->known, record);

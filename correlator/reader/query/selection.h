@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one way into every view: it passes on each record of the span of time once, with the values
- * that its request lends it, and says whether --where wants it. README.md states the rule ("Which
- * time belongs to which row"). An activity record (cpu, slice, sample, syscall) whose request has
- * no value of a key yet waits here until another record has one or the request ends; later records
- * of that request wait behind it. So the records of one request keep their order, those of
- * different requests may not. Memory is bounded: when too many bytes wait, the request that has
- * waited for longest goes without the value; when values take too many bytes, the request without
- * news for longest ends.
+ * The source of every view: passes on each record of the span of time once, with the values that
+ * its request lends it, and whether --where matches it. README.md states the rule ("Which time
+ * belongs to which row"). If the request of an activity record (cpu, slice, sample, syscall) has no
+ * value of a key yet, the record waits until another record has one or the request ends; later
+ * records of that request wait behind it. So the records of one request keep their order; those of
+ * different requests may not. Memory is bounded: if too many bytes wait, the request that has
+ * waited longest goes without the value; if values take too many bytes, the least recently seen
+ * request ends.
  *
  * Records are untrusted. Single thread; nothing here logs.
  */
@@ -26,7 +26,7 @@
 #include "requests/open_requests.h"
 
 enum {
-	SELECTION_KEYS_MAX = RECORDING_KEYS_MAX, /* that are lent; of more keys nothing is */
+	SELECTION_KEYS_MAX = RECORDING_KEYS_MAX, /* keys that are lent; further ones are not */
 	SELECTION_HELD_BYTES_MAX = 64 * 1024 * 1024,
 	SELECTION_VALUE_BYTES_MAX = 64 * 1024 * 1024,
 };
@@ -34,87 +34,89 @@ enum {
 struct selection_value;
 struct selection_held;
 
-/* An open request. The consumer's own struct of a request begins with it. */
+/* An open request. The consumer's struct for a request begins with it. */
 struct selection_request {
 	struct open_request open;
-	struct selection_value **values; /* owned: of each key the first and the last */
-	size_t key_count; /* that values has room for */
-	struct selection_held *held; /* owned; utlist, in their order */
-	struct selection_request *prev, *next; /* utlist: of those with something held */
+	struct selection_value **values; /* owned: the first and the last value of each key */
+	size_t key_count; /* capacity of values, in keys */
+	struct selection_held *held; /* owned; utlist, oldest first */
+	struct selection_request *prev, *next; /* utlist of the requests with held records */
 };
 
 /* Borrowed until the call returns. */
 struct selection_record {
-	const struct record_view *view; /* with what was lent */
+	const struct record_view *view; /* with the lent values */
 	const struct record_view *raw; /* as it was recorded */
 	enum attribution attribution; /* of an activity record; else ATTRIBUTION_NONE */
-	uint64_t number; /* in the order of reading, from 1: those of a request may come later */
+	uint64_t number; /* in reading order, from 1; a request's records may be passed on later */
 	struct record_text
-		comm; /* of its process, as known when it came; { NULL, 0 } = not known */
-	struct selection_request *request; /* NULL: it is of none */
-	bool is_wanted; /* by the filter */
+		comm; /* of its process, as known when it was read; { NULL, 0 } = not known */
+	struct selection_request *request; /* NULL = none */
+	bool is_wanted; /* matches the filter */
 };
 
-/* The view that records are taken in for. Each function: 0 or -errno, which ends the call. */
+/* The view that receives the records. Each function returns 0, or -errno, which ends the call. */
 struct selection_consumer {
-	/* A record that is no activity; refused, it counts as if it had never come. NULL: none are
+	/* Called for a record that is no activity. On error it counts as never seen. NULL: not
 	 * wanted. */
 	int (*other)(void *context, const struct record_view *record);
-	/* The recording's keys are known as far as this record tells: before an activity record is
-	 * taken in, and the place to ask for keys. NULL: nothing is to be done. */
+	/* Called before an activity record is taken in, with the recording's keys known up to that
+	 * record: the place to ask for keys. NULL: nothing to do. */
 	int (*prepare)(void *context);
 	int (*take)(void *context, const struct selection_record *record);
-	/* All records of it were taken. NULL: nobody wants to know. */
+	/* Called when all records of a request were taken. NULL: not wanted. */
 	int (*end)(void *context, struct selection_request *request);
 	void *context;
 };
 
 struct selection {
-	struct filter filter; /* owned: what is chosen; set before the first record */
-	struct recording recording; /* made from the records that were let through */
+	struct filter filter; /* owned; set before the first record */
+	struct recording recording; /* built from the records that were let through */
 	struct known_records known;
-	uint64_t double_records; /* were known already: nobody got them */
-	bool has_asked; /* the keys of the filter are lent */
+	uint64_t double_records; /* read before; not passed on */
+	bool has_asked; /* the filter's keys were asked for */
 	struct open_requests requests;
-	char *keys[SELECTION_KEYS_MAX]; /* owned: those that are lent */
+	char *keys[SELECTION_KEYS_MAX]; /* owned: keys whose values are lent */
 	size_t key_count;
-	bool lends_all; /* every key, as records show it */
+	bool lends_all; /* lends every key that a record has */
 	struct packing packing;
 	struct packed scratch;
-	struct record_view *views; /* owned: one made out again, and one with what was lent; NULL:
-				    * there was no need yet */
-	struct selection_request *holders; /* utlist, the one that holds for longest first */
+	struct record_view *views; /* owned: one for an unpacked record, and one with lent
+				    * values; NULL: not needed yet */
+	struct selection_request *holders; /* utlist of requests with held records, the longest
+					    * waiting first */
 	size_t held_bytes;
 	size_t held_bytes_max;
-	size_t value_bytes; /* of open requests, and lent to what is held */
+	size_t value_bytes; /* of open requests, and lent to held records */
 	size_t value_bytes_max;
-	uint64_t last_number; /* of an activity record */
-	uint64_t given_up; /* records without a value that their requests have, for want of room */
+	uint64_t last_number; /* of the last activity record */
+	uint64_t given_up; /* records that lack a value of their request because memory was
+			    * bounded */
 };
 
-/* request_bytes: of the consumer's struct of a request, which is all zeros at first. */
+/* request_bytes: size of the consumer's struct for a request, which starts as zeros. */
 void selection_init(struct selection *selection, size_t request_bytes);
-/* Takes the filter, before the first record. */
+/* Takes ownership of the filter; call before the first record. */
 void selection_take_filter(struct selection *selection, struct filter *filter);
-/* Requests that are open are gone without an end. */
+/* Discards open requests without calling end. */
 void selection_deinit(struct selection *selection);
 
-/* From now on values of this key are lent, if it is one that records may have (no field of the
- * schema, no request_id, and not asked for before). Before records of requests came. 0, -ENOMEM. */
+/* Lends values of this key from now on, unless it is a field of the schema, request_id, or was
+ * asked for already. Call before any record of a request. Returns 0, -ENOMEM. */
 int selection_ask(struct selection *selection, const char *key);
 
-/* A record of what there is (meta, process), or of a frame that later ones name: it counts outside
- * the span of time, too. */
+/* Whether a record describes the recording (meta, process) or a frame that later ones refer to:
+ * these count outside the span of time, too. */
 bool selection_holds_at_any_time(const struct record_view *record);
 
-/* For a consumer that needs no values and no choice, only what counts: each record once, of the
- * span of time. 1: it counts; 0: it does not; -ENOMEM. */
+/* For a consumer that needs neither values nor conditions: counts each record once, if it is in the
+ * span of time. Returns 1: it counts; 0: it does not; -ENOMEM. */
 int selection_admit(struct selection *selection, const struct record_view *record);
 
-/* Takes a record of any kind in. 0; -ENOMEM; what the consumer returned. */
+/* Adds a record of any kind. Returns 0; -ENOMEM; the consumer's error. */
 int selection_add(struct selection *selection, const struct selection_consumer *consumer,
 		  const struct record_view *record);
 
-/* Ends requests, the one without news for longest first, until at most open_max are open. */
+/* Ends requests, the least recently seen first, until at most open_max are open. */
 int selection_settle(struct selection *selection, const struct selection_consumer *consumer,
 		     size_t open_max);
