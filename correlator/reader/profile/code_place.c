@@ -11,13 +11,13 @@ enum {
 	PARTS_SHOWN = 3
 };
 
-/* Behind the last of these the path is a library's own. */
+/* After the last of these the path is a library's own. */
 static const char *const library_folders[] = { "/gems/", "/vendor_ruby/", "/vendor/",
 					       "/lib/ruby/" };
-/* In code that is Ruby's own: "<internal:kernel>". */
+/* The start of the path of Ruby's built-in code: "<internal:kernel>". */
 static const char internal[] = "<internal:";
 
-/* Where a library's own path begins; NULL: it is none's. */
+/* Where a library's own path begins; NULL: it is not in a library. */
 static const char *find_library_path(const char *path)
 {
 	const char *found = strncmp(path, internal, sizeof(internal) - 1) == 0 ? path : NULL;

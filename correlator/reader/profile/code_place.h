@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where a method is, in few words, and whether it is the application's. Pure. */
+/* Where a method is, in short, and whether it is the application's. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,12 +7,13 @@
 #include "reader/profile/frames.h"
 
 /*
- * "app/models/order.rb:12" with a space in front, "" where no file is known: of a gem from its name
- * on, of Ruby's own library from there on, of anything else the last three parts of the path; of
- * native code the object's name. Escaped as for a screen (display.h).
+ * Writes " app/models/order.rb:12", with the leading space; "" if the file is not known. Paths of a
+ * gem start at its name, those of Ruby's own library below its folder; other Ruby files show their
+ * last three parts, and all other kinds of code the file's name without folders. Escaped as for a
+ * screen (display.h).
  */
 void code_place_write(const struct frames_text *file, enum frame_kind kind, uint32_t line,
 		      char ret_text[static FRAMES_TEXT_ESCAPED_BYTES]);
 
-/* Ruby code that is of no gem, nor of Ruby's own library. */
+/* Whether it is Ruby code that is in no gem, nor in Ruby's own library. */
 bool code_place_is_of_application(const struct frames_text *file, enum frame_kind kind);

@@ -67,7 +67,7 @@ int frames_text(struct frames *frames, struct record_text wanted,
 	return 0;
 }
 
-/* The frame of this id, as of a sample. */
+/* Finds or adds the frame of an id; *ret_frame as in frames_find_sampled. 0, -ENOMEM. */
 static int find(struct frames *frames, struct record_text id, struct frame **ret_frame)
 {
 	unsigned int hash = hash_table_key(frames->seed, id.bytes, id.size_bytes);
@@ -158,7 +158,7 @@ int frames_add(struct frames *frames, const struct record_view *record)
 	return 0;
 }
 
-/* Of what has no record of its own. */
+/* Makes a frame that has no record. 0, -ENOMEM. */
 static int make(struct frames *frames, const char *name, enum frame_kind kind,
 		struct frame **ret_frame)
 {
@@ -167,7 +167,7 @@ static int make(struct frames *frames, const char *name, enum frame_kind kind,
 
 	if (!frame)
 		return -ENOMEM;
-	*ret_frame = frame; /* kept on failure, too: another try finds it */
+	*ret_frame = frame; /* kept on failure, too: a retry reuses it */
 	frame->kind = kind;
 	frame->depth = 1;
 	frame->number = (uint32_t)(frames->count + (kind == FRAME_KIND_CUT));
@@ -176,11 +176,11 @@ static int make(struct frames *frames, const char *name, enum frame_kind kind,
 }
 
 enum {
-	/* Depths of a frame whose callers are being looked at: no chain is so long. */
+	/* Depth of a frame whose callers are being walked: no chain is this deep. */
 	DEPTH_IN_WORK = UINT32_MAX
 };
 
-/* Gives depths to a frame and to its callers, of which path has room for all. */
+/* Sets the depths of a frame and its callers. path has room for all frames. */
 static void settle(struct frames *frames, struct frame *frame, struct frame **path)
 {
 	size_t count = 0;

@@ -55,7 +55,7 @@ static int compare(const struct stack_method *a, const struct stack_method *b)
 
 static int add_all(struct stack_methods *methods, const struct stack_tree *tree)
 {
-	/* Of the node and its callers, by depth. */
+	/* Methods of the node and its callers, by depth. */
 	struct stack_method *open[FRAMES_DEPTH_MAX];
 	const struct stack_node *node = NULL;
 	size_t depth = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The methods of the chosen stacks: what each one used itself, and with all that it called. One
- * that calls itself counts once in its total. Borrows texts from the stacks.
+ * The methods of the chosen stacks: the time of each, itself and including all that it called.
+ * Recursive calls count once in the total. Borrows texts from the stacks.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "base/hash_table.h"
 #include "reader/profile/stacks.h"
 
-/* As frames are told apart in a tree (stack_tree.h), line and callers apart. */
+/* The key of a tree's node (stack_tree.h) without line and parent. */
 struct stack_method_key {
 	const struct frames_text *name;
 	const struct frames_text *file; /* NULL: not known */
@@ -25,12 +25,12 @@ struct stack_method {
 	int64_t self_ns;
 	int64_t total_ns;
 	uint64_t self_samples;
-	uint64_t samples; /* as total_ns */
-	uint64_t open_count; /* frames of it among the callers of what is being looked at */
+	uint64_t samples; /* including all that it called */
+	uint64_t open_count; /* frames of it on the path being walked */
 };
 
 struct stack_methods {
-	struct stack_method *table; /* uthash: the most self first, then total */
+	struct stack_method *table; /* uthash: by self_ns, then total_ns, largest first */
 	uint64_t seed;
 };
 

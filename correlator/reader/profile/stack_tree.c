@@ -44,7 +44,7 @@ static int find_node(struct stack_tree *tree, const struct stack_shape *shape,
 	return 0;
 }
 
-/* Whether a frame is of the same method as a node, which stands for both then. */
+/* Whether the frame repeats the node's method, so that it folds into the node. */
 static bool is_folded(const struct stack_shape *shape, const struct stack_node *node,
 		      const struct frame *frame)
 {
@@ -61,7 +61,7 @@ static void note_repeats(struct stack_node *node, uint32_t repeats)
 		node->least_repeats = repeats;
 }
 
-/* Of each node of a stack how many of its frames are one behind the other. */
+/* Notes for each node on a stack's path how many consecutive frames it stands for. */
 static void note_all_repeats(const struct frame *frame, struct stack_node *const *nodes)
 {
 	while (frame) {
@@ -74,8 +74,9 @@ static void note_all_repeats(const struct frame *frame, struct stack_node *const
 	}
 }
 
-/* The frame's node; nodes has those of frames that were met, by number, path room for a chain. No
- * more nodes than frames come of it. */
+/* Finds or adds the frame's node, below those of its callers. nodes: by number, the node of each
+ * frame visited so far. path: room for one chain. Adds at most one node per frame, so needs no
+ * limit. */
 static int add_callers_first(struct stack_tree *tree, const struct stack_shape *shape,
 			     const struct frame *frame, struct stack_node **nodes,
 			     const struct frame **path, struct stack_node **ret_node)
@@ -97,7 +98,8 @@ static int add_callers_first(struct stack_tree *tree, const struct stack_shape *
 	return r;
 }
 
-/* The node of its outermost caller. */
+/* Finds or adds the nodes of frame and its callers, callers below. Returns the node of the
+ * outermost caller, or of the last one below STACK_TREE_NODES_MAX. */
 static int add_callers_last(struct stack_tree *tree, const struct stack_shape *shape,
 			    const struct frame *frame, struct stack_node **ret_node)
 {
@@ -130,7 +132,8 @@ static int compare(const struct stack_node *a, const struct stack_node *b)
 	return compare_i64(b->total_ns, a->total_ns);
 }
 
-/* Nodes are behind their parents: from the last one on, each is complete when it is met. */
+/* Each node comes after its parent in the list: backwards, a node's children are summed before
+ * it. */
 static void sum_up(struct stack_tree *tree)
 {
 	struct stack_node *node = tree->nodes;
@@ -154,7 +157,7 @@ static void sum_up(struct stack_tree *tree)
 	LL_SORT(tree->roots, compare);
 }
 
-/* The node in which such a stack ends. */
+/* Adds the sum of a stack to the node in which the stack ends. */
 static int add_stack(struct stack_tree *tree, const struct stack_shape *shape,
 		     const struct frame *frame, const struct stack_sum *sum,
 		     struct stack_node **nodes, const struct frame **path)

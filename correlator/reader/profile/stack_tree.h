@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The chosen stacks as one tree. Top-down has callers above what they call; bottom-up has what ran
- * at the top, and what called it below. Frames of the same method (name, file, first line and kind)
- * with the same one above them are one node, whatever the line, or by line. Of waits the kernel's
- * frames are left out: all of them end in its scheduler. Borrows texts from the stacks.
+ * The chosen stacks as one tree. Top-down, callers are above the frames they call; bottom-up, the
+ * innermost frames are the roots and their callers are below them. Frames of one method (name,
+ * file, first line and kind) with the same parent share a node, or one node per line (is_by_line).
+ * The kernel's innermost frames of waits are left out: all waits end in its scheduler. Borrows
+ * texts from the stacks.
  */
 #pragma once
 
@@ -15,14 +16,14 @@
 #include "reader/profile/stacks.h"
 
 enum {
-	STACK_TREE_NODES_MAX = 4000000, /* some 170 bytes each; further callers are left out */
+	STACK_TREE_NODES_MAX =
+		4000000, /* about 170 bytes each; bottom-up, further callers are cut */
 };
 
 struct stack_shape {
 	bool is_bottom_up;
 	bool is_by_line;
-	bool folds_recursion; /* a method that calls itself is one node with its callers of that
-				 name */
+	bool folds_recursion; /* consecutive frames of a method share one node */
 };
 
 struct stack_node_key {
@@ -30,30 +31,30 @@ struct stack_node_key {
 	const struct frames_text *name;
 	const struct frames_text *file; /* NULL: not known */
 	uint32_t kind; /* enum frame_kind */
-	uint32_t first_line; /* these are 0 when not known */
-	uint32_t line; /* also 0 when not by line */
+	uint32_t first_line; /* 0 = not known */
+	uint32_t line; /* 0 = not known, or not by line */
 	uint32_t reserved; /* 0 */
 };
 
 struct stack_node {
 	UT_hash_handle hh;
 	struct stack_node_key key;
-	struct stack_node *children; /* the most CPU first */
-	struct stack_node *next; /* of the same parent */
-	int64_t self_ns; /* of stacks that end here: bottom-up those that nothing else called */
-	int64_t total_ns; /* with all below it */
+	struct stack_node *children; /* largest total_ns first */
+	struct stack_node *next; /* next sibling */
+	int64_t self_ns; /* stacks that end here; bottom-up: with this as outermost frame */
+	int64_t total_ns; /* self_ns of this node and all below it */
 	uint64_t self_samples;
-	uint64_t samples; /* as total_ns */
+	uint64_t samples; /* of this node and all below it */
 	uint32_t depth; /* from 1 */
-	uint32_t least_repeats; /* of what calls itself, folded: in the shallowest of its stacks, */
-	uint32_t most_repeats; /* and in the deepest; else 0 */
-	uint32_t number; /* in order of appearance, from 1: a parent's is less */
+	uint32_t least_repeats; /* fewest consecutive frames of a stack folded into this node */
+	uint32_t most_repeats; /* most such frames; 1: no recursion; 0: top-down, not folded */
+	uint32_t number; /* in order of creation, from 1; lower than those of its children */
 };
 
 struct stack_tree {
-	struct stack_node *nodes; /* uthash, each behind its parent */
+	struct stack_node *nodes; /* uthash, each after its parent */
 	struct stack_node *roots;
-	uint64_t cut_count; /* stacks whose further callers found no room (bottom-up only) */
+	uint64_t cut_count; /* stacks cut at STACK_TREE_NODES_MAX (bottom-up only) */
 	uint64_t seed;
 };
 
@@ -62,6 +63,7 @@ int stack_tree_init(struct stack_tree *tree, const struct stacks *stacks,
 		    const struct stack_shape *shape);
 void stack_tree_deinit(struct stack_tree *tree);
 
-/* Each node, a parent before its children, the most CPU first: starts at NULL; NULL at the end. */
+/* Iterates the nodes in preorder, siblings by total_ns, largest first: cursor starts at NULL; NULL
+ * at the end. */
 const struct stack_node *stack_tree_next(const struct stack_tree *tree,
 					 const struct stack_node *cursor);

@@ -16,7 +16,7 @@
 
 struct stacks_request {
 	struct selection_request selection;
-	struct stacks_context *first; /* of its parts; NULL: none is wanted, or has room */
+	struct stacks_context *first; /* first part; NULL: none is wanted, or none fit */
 };
 
 void stacks_init(struct stacks *stacks, enum stacks_measure measure, struct filter *filter)
@@ -53,7 +53,7 @@ void stacks_deinit(struct stacks *stacks)
 	selection_deinit(&stacks->selection);
 }
 
-/* One more part of a request. */
+/* Adds a part to a request. */
 static void join(struct stacks_request *request, struct stacks_context *context)
 {
 	if (!request->first)
@@ -91,7 +91,7 @@ static int new_context(struct stacks *stacks, const struct selection_record *tak
 	return 0;
 }
 
-/* Which the record is of; rest: there is no room. 0, -ENOMEM. */
+/* Finds or adds the record's context; stacks->rest if there is no room. 0, -ENOMEM. */
 static int find_context(struct stacks *stacks, const struct selection_record *taken,
 			struct stacks_context **ret_context)
 {
@@ -173,7 +173,7 @@ static void add_spent(struct stacks *stacks, struct stacks_context *context,
 		context->last_ns = costs.last_ns;
 }
 
-/* Of the context in the frame; new, or NULL: there is no room. 0, -ENOMEM. */
+/* Finds or adds the context's place; NULL: there is no room. 0, -ENOMEM. */
 static int find_place(struct stacks *stacks, struct stacks_context *context,
 		      const struct stacks_place *wanted, struct stacks_place **ret_place)
 {
@@ -215,7 +215,7 @@ static bool weigh_samples(const struct record_view *record, uint64_t *ret_sample
 	return true;
 }
 
-/* The same of waits: one that goes on has time, and is none that began. */
+/* The same for waits: one that began earlier and continues adds time, but is not counted. */
 static bool weigh_wait(const struct record_view *record, uint64_t *ret_waits,
 		       uint64_t *ret_spent_ns)
 {
@@ -290,7 +290,7 @@ static int take(void *user, const struct selection_record *taken)
 	return 0;
 }
 
-/* A frame may have been told of before the span of time. */
+/* Takes stack records from outside the selected span of time, too. */
 static int other(void *user, const struct record_view *record)
 {
 	struct stacks *stacks = user;
@@ -298,7 +298,7 @@ static int other(void *user, const struct record_view *record)
 	return record->kind == RECORD_KIND_STACK ? frames_add(&stacks->frames, record) : 0;
 }
 
-/* All keys that are known of are lent anyway. */
+/* All keys seen so far are lent anyway (lends_all); the pool key is needed before it is seen. */
 static int prepare(void *user)
 {
 	struct stacks *stacks = user;
@@ -324,7 +324,7 @@ int stacks_add(struct stacks *stacks, const struct record_view *record)
 	return selection_add(&stacks->selection, &consumer, record);
 }
 
-/* Of waits those that were told of no stack are in one that is not known: 0, -ENOMEM. */
+/* Puts the context's time that no wait accounts for into an unknown stack. 0, -ENOMEM. */
 static int add_untold(struct stacks *stacks, struct stacks_context *context)
 {
 	struct stacks_place wanted = { .where = { context, stacks->frames.unknown, 0, 0 } }, *place;
@@ -412,7 +412,7 @@ const struct stacks_context *stacks_next(const struct stacks *stacks,
 	return cursor;
 }
 
-/* The CPU, or the wall time, of all its parts; -1: some record does not tell it. */
+/* The request's CPU or wall time over all its parts; -1: missing in some record. */
 static int64_t measure_request(const struct stacks_context *request, bool by_cpu)
 {
 	int64_t spent_ns = 0, first_ns = request->first_ns, last_ns = request->last_ns;
@@ -429,8 +429,8 @@ static int64_t measure_request(const struct stacks_context *request, bool by_cpu
 	return by_cpu ? spent_ns : last_ns - first_ns;
 }
 
-/* Gathers the requests, and those that are to be compared; none is chosen from here on. Each array
- * has room for each context. Returns how many are to be compared. */
+/* Gathers the requests, and those to compare, and marks all contexts as not chosen. Each array has
+ * room for every context. Returns the number to compare. */
 static size_t gather_requests(struct stacks *stacks, const struct stacks_slowest *slowest,
 			      struct stacks_context **ret_requests, struct peer *ret_peers)
 {
@@ -445,8 +445,8 @@ static size_t gather_requests(struct stacks *stacks, const struct stacks_slowest
 				.number = measure_request(context, slowest->by_cpu),
 				.index = request_count++,
 			};
-			/* One whose figure is not known is below all others, and has no percentile.
-			 */
+			/* A request whose figure is not known ranks below all others, and is left
+			 * out of percentiles. */
 			count += slowest->count > 0 || ret_peers[count].number >= 0;
 		}
 		context->is_chosen = false;

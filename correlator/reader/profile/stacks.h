@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * In which code CPU was used: the samples of a recording, laid over its exact CPU. The exact CPU of
- * a long request is spread over the stacks that samples met it in, in proportion to the time that
- * the samples of each stack stand for; that of the short requests of an endpoint over the stacks
- * of all of them together (stacks_spread.h). What ran in no request is told apart by its keys and
- * treated alike, apart from requests. The CPU of an endpoint without a sample is "not sampled". All
- * adds up to the nanosecond. Or in which code was waited: then the time off the CPU is that of the
- * stacks themselves, and what was told of none is in one that is not known. Records come in as
- * selection.h has it. Records are untrusted: what finds no room is counted. Single thread;
- * nothing here logs.
+ * Which code used the CPU: the exact CPU of a recording, spread over the stacks of its samples.
+ *
+ * - The exact CPU of a long request is spread over the stacks it was sampled in, in proportion to
+ *   the time that each stack's samples stand for.
+ * - The CPU of an endpoint's short requests is spread over the stacks of all of them together
+ *   (stacks_spread.h).
+ * - Time outside requests is grouped by its keys and spread the same way, apart from requests.
+ * - The CPU of an endpoint without a sample is "not sampled".
+ *
+ * Or which code waited (STACKS_OFF_CPU): the time in each stack is exact, and time of a context
+ * that its wait records lack is in an unknown stack. Everything adds up to the nanosecond.
+ *
+ * Records come in through selection.h. They are untrusted: those that do not fit are counted.
+ * Single thread; nothing here logs.
  */
 #pragma once
 
@@ -21,17 +26,17 @@
 #include "reader/query/selection.h"
 #include "requests/attribution.h"
 
-#define STACKS_POOL_KEY "endpoint" /* short requests with one value of it are spread together */
+#define STACKS_POOL_KEY "endpoint" /* short requests with the same value are spread together */
 
 enum {
-	STACKS_CONTEXTS_MAX = 1000000, /* requests, and others: some 200 bytes each */
+	STACKS_CONTEXTS_MAX = 1000000, /* requests and other contexts: about 200 bytes each */
 	STACKS_PLACES_MAX = 4000000, /* some 130 bytes each */
-	STACKS_LABELS_MAX = RECORDING_KEYS_MAX, /* keys, of a context */
+	STACKS_LABELS_MAX = RECORDING_KEYS_MAX, /* keys per context */
 };
 
 enum stacks_measure {
 	STACKS_CPU = 0, /* by samples */
-	STACKS_OFF_CPU = 1, /* blocked and run queue, by waits, which are exact */
+	STACKS_OFF_CPU = 1, /* blocked and run queue, from waits, exact */
 	_STACKS_MEASURE_MAX,
 };
 
@@ -40,19 +45,20 @@ struct stacks_context;
 /* Where samples were taken: one thread of a context in one stack. */
 struct stacks_where {
 	const struct stacks_context *context;
-	const struct frame *frame; /* the innermost one; NULL until stacks_finish: no room */
+	const struct frame *frame; /* innermost; until stacks_finish NULL = no id, or no room */
 	int64_t pid;
 	int64_t tid;
 };
 
 struct stacks_place {
 	UT_hash_handle hh;
-	struct stacks_place *next; /* of the same context */
+	struct stacks_place *next; /* next place of the context */
 	struct stacks_where where;
-	uint64_t samples; /* or waits, by the measure: so everywhere */
-	uint64_t stands_for_ns; /* samples times period, of CPU time; of waits their own */
-	/* After stacks_finish: its part of the exact time, of its context or of several of the
-	 * endpoint; and as much of that as its context used there at most. */
+	uint64_t samples; /* or waits, by measure, here and below */
+	uint64_t stands_for_ns; /* CPU: samples times period; waits: their duration */
+	/* After stacks_finish. spent_ns: its part of the exact time, of its context or of the
+	 * pooled ones of the endpoint. own_ns: upper bound of the part of spent_ns that its own
+	 * context used. */
 	int64_t spent_ns;
 	int64_t own_ns;
 };
@@ -62,62 +68,63 @@ struct stacks_label {
 	const struct frames_text *value;
 };
 
-/* A request, or its part with the same keys; or what ran in no request with the same keys. */
+/* A request, or one of its parts (same keys); or all time outside requests with the same keys. */
 struct stacks_context {
 	UT_hash_handle hh;
 	enum attribution attribution; /* the first record's */
 	bool is_request;
-	struct stacks_context *request; /* the request's first part, which may be this */
-	struct stacks_context *next_part; /* of the same request; NULL: none */
+	struct stacks_context *request; /* the request's first part; may be this one */
+	struct stacks_context *next_part; /* next part of the request, or NULL */
 	struct stacks_context
-		*last_part; /* of the first: of which its last cpu record is; or NULL */
+		*last_part; /* in the first part: the part that has the last cpu record, or NULL */
 	/* After stacks_finish: */
 	bool is_chosen;
-	bool is_spread; /* over places: else its time is in no stack */
-	bool is_pooled; /* with others of its endpoint */
-	const struct frames_text *pool_key; /* its value of STACKS_POOL_KEY, or NULL */
-	int64_t spent_ns; /* exact, by the measure */
+	bool is_spread; /* its time is spread over places; else it is in no stack */
+	bool is_pooled; /* its time is spread together with others of its endpoint */
+	const struct frames_text *pool_key; /* value of STACKS_POOL_KEY, or NULL */
+	int64_t spent_ns; /* exact, by measure */
 	int64_t first_ns; /* wall clock of its first and last activity; 0 = not known */
 	int64_t last_ns;
-	bool lacks_spent; /* these two: some cpu record does not tell it */
+	bool lacks_spent; /* this and lacks_span: missing in some cpu record */
 	bool lacks_span;
 	uint64_t samples;
 	struct stacks_place *places;
-	struct stacks_label *labels; /* the value of each key that is not "" */
+	struct stacks_label *labels; /* its keys with a value */
 	size_t label_count;
 	char id[]; /* not NUL-terminated */
 };
 
-/* What was chosen, in all. */
+/* Sums over the chosen contexts. */
 struct stacks_sums {
 	int64_t spent_ns; /* exact: the sum of the two below */
-	int64_t sampled_ns; /* of contexts that are spread over stacks */
+	int64_t sampled_ns; /* contexts that are spread over stacks */
 	int64_t unsampled_ns;
-	int64_t pooled_ns; /* in sampled_ns: of those that are with others of their endpoint */
+	int64_t pooled_ns; /* part of sampled_ns: pooled contexts */
 	uint64_t sampled_contexts;
-	uint64_t unsampled_contexts; /* that spent some */
-	uint64_t pooled_contexts; /* in sampled_contexts */
+	uint64_t unsampled_contexts; /* with spent_ns > 0 */
+	uint64_t pooled_contexts; /* part of sampled_contexts */
 	uint64_t samples;
-	int64_t period_ns; /* what one stands for, on average; of waits how long one is */
-	double squares; /* of what each sample weighs, ns */
+	int64_t period_ns; /* mean time that a sample stands for; waits: mean length */
+	double squares; /* sum over samples of the square of each one's time, ns^2 */
 };
 
 struct stacks {
 	enum stacks_measure measure;
 	struct selection selection;
-	bool is_prepared; /* it lends what the pools need */
+	bool is_prepared; /* STACKS_POOL_KEY was asked for */
 	struct frames frames;
 	struct stacks_context *contexts; /* uthash, in order of appearance */
-	struct stacks_context *rest; /* of those that found no room: only its sum is known */
-	struct stacks_place *places; /* uthash: all of them */
+	struct stacks_context *rest; /* contexts that did not fit: only their sum is known */
+	struct stacks_place *places; /* uthash: places of all contexts */
 	struct stacks_sums sums; /* after stacks_finish */
-	uint64_t samples_left_out; /* of a context or a stack that found no room */
-	uint64_t cpu_records_left_out; /* the same; their time is in rest */
-	bool has_wanted; /* the filter let a cpu record pass */
+	uint64_t samples_left_out; /* samples whose context or place did not fit */
+	uint64_t cpu_records_left_out; /* cpu records whose context did not fit; their time is in
+					  rest */
+	bool has_wanted; /* the filter passed a cpu record */
 	uint64_t seed;
 };
 
-/* Takes the filter. */
+/* Takes over the filter and empties it. */
 void stacks_init(struct stacks *stacks, enum stacks_measure measure, struct filter *filter);
 void stacks_deinit(struct stacks *stacks);
 
@@ -125,31 +132,31 @@ void stacks_deinit(struct stacks *stacks);
 int stacks_add(struct stacks *stacks, const struct record_view *record);
 
 /*
- * What a sample record stands for, by the measure: how many samples, and their CPU time, at most
- * UINT64_MAX ns; or how many waits began, and how long was waited. False: it is of the other one,
- * or of nothing.
+ * The weight of a sample record by measure. CPU: the number of samples and the CPU time that they
+ * stand for, at most UINT64_MAX ns. Off CPU: the number of waits that began and the time waited,
+ * ns. False: the record has nothing of this measure.
  */
 bool stacks_weigh(const struct record_view *record, enum stacks_measure measure,
 		  uint64_t *ret_samples, uint64_t *ret_stands_for_ns);
 
-/* After the last record: spreads the CPU. 0, -ENOMEM. */
+/* After the last record: spreads the time over the stacks. 0, -ENOMEM. */
 int stacks_finish(struct stacks *stacks);
 
-/* Whether it is the first part of a request that has a cpu record: one without is none in any view.
- */
+/* Whether it is the first part of a request with a cpu record. No view counts requests without
+ * one. */
 bool stacks_is_counted(const struct stacks_context *context);
 
 struct stacks_slowest {
-	size_t count; /* requests; 0: by percent */
-	double percent; /* those above this percentile of their endpoint's requests */
+	size_t count; /* number of requests; 0: by percent */
+	double percent; /* keep those above this percentile of their endpoint */
 	bool by_cpu; /* else by wall time */
 };
 
-/* After stacks_finish: leaves only those of the chosen requests. 0, -ENOMEM. */
+/* After stacks_finish: only the slowest requests stay chosen; spreads again. 0, -ENOMEM. */
 int stacks_keep_slowest(struct stacks *stacks, const struct stacks_slowest *slowest);
 
-/* The two parts of a place's time: its context's own, and the part that stands for others of the
- * endpoint. */
+/* The two parts of a place's time: its own context's, and the rest, which stands for other contexts
+ * of the endpoint. */
 enum stacks_whose {
 	STACKS_OWN = 0,
 	STACKS_OTHERS = 1,
@@ -158,32 +165,32 @@ enum stacks_whose {
 
 struct stacks_part {
 	int64_t spent_ns;
-	uint64_t samples; /* those of the place are its own */
+	uint64_t samples; /* a place's samples count as its own */
 };
 
 /* After stacks_finish. */
 struct stacks_part stacks_part(const struct stacks_place *place, enum stacks_whose whose);
 
-/* Whether a part has this label of its place's context: others have the endpoint alone. */
+/* Whether a part has this label of its place's context: STACKS_OTHERS has the endpoint only. */
 bool stacks_label_is_of(const struct stacks_label *label, enum stacks_whose whose);
 
-/* The name of a frame for what is in no stack. */
+/* The frame name for time in no stack. */
 const char *stacks_nowhere_name(const struct stacks *stacks);
 
-/* The innermost frame that is shown of a stack: of a wait none of the kernel's, in which all end,
- * unless it has no others: then the outermost. */
+/* The innermost frame to show of a stack. Off CPU, it skips the kernel's innermost frames, in which
+ * all waits end; a stack with no other frames shows its outermost one. */
 const struct frame *stacks_shown_frame(enum stacks_measure measure, const struct frame *innermost);
 
-/* What the context has of a key, or NULL. */
+/* The context's value of a key, or NULL. */
 const struct frames_text *stacks_value(const struct stacks_context *context, const char *key);
 
-/* Iterates those that are chosen: *cursor starts at NULL; NULL at the end. */
+/* Iterates the chosen contexts: cursor starts at NULL; NULL at the end. */
 const struct stacks_context *stacks_next(const struct stacks *stacks,
 					 const struct stacks_context *cursor);
 
 /*
- * The standard error of a share (0 to 1) that was found in these samples: binomial, of as many as
- * would be as good if each weighed the same (Kish 1965), after Agresti and Coull (1998), so that of
- * few samples neither 0 nor 1 looks exact. 1 without a sample.
+ * The standard error of a share (0 to 1) measured by these samples: binomial, with the effective
+ * sample size (Kish 1965), after Agresti and Coull (1998), so that 0 or 1 from few samples does not
+ * look exact. 1 without samples.
  */
 double stacks_error(const struct stacks_sums *sums, double share);

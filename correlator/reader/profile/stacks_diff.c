@@ -9,19 +9,20 @@
 #include "base/hash.h"
 #include "base/random.h"
 
-/* So that neither their sum nor that of their squares overflows: STACKS_CONTEXTS_MAX is less than
- * 2^20. Beyond some hours of CPU only forged requests are. */
+/* Caps a request's time, so that neither the sum nor the sum of squares overflows:
+ * STACKS_CONTEXTS_MAX is less than 2^20. The cap is over two hours; only forged requests exceed
+ * it. */
 static const int64_t request_ns_max = INT64_C(1) << 43;
 
-/* One recording, being added. */
+/* The recording being added. */
 struct side {
 	struct stacks_diff *diff;
-	struct stacks_diff_row **rows; /* by number of frame; NULL: not met */
+	struct stacks_diff_row **rows; /* by frame number; NULL: not seen yet */
 	size_t index;
 	struct stacks_diff_values spent;
-	uint64_t request; /* these two from 1, on both sides together */
+	uint64_t request; /* this and place: serial numbers from 1, across both recordings */
 	uint64_t place;
-	struct stacks_diff_row *seen; /* in this request */
+	struct stacks_diff_row *seen; /* rows seen in this request */
 };
 
 static void add_value(struct stacks_diff_values *values, int64_t value_ns)
@@ -108,7 +109,7 @@ static int add_place(struct side *side, const struct stacks_place *place)
 	return 0;
 }
 
-/* request: the first part of it. */
+/* request: its first part. */
 static int add_request(struct side *side, const struct stacks_context *request)
 {
 	int64_t spent_ns = 0;
@@ -152,7 +153,8 @@ static int add_side(struct side *side, const struct stacks *stacks)
 
 static struct statistics_sample sample_of(const struct stacks_diff_values *values)
 {
-	const long double narrow = 1e-4L; /* part of the mean: less is lost in its third power */
+	const long double narrow = 1e-4L; /* of the mean: below this deviation the third moment is
+					     all rounding error */
 	struct statistics_sample sample = { .count = values->count };
 	struct histogram moments = { .count = values->count,
 				     .sum = values->sum,
@@ -195,7 +197,7 @@ static void compare_row(const struct stacks_diff *diff, struct stacks_diff_row *
 	for (int what = 0; what < _STACKS_DIFF_MAX; what++) {
 		uint64_t seen = row->values[0][what].count + row->values[1][what].count;
 
-		/* With those in which it was not seen. */
+		/* Including the requests in which it was not seen. */
 		row->values[0][what].count = diff->requests[0];
 		row->values[1][what].count = diff->requests[1];
 		compare(&row->figures[what], &row->values[0][what], &row->values[1][what],

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What changed between two recordings with stacks: of each method the mean CPU of a request in it,
- * or what it waited there, itself and with all that it called, and a test of whether it changed
- * (statistics.h), all corrected together as in diff.h. Of CPU a request counts with what its
- * samples stand for, and with nothing where it has none: of requests that are shorter than the time
- * between samples only some are seen, and these stand for the others. Methods are the same if name,
- * file, first line and kind are. Owns its texts.
+ * Changes between two recordings with stacks. For each method it compares the mean CPU that a
+ * request used in it, or the mean time that a request waited in it, itself and including all that
+ * it called; and tests each change (statistics.h), all corrected together as in diff.h.
+ *
+ * A request's CPU in a method is what its samples stand for, and 0 if it has none: of requests
+ * shorter than the time between samples only some are sampled, and these stand for the others.
+ * Methods are the same if name, file, first line and kind are. Owns its texts.
  */
 #pragma once
 
@@ -23,11 +24,13 @@ enum stacks_diff_what {
 };
 
 enum {
-	/* In fewer requests of both recordings than that, a method is not tested. */
+	/* A method is tested if at least this many requests of both recordings together were seen
+	 * in it. */
 	STACKS_DIFF_SEEN_MIN = 10
 };
 
-/* All that a mean is tested by: a histogram's buckets of a million methods would be gigabytes. */
+/* The moments that a test of means needs. Histogram buckets of a million methods would take
+ * gigabytes. */
 struct stacks_diff_values {
 	uint64_t count;
 	int64_t sum;
@@ -39,17 +42,17 @@ struct stacks_diff_row {
 	UT_hash_handle hh;
 	struct stack_method_key key;
 	struct diff_figure figures[_STACKS_DIFF_MAX];
-	struct stacks_diff_values values[2][_STACKS_DIFF_MAX]; /* of requests before and after */
-	int64_t of_request_ns[_STACKS_DIFF_MAX]; /* while it is added up */
+	struct stacks_diff_values values[2][_STACKS_DIFF_MAX]; /* over requests, before and after */
+	int64_t of_request_ns[_STACKS_DIFF_MAX]; /* the current request's sums */
 	struct stacks_diff_row *next_seen;
 	uint64_t last_request;
 	uint64_t last_place;
 };
 
 struct stacks_diff {
-	struct frames texts; /* only these, of both */
-	struct stacks_diff_row *rows; /* uthash: those that changed first, then by change */
-	struct diff_figure spent; /* of a request, exact; corrected with the others */
+	struct frames texts; /* holds the texts of both recordings only */
+	struct stacks_diff_row *rows; /* uthash: changed ones first, then by size of change */
+	struct diff_figure spent; /* mean of a request, exact; corrected with the others */
 	enum stacks_measure measure;
 	uint64_t requests[2];
 	uint64_t samples[2]; /* or waits */
@@ -58,7 +61,8 @@ struct stacks_diff {
 	uint64_t seed;
 };
 
-/* Both of one measure, and after stacks_finish; they are not needed afterwards. 0, -ENOMEM. */
+/* After stacks_finish of both, which have the same measure. They are not needed afterwards. 0,
+ * -ENOMEM. */
 int stacks_diff_init(struct stacks_diff *diff, const struct stacks *before,
 		     const struct stacks *after);
 void stacks_diff_deinit(struct stacks_diff *diff);

@@ -10,14 +10,14 @@
 
 struct member {
 	struct stacks_context *context;
-	int kind; /* a request, or whose it is */
+	int kind; /* -1: a request; else its attribution */
 };
 
 /* The chosen contexts of one kind and endpoint. */
 struct pool {
 	const struct member *members;
 	size_t count;
-	int64_t long_ns; /* as much CPU makes a context long */
+	int64_t long_ns; /* least CPU of a long context */
 };
 
 static int compare_ids(const struct stacks_context *first, const struct stacks_context *second)
@@ -29,7 +29,7 @@ static int compare_ids(const struct stacks_context *first, const struct stacks_c
 	return order ? order : compare_u64(first->hh.keylen, second->hh.keylen);
 }
 
-/* Whatever the order of the records was. */
+/* A total order that does not depend on the order of the records. */
 static int compare_places(const void *a, const void *b)
 {
 	const struct stacks_where *first = &(*(const struct stacks_place *const *)a)->where;
@@ -63,7 +63,7 @@ static size_t put_places(const struct stacks_context *context, struct stacks_pla
 }
 
 enum part {
-	PART_OWN, /* of the context's own CPU */
+	PART_OWN, /* the context's own CPU */
 	PART_SPENT,
 };
 
@@ -72,8 +72,8 @@ static void add_part(struct stacks_place *place, enum part part, int64_t part_ns
 	saturated_add_to(part == PART_OWN ? &place->own_ns : &place->spent_ns, part_ns);
 }
 
-/* Each place's part is what the ones up to it have, less what those before it have: no nanosecond
- * is lost, and none is off by more than one. */
+/* Each place gets the cumulative share up to and including it, less that of the places before it:
+ * no nanosecond is lost, and no part is off by more than one. */
 static void distribute(struct stacks_place **places, size_t count, int64_t sum_ns, enum part part)
 {
 	unsigned __int128 all = 0, before = 0;
@@ -83,7 +83,7 @@ static void distribute(struct stacks_place **places, size_t count, int64_t sum_n
 		all += places[i]->stands_for_ns;
 	for (size_t i = 0; i < count; i++) {
 		before += places[i]->stands_for_ns;
-		/* 63 bits times 64 are no more than 127; beyond only forged samples are. */
+		/* 63 bits times 64 fit in 127; only forged samples exceed 64 bits. */
 		until_ns = before >> 64 ? (int64_t)((long double)sum_ns *
 						    ((long double)before / (long double)all))
 					: (int64_t)((unsigned __int128)sum_ns * before / all);
@@ -94,7 +94,7 @@ static void distribute(struct stacks_place **places, size_t count, int64_t sum_n
 	}
 }
 
-/* And puts its places in order. */
+/* Computes own_ns of the context's places, and sorts them. */
 static int spread_own(struct stacks_context *context)
 {
 	size_t count = count_places(context);
@@ -139,7 +139,8 @@ static size_t find_places_of(const struct pool *pool, bool of_long, struct stack
 	return count;
 }
 
-/* The places of its short contexts, or those of its long ones if these have none. */
+/* The places of the pool's short contexts, or those of its long ones if the short ones have
+ * none. */
 static size_t find_places(const struct pool *pool, struct stacks_place **places)
 {
 	size_t count = find_places_of(pool, false, places);
@@ -147,7 +148,7 @@ static size_t find_places(const struct pool *pool, struct stacks_place **places)
 	return count > 0 ? count : find_places_of(pool, true, places);
 }
 
-/* No place says of its request more than it used. */
+/* Caps own_ns: a place holds no more of its context's time than spent_ns. */
 static void bound_own(struct stacks_context *context)
 {
 	for (struct stacks_place *place = context->places; place; place = place->next)
@@ -223,13 +224,13 @@ static int compare_members(const void *a, const void *b)
 
 	if (first->kind != second->kind)
 		return first->kind < second->kind ? -1 : 1;
-	/* Texts are the same if their addresses are. */
+	/* Equal texts have equal addresses. */
 	return (first->context->pool_key > second->context->pool_key) -
 	       (first->context->pool_key < second->context->pool_key);
 }
 
-/* Contexts that found no room have no samples, and are in no pool. Returns the number of members.
- */
+/* Contexts that did not fit (stacks->rest) have no samples, and are in no pool. Returns the number
+ * of members. */
 static size_t find_members(const struct stacks *stacks, struct member *members)
 {
 	struct stacks_context *context;
@@ -244,7 +245,7 @@ static size_t find_members(const struct stacks *stacks, struct member *members)
 	return count;
 }
 
-/* Rounded down. Returns how many places there are. */
+/* The mean time that a sample stands for, rounded down. Returns the number of places. */
 static size_t find_period(const struct member *members, size_t count, int64_t *ret_period_ns)
 {
 	unsigned __int128 stands_for_ns = 0;
@@ -262,7 +263,7 @@ static size_t find_period(const struct member *members, size_t count, int64_t *r
 	return place_count;
 }
 
-/* Each wait has its own time, so no context lends its time to another one. */
+/* Waits are exact, so each context is a pool of its own. */
 static size_t pool_size(const struct stacks *stacks, const struct member *members, size_t count)
 {
 	size_t size = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What one cell of a sheet holds: a value with its type, or nothing where nothing was measured. */
+/* The content of one cell of a sheet: a typed value, or nothing if nothing was measured. */
 #pragma once
 
 #include <stdbool.h>

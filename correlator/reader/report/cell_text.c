@@ -43,7 +43,7 @@ void cell_text_number(enum figure figure, int64_t number, bool has_date,
 		display_time(number, has_date, ret_text);
 		return;
 	case FIGURE_UNIT_PERCENT:
-		/* The others have it in their titles. */
+		/* The other percentages have the sign in their titles. */
 		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.2f%s", value,
 			       figure == FIGURE_SHARE ? " %" : "");
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How values read in the cells of tables: valid UTF-8 without control characters, of at most
+/* Values as text in table cells: valid UTF-8 without control characters, of at most
  * TABLE_CELL_BYTES. */
 #pragma once
 
@@ -7,16 +7,16 @@
 #include "reader/report/table.h"
 #include "record/record_view.h"
 
-/* Any bytes, at most COMBINATION_PART_BYTES_MAX, in this many columns. */
+/* Escapes text (any bytes, at most COMBINATION_PART_BYTES_MAX) and fits it to this many columns. */
 void cell_text_fit(struct record_text text, size_t columns, char ret_text[static TABLE_CELL_BYTES]);
-/* The same of the value of a key; an empty one as "(no KEY)". */
+/* The same for the value of a key; an empty one becomes "(no KEY)". */
 void cell_text_key(struct record_text value, const char *key, size_t columns,
 		   char ret_text[static TABLE_CELL_BYTES]);
 
-/* A figure's number by its unit: of shares, rates and percentages parts (ROWS_PARTS). A time of the
- * wall clock has a date where one is needed (display_needs_date). */
+/* A figure's number by its unit; shares, rates and percentages are in parts (ROWS_PARTS). A wall
+ * clock time has a date if has_date (display_needs_date). */
 void cell_text_number(enum figure figure, int64_t number, bool has_date,
 		      char ret_text[static TABLE_CELL_BYTES]);
-/* A cost, or "-" where it is not measured. */
+/* A cost, or "-" if it was not measured. */
 void cell_text_cost(const struct costs *costs, enum figure figure,
 		    char ret_text[static TABLE_CELL_BYTES]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What changed between two recordings, for programs. */
+/* Changes between two recordings, for programs. */
 #include "reader/report/format_diff.h"
 
 #include "reader/report/json_part.h"
@@ -7,7 +7,7 @@
 
 enum kind {
 	KIND_GROUP,
-	KIND_HIDDEN, /* says how many groups --top hides */
+	KIND_HIDDEN, /* counts the groups that --top hides */
 	KIND_ALL,
 	_KIND_MAX,
 };
@@ -26,7 +26,7 @@ struct side_columns {
 struct view {
 	const struct diff *diff;
 	struct sheet sheet;
-	size_t keys; /* these are columns */
+	size_t keys; /* these are indices of columns */
 	struct side_columns before, after;
 	size_t changes[_DIFF_MAX];
 	size_t groups;
@@ -78,7 +78,7 @@ static void put_row(struct view *view, const struct diff_row *row)
 	sheet_end_row(sheet);
 }
 
-/* The last row is of all. */
+/* The last row is the sum of all requests. */
 static void put_rows(struct view *view, size_t top_count)
 {
 	const struct diff *diff = view->diff;

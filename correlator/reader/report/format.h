@@ -18,23 +18,23 @@
 struct format_options {
 	enum output_format format;
 	enum figure sort;
-	const enum figure *columns; /* of tables, key apart; NULL: what fits */
+	const enum figure *columns; /* of tables, without the key; NULL: what fits */
 	size_t column_count;
 	size_t top_count; /* 0 = all */
-	bool has_top; /* it was asked for: else two tables share a screen */
-	bool has_books; /* all of the books, and of the heading; else what one must know of them */
-	bool has_cost; /* all that watching cost */
+	bool has_top; /* --top was given; else two tables share a screen */
+	bool has_books; /* the whole books and heading; else a summary */
+	bool has_cost; /* the whole cost of watching */
 	size_t width; /* of the screen, in columns */
-	bool is_slowest; /* requests alone, and when each began */
-	bool has_step; /* over time: steps as long as they were asked for, not what fits */
-	bool is_endless; /* there is no screen: lines of tables are as long as they are */
+	bool is_slowest; /* requests only, with their start times */
+	bool has_step; /* over time: steps of the length that was given, not of one that fits */
+	bool is_endless; /* no screen: lines of tables have any length */
 	bool is_bold;
 	const struct input_file *files;
 	size_t file_count;
 };
 
 enum {
-	HEADING_COLUMNS = 11, /* of a label in the heading, and of "books" and "next" */
+	HEADING_COLUMNS = 11, /* width of a label in the heading, and of "books" and "next" */
 };
 
 static inline size_t format_table_width(const struct format_options *options)
@@ -42,33 +42,34 @@ static inline size_t format_table_width(const struct format_options *options)
 	return options->is_endless ? SIZE_MAX : options->width;
 }
 
-/* In the format that is wanted: for programs the first grouping, as a table all of them that have
- * groups (the first always). 0 or -ENOMEM. */
+/* Prints in options->format: for programs the first grouping; as a table the first, and the second
+ * if it has groups. 0 or -ENOMEM. */
 int format_totals(const struct totals *totals, const struct format_options *options, FILE *out);
 int format_table(const struct totals *totals, const struct format_options *options, FILE *out);
 
-/* The same over time (series.h), where the first grouping was split. */
+/* The same over time (series.h), if the first grouping was split. */
 int format_series(const struct totals *totals, const struct format_options *options, FILE *out);
 int format_series_table(const struct totals *totals, const struct format_options *options,
 			FILE *out);
 
-/* What format_table prints above its tables: the recording. */
+/* Prints what precedes the tables of format_table: facts about the recording. */
 void format_heading(const struct totals *totals, const struct format_options *options, FILE *out);
-/* A table of what unattributed time was, by thread. 0, -ENOMEM. */
+/* Prints a table of unattributed time by thread. 0, -ENOMEM. */
 int format_unattributed(const struct totals *totals, const struct format_options *options,
 			FILE *out);
-/* A sentence, where threads of a pool ran in no context though the gem could tell whose it was. */
+/* Prints a hint if pool threads ran in no context although the gem could attribute their time. */
 void format_unattributed_remedy(const struct totals *totals, const struct format_options *options,
 				FILE *out);
-/* A cell of such a table, of at least 1024 bytes (TABLE_CELL_BYTES): fit for a screen. has_date: a
- * time needs one. */
+/* Writes a cell of a table, fit for a screen, to ret_text, of at least 1024 bytes
+ * (TABLE_CELL_BYTES). has_date: times have a date. */
 void format_cell(const struct rows *rows, size_t row_index, enum figure field, bool has_date,
 		 char *ret_text);
 
 /*
- * The part of format_table below its tables: one line with the books and the cost of watching, and
- * a line for each loss that may have changed a figure; with has_books and has_cost all of them.
+ * Prints what follows the tables of format_table: one line with the books and the cost of watching,
+ * and one for each loss that may have changed a figure. With has_books it prints the whole books
+ * and all counters, with has_cost the whole cost.
  */
 void format_books(const struct totals *totals, const struct format_options *options, FILE *out);
-/* The whole cost of watching (has_cost). */
+/* Prints the whole cost of watching (has_cost). */
 void format_cost(const struct totals *totals, const struct format_options *options, FILE *out);

@@ -20,7 +20,7 @@ static void print_residual(const struct books *books, FILE *out)
 	(void)fputc('\n', out);
 }
 
-/* Of the same CPU, by samples: near to it, or some were lost. */
+/* The same CPU by samples: close to the exec time, unless some were lost. */
 static void print_sampled(const struct books *books, FILE *out)
 {
 	char number[DISPLAY_NUMBER_BYTES];
@@ -32,7 +32,7 @@ static void print_sampled(const struct books *books, FILE *out)
 	(void)fprintf(out, "  = %s sample%s\n", number, books->samples == 1 ? "" : "s");
 }
 
-/* For information: a short window has a large part of its time at its ends. */
+/* For information: in a short window, the inaccuracy at its ends is a large part of its time. */
 static void print_worst(const struct books *books, FILE *out)
 {
 	char number[DISPLAY_NUMBER_BYTES];
@@ -50,8 +50,8 @@ static void print_worst(const struct books *books, FILE *out)
 }
 
 /*
- * In any mode but the exact one it is the bound of the error, so that a 0 says something, if all
- * changes of context were counted.
+ * Whether to print ambiguous time: in exact mode only if there is some. In other modes it bounds
+ * the error, if all changes of context were counted, so that even 0 is worth printing.
  */
 static bool is_inexact(const struct totals *totals)
 {
@@ -140,7 +140,7 @@ static void print_verdicts(const struct totals *totals, size_t width, FILE *out)
 		print_mismatch(totals, width, out);
 }
 
-/* CPU that the counters of that kind moved, at most; -1: the books do not know. */
+/* The most CPU that losses of this kind can have moved, in ns; -1: not known. */
 static int64_t bound_of(const struct totals *totals, enum counter_kind kind)
 {
 	switch (kind) {
@@ -170,7 +170,7 @@ static void print_loss(const struct totals *totals, enum counter counter, size_t
 			 bound);
 }
 
-/* --books alone has the counters of what is normal. */
+/* has_normal: also prints counters of normal events; for --books only. */
 static void print_losses(const struct totals *totals, bool has_normal, size_t width, FILE *out)
 {
 	for (int i = 0; i < _COUNTER_MAX; i++) {
@@ -254,7 +254,7 @@ static void print_all(const struct totals *totals, const struct format_options *
 	print_stolen(&totals->observed, options->width, out);
 }
 
-/* "0.42 %", of what was observed; the time itself where that is less. */
+/* Writes "0.42 %", a share of observed_ns, or the time itself if it exceeds that. */
 static void describe_part(int64_t ns, int64_t observed_ns,
 			  char ret_text[static DISPLAY_NUMBER_BYTES])
 {
@@ -265,7 +265,7 @@ static void describe_part(int64_t ns, int64_t observed_ns,
 			       100.0 * (double)ns / (double)observed_ns);
 }
 
-/* The cost of watching: our own CPU, and that of our programs in the kernel. */
+/* Writes the cost of watching: Correlator's own CPU, and that of its BPF programs. */
 static void describe_cost(const struct totals *totals, char *ret_text, size_t text_bytes)
 {
 	const struct self_cost *cost = &totals->self_cost;
@@ -285,7 +285,7 @@ static void describe_cost(const struct totals *totals, char *ret_text, size_t te
 		       has_self ? programs : "", has_self ? " in the kernel" : "");
 }
 
-/* "; 0.10 % ambiguous at most" in any mode but the exact one; else "". */
+/* Writes "; 0.10 % ambiguous at most" if is_inexact, else "". */
 static void describe_bound(const struct totals *totals, char *ret_text, size_t text_bytes)
 {
 	char part[DISPLAY_NUMBER_BYTES];

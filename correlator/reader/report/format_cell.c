@@ -10,7 +10,7 @@
 
 static const char not_measured[] = "-";
 
-/* What the group's value of a key is, or that it has none. */
+/* Writes the group's value of a key, or that it has none. */
 static void write_part(const struct rows *rows, const struct row *row, size_t part,
 		       char ret_text[static TABLE_CELL_BYTES])
 {
@@ -49,7 +49,7 @@ static void write_label(const struct rows *rows, const struct row *row,
 	}
 }
 
-/* Rows that are no group have no name either. */
+/* Writes a group's name; other rows have none. */
 static void write_name(const struct row *row, enum group_name which,
 		       char ret_text[static TABLE_CELL_BYTES])
 {
@@ -60,7 +60,7 @@ static void write_name(const struct row *row, enum group_name which,
 			      ret_text);
 }
 
-/* On what most of the time asleep was spent, and how much of it. */
+/* Writes what most of the blocked time was spent on, and its share. */
 static void write_reason(const struct costs *costs, char ret_text[static TABLE_CELL_BYTES])
 {
 	int reason = costs_most_blocked_on(costs);

@@ -47,7 +47,7 @@ bool format_has_field(const struct grouping *grouping, enum figure figure)
 {
 	if (figure_infos[figure].source == FIGURE_SOURCE_NAME)
 		return grouping_has_name(grouping, (enum group_name)figure_infos[figure].what);
-	/* Of requests nobody asks for how much of a CPU they had while all others ran, too. */
+	/* A request's percentage of a CPU over the whole recording says little: others ran, too. */
 	if (figure == FIGURE_CPU_PERCENT || figure == FIGURE_MACHINE_PERCENT)
 		return grouping->has_all_time;
 	return figure_infos[figure].field != NULL;

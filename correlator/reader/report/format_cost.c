@@ -66,7 +66,7 @@ static void print_fills(const struct self_cost *cost, FILE *out)
 	}
 }
 
-/* Beside an idle process it is many times what was observed, which as a percentage says nothing. */
+/* Next to an idle process it is many times the observed CPU: a percentage would say nothing. */
 static void print_own_cpu(int64_t ns, const struct costs *observed, FILE *out)
 {
 	bool has_cpu = costs_has(observed, COST_CPU);

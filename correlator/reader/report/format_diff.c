@@ -13,7 +13,7 @@
 
 static const char not_measured[] = "-";
 
-/* A figure of a row, in the order in which they are shown. */
+/* A line of the table: one figure of a row. */
 struct line {
 	const struct diff_row *row;
 	size_t what; /* 0: the row's first line */
@@ -26,7 +26,7 @@ struct view {
 };
 
 enum {
-	COLUMN_REQUESTS = 0, /* behind the keys */
+	COLUMN_REQUESTS = 0, /* after the keys */
 	COLUMN_FIGURE,
 	COLUMN_BEFORE,
 	COLUMN_AFTER,
@@ -43,7 +43,7 @@ static bool is_on_both_sides(const struct diff_row *row)
 
 static void add_lines(struct view *view, const struct diff_row *row)
 {
-	/* Of what is new or gone there is nothing to compare. */
+	/* A group that is new or gone has nothing to compare. */
 	size_t count = is_on_both_sides(row) ? _DIFF_MAX : 1;
 
 	for (size_t what = 0; what < count; what++)
@@ -64,13 +64,13 @@ static void write_key(const struct view *view, const struct diff_row *row, size_
 		      TABLE_TEXT_COLUMN_MAX, ret_text);
 }
 
-/* "+20.4", of what it was. */
+/* Writes "+20.4": the change in percent of before_ns. */
 static void write_percent(double change, int64_t before_ns, const char *end,
 			  char ret_text[static DISPLAY_NUMBER_BYTES])
 {
 	double percent = before_ns > 0 ? 100 * change / (double)before_ns : 0;
 
-	/* No "-0.0". */
+	/* Avoids "-0.0". */
 	percent = fabs(percent) < 0.05 ? 0 : percent;
 	if (before_ns <= 0 || fabs(percent) >= 1e6)
 		(void)strcpy(ret_text, not_measured);
@@ -84,7 +84,7 @@ static void write_interval(const struct diff_figure *figure, char ret_text[stati
 
 	if (!figure->is_tested)
 		return;
-	/* Before is itself uncertain: less than all of it cannot be gone. */
+	/* before_ns is uncertain, too, but no more than all of it can be gone. */
 	write_percent(fmax(figure->difference.low, -(double)figure->before_ns), figure->before_ns,
 		      "", low);
 	write_percent(figure->difference.high, figure->before_ns, " %", high);

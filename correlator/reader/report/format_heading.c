@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is above the tables of a recording: its files, time, processes and mode. */
+/* The heading above the tables of a recording: its files, time, processes and mode. */
 #include "reader/report/format.h"
 
 #include <inttypes.h>
@@ -87,7 +87,7 @@ static void print_files(const struct format_options *options, FILE *out)
 	list_end(&list);
 }
 
-/* Where somebody set the clock, times go on as before. */
+/* Notes that the clock was set: times continue by the clock as it was before. */
 static void add_clock_set(struct item_list *list, const struct recording *recording)
 {
 	int64_t set_ns = recording->clock_set_ns;
@@ -123,7 +123,7 @@ static void print_time(const struct recording *recording, const struct format_op
 	list_end(&list);
 }
 
-/* Adds to a list separated by commas; nothing when the text is empty. */
+/* Appends to a list separated by commas; does nothing if the text is empty. */
 static void add_detail(char *details, size_t details_bytes, const char *label, const char *text)
 {
 	size_t length = strlen(details);
@@ -153,8 +153,8 @@ static void describe_process(const struct recording_process_info *info, bool wit
 }
 
 /*
- * Which process stands for all that have ended, where none is left: the first that has a Ruby, or
- * the first. NULL: some are left, which are named.
+ * The process to show for all that have ended, if none still runs: the first that has a Ruby, or
+ * the first. NULL: some still run, and are shown.
  */
 static const void *find_first_of_ended(const struct recording *recording)
 {
@@ -178,12 +178,13 @@ static void add_process(struct item_list *list, const struct recording_process_i
 	char raw[ITEM_BYTES], item[2 * ITEM_BYTES];
 
 	describe_process(info, with_host, raw);
-	/* Once more: the length limits may have cut a character. */
+	/* Escapes once more: the length limits may have cut a character. */
 	(void)display_escape(raw, strlen(raw), item, sizeof(item));
 	list_add(list, item);
 }
 
-/* With has_books also those that have ended: a request may have started thousands. */
+/* Without has_books, processes that have ended are only counted: a request may have started
+ * thousands. */
 static void print_processes(const struct recording *recording, const struct format_options *options,
 			    FILE *out)
 {

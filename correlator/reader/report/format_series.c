@@ -14,26 +14,26 @@
 #include "reader/report/table.h"
 
 enum {
-	STEPS_SHOWN_MAX = 60, /* where it was not said how long they are */
+	STEPS_SHOWN_MAX = 60, /* unless their length was given */
 	BAR_COLUMNS = 12,
 	CURVE_COLUMNS_MAX = 60,
-	CURVE_COLUMNS_MIN = 12, /* of its title */
-	LINE_NUMBERS_COLUMNS = 30, /* what a line's numbers take, with the gaps */
+	CURVE_COLUMNS_MIN = 12, /* width of its title */
+	LINE_NUMBERS_COLUMNS = 30, /* a line's numbers and their gaps */
 };
 
 struct view {
 	struct series series;
-	int64_t most_ns; /* the CPU of the step that used most */
+	int64_t most_ns; /* largest CPU of a step */
 	bool has_date;
 	size_t lines_shown;
 	size_t curve_columns;
 	size_t steps_of_column;
 	int64_t *curves; /* CPU of each line shown, by column */
-	enum figure figures[_FIGURE_MAX]; /* of the table that is printed */
+	enum figure figures[_FIGURE_MAX]; /* of the table being printed */
 	size_t figure_count;
 };
 
-/* Of a row of the table of steps, the last of which is the sum of all. */
+/* A row of the table of steps; the last row is the sum of all steps. */
 struct row_of_step {
 	const struct costs *all;
 	const struct costs *unattributed;
@@ -51,7 +51,7 @@ static struct row_of_step row_at(const struct view *view, size_t row)
 	return (struct row_of_step){ &step->all, &step->unattributed, step->request_count };
 }
 
-/* Eighths of a column, to the left. */
+/* Writes a left-aligned bar in eighths of a column. */
 static void write_bar(int64_t part, int64_t whole, char ret_text[static TABLE_CELL_BYTES])
 {
 	static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
@@ -79,7 +79,7 @@ static void write_figure(const struct costs *costs, uint64_t request_count, enum
 		cell_text_number(figure, (int64_t)request_count, false, ret_text);
 }
 
-/* None is 0 where CPU was measured. */
+/* Without unattributed records it is 0 if CPU was measured. */
 static void write_unattributed(const struct row_of_step *row,
 			       char ret_text[static TABLE_CELL_BYTES])
 {
@@ -87,7 +87,7 @@ static void write_unattributed(const struct row_of_step *row,
 		cell_text_cost(row->unattributed, FIGURE_CPU, ret_text);
 }
 
-/* Columns of a table of steps: when, the figures of the view, and these. */
+/* Columns of the table of steps: the start, the figures of the view, and these. */
 enum {
 	STEP_UNATTRIBUTED,
 	STEP_BAR,
@@ -116,7 +116,7 @@ static void write_step(const void *context, size_t row_index, size_t column,
 		write_bar(row.all->sums[COST_CPU], view->most_ns, ret_text);
 }
 
-/* "began (CET), steps of 10.00 s" would be wide: the zone alone. */
+/* Shows only the zone: "began (CET), steps of 10.00 s" would be too wide. */
 static void describe_times(struct view *view, char ret_title[static DISPLAY_NUMBER_BYTES])
 {
 	const struct series *series = &view->series;
@@ -159,8 +159,8 @@ static void print_steps(struct view *view, const struct format_options *options,
 	(void)table_print(&table, out);
 }
 
-/* As many steps share a column as must: what is drawn is what they used on average, for the last
- * one may have fewer. */
+/* Several steps share a column if there are too many. Draws their mean, as the last column may have
+ * fewer. */
 static int sum_curves(struct view *view)
 {
 	const struct series *series = &view->series;
@@ -188,7 +188,7 @@ static int sum_curves(struct view *view)
 	return 0;
 }
 
-/* Each to its own scale: a blank is nothing at all. */
+/* Each curve has its own scale; a blank is no CPU at all. */
 static void write_curve(const struct view *view, size_t line,
 			char ret_text[static TABLE_CELL_BYTES])
 {
@@ -209,7 +209,7 @@ static void write_curve(const struct view *view, size_t line,
 	}
 }
 
-/* Columns of a table of lines: the keys, the figures of the view, and these. */
+/* Columns of the table of lines: the keys, the figures of the view, and these. */
 enum {
 	LINE_PEAK,
 	LINE_CURVE,
@@ -276,7 +276,7 @@ static void print_lines(struct view *view, const struct format_options *options,
 		(void)fprintf(out, "… %zu more\n", view->series.line_count - view->lines_shown);
 }
 
-/* As it is, or in steps of which a screen takes some. */
+/* Makes a series in the grouping's steps or, unless has_step, in longer ones that fit a screen. */
 static int init_series(struct series *series, const struct totals *totals,
 		       const struct format_options *options)
 {
@@ -292,7 +292,7 @@ static int init_series(struct series *series, const struct totals *totals,
 	return series_init(series, totals, step_ns);
 }
 
-/* What the screen has beside the rest of a line. */
+/* The columns left on the screen for curves beside the rest of a line. */
 static size_t room_of_curves(const struct view *view, const struct format_options *options)
 {
 	const struct grouping *grouping = view->series.grouping;

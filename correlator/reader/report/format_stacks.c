@@ -10,18 +10,18 @@
 #include "reader/profile/stack_tree.h"
 
 enum {
-	FIGURES_COLUMNS = 38, /* in front of a name in the tree */
-	METHOD_COLUMNS = 53, /* the same among methods */
+	FIGURES_COLUMNS = 38, /* before a name in the tree */
+	METHOD_COLUMNS = 53, /* before a name in the list of methods */
 	NAME_COLUMNS_MIN = 20,
-	PLACE_COLUMNS_MIN = 12, /* less is not worth it */
+	PLACE_COLUMNS_MIN = 12, /* with less room, a place is shown only if it fits whole */
 	INDENT_MAX = 24,
-	HEADING_BYTES = 192, /* a sentence of it */
-	LEAST_SHARE = 100, /* what has less than a hundredth of all is not shown */
+	HEADING_BYTES = 192, /* one sentence of the heading */
+	LEAST_SHARE = 100, /* less than a hundredth of all is not shown */
 };
 
 struct view {
 	const struct stacks_sums *sums;
-	bool is_exact; /* waits: there is no error of a share */
+	bool is_exact; /* waits: shares have no error */
 	const struct format_stacks_options *options;
 	FILE *out;
 };
@@ -70,7 +70,7 @@ struct code {
 	const struct frames_text *file; /* NULL: not known */
 	enum frame_kind kind;
 	uint32_t first_line;
-	uint32_t least_repeats; /* stack_tree.h; 0 = it does not call itself */
+	uint32_t least_repeats; /* stack_tree.h; 0 = not known */
 	uint32_t most_repeats;
 };
 
@@ -92,8 +92,8 @@ static void describe_repeats(const struct code *code, char *ret_text, size_t tex
 		(void)snprintf(ret_text, text_bytes, " × %" PRIu32, code->most_repeats);
 }
 
-/* In what is left of a line of which so many columns are taken: the name, how often it is there,
- * and, where there is room, its place. */
+/* Prints into the rest of a line, of which `taken` columns are used: the name, its repeats and, if
+ * there is room, its place. */
 static void put_code(const struct view *view, const struct code *code, size_t taken)
 {
 	char name[FRAMES_TEXT_ESCAPED_BYTES], fitted[FRAMES_TEXT_ESCAPED_BYTES];
@@ -119,7 +119,7 @@ static double share_of(const struct view *view, int64_t spent_ns)
 	return (double)spent_ns / (double)view->sums->sampled_ns;
 }
 
-/* Of a column of 5 characters. */
+/* The heading of the column of errors, 5 characters wide. */
 static const char *error_heading(const struct view *view)
 {
 	return view->is_exact ? "     " : "    ±";
@@ -139,8 +139,8 @@ static void print_share(const struct view *view, double share)
 			      100 * stacks_error(view->sums, share));
 }
 
-/* A node, and as one line with it others of the same time: so many. first: that of them is named,
- * too, unless NULL. */
+/* Prints one line for a node and the `folded` others of its chain, which have the same time. Also
+ * names first, unless NULL. */
 static void print_node(const struct view *view, const struct stack_node *first,
 		       const struct stack_node *node, size_t level, size_t folded)
 {
@@ -179,8 +179,9 @@ static bool is_of_application(const struct stack_node *node)
 	return code_place_is_of_application(node->key.file, (enum frame_kind)node->key.kind);
 }
 
-/* The last of those that have all their CPU from one below them; none of the application's is
- * behind a library's. */
+/* Follows the chain of nodes that have all their time from their only child, and returns its last
+ * node. Stops before a library's node would hide one of the application. *ret_folded: the number of
+ * nodes hidden. */
 static const struct stack_node *skip_chain(const struct view *view, const struct stack_node *node,
 					   size_t *ret_folded)
 {
@@ -198,8 +199,9 @@ static const struct stack_node *skip_chain(const struct view *view, const struct
 	return node;
 }
 
-/* Of a chain the last one is shown, which did not only call; bottom-up what ran, and its next
- * caller. Returns the last one. */
+/* Prints a chain as one line. Top-down it shows the last node, which did more than call one other;
+ * bottom-up the first: at level 0 the code that ran, below that its next caller. Returns the last
+ * node. */
 static const struct stack_node *print_chain(const struct view *view, const struct stack_node *node,
 					    size_t level)
 {
@@ -208,7 +210,7 @@ static const struct stack_node *print_chain(const struct view *view, const struc
 	size_t folded = 0;
 
 	last = is_bottom_up && level == 0 ? node : skip_chain(view, node, &folded);
-	/* All that waits does so in a few functions of libc: the first one says in which call. */
+	/* All waits end in a few functions of libc: the first node shows in which call. */
 	print_node(view, view->is_exact && folded > 0 && !is_bottom_up ? node : NULL,
 		   is_bottom_up ? node : last, level, folded);
 	return last;
@@ -216,7 +218,7 @@ static const struct stack_node *print_chain(const struct view *view, const struc
 
 static void print_tree(const struct view *view, const struct stack_tree *tree)
 {
-	/* Of each level, also below the last node, what is to be shown next. */
+	/* The node to show next at each level, including the level below the deepest node. */
 	const struct stack_node *steps[FRAMES_DEPTH_MAX + 1];
 	size_t level = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The chosen stacks as a tree and a list of methods: for people, what is less than a hundredth left
- * out, and all of it for programs. Check ferror(out).
+ * Prints the chosen stacks as a tree and a list of methods: all of them for programs, and those of
+ * at least one hundredth of the time for people. The caller checks ferror(out).
  */
 #pragma once
 
@@ -15,11 +15,11 @@
 struct format_stacks_options {
 	enum output_format format;
 	size_t width; /* of the screen, in columns */
-	bool is_bottom_up; /* what ran above what called it, else the other way round */
-	size_t method_count; /* of the table, at most; 0: all */
+	bool is_bottom_up; /* callees above callers; else callers above callees */
+	size_t method_count; /* most methods in the table; 0: all */
 };
 
-/* After stacks_finish, in the format that is wanted. 0, -ENOMEM. */
+/* After stacks_finish. Prints in options->format. 0, -ENOMEM. */
 int format_stacks(const struct stacks *stacks, const struct format_stacks_options *options,
 		  FILE *out);
 int format_stacks_table(const struct stacks *stacks, const struct format_stacks_options *options,

@@ -12,7 +12,7 @@ enum {
 	INDENT = 4
 };
 
-/* By what is compared. */
+/* Wording by measure. */
 static const struct terms {
 	const char *title, *spent, *samples;
 	const char *too_few;
@@ -29,7 +29,7 @@ static const char *verdict_of(const struct diff_figure *figure, const struct ter
 	return diff_verdict(figure);
 }
 
-/* With its sign. */
+/* Writes a change as a duration with its sign. */
 static void write_change(double ns, char ret_text[static DISPLAY_NUMBER_BYTES + 1])
 {
 	ret_text[0] = ns < 0 ? '-' : '+';

@@ -22,24 +22,24 @@
 enum {
 	LABEL_COLUMNS = 12,
 	LANES_MAX = 16, /* on a screen */
-	LANES_ENDLESS_MAX = 256, /* elsewhere */
+	LANES_ENDLESS_MAX = 256, /* without a screen */
 	LANE_LABEL_PERCENT = 40, /* of a screen's width, at most */
-	LINES_SHOWN = 20, /* of a list on a screen, one by one */
+	LINES_SHOWN = 20, /* entries of a list on a screen, one by one */
 	PROCESSES_SHOWN = 8,
 	PROGRAMS_SHOWN = 8,
-	PROGRAMS_MAX = 64, /* told apart */
+	PROGRAMS_MAX = 64, /* names kept apart */
 	SENTENCE_BYTES = 1024,
 	METHODS_SHOWN = 20,
 };
 
 static const char not_measured[] = "-";
 
-/* What goes on it, and where it is. */
+/* The story to print, and where to print it. */
 struct page {
 	const struct story *story;
 	const struct format_options *options;
 	FILE *out;
-	const struct story_thread **threads; /* of the request, by process and number */
+	const struct story_thread **threads; /* of the request, by host, pid and tid */
 	size_t thread_count;
 	struct story_lane_owner *lanes; /* owned */
 	size_t lane_count;
@@ -95,8 +95,7 @@ static int find_threads(struct page *page)
 	return story_lane_owners(page->story, &page->lanes, &page->lane_count);
 }
 
-/* "4242/4250 puma srv tp 001"; "4242/4250 fiber 3" where several of its fibers were the request's.
- */
+/* "4242/4250 puma srv tp 001"; "4242/4250 fiber 3" if several of its fibers were the request's. */
 static void name_lane(const struct page *page, const struct story_lane_owner *owner,
 		      char ret_text[static TABLE_CELL_BYTES])
 {
@@ -132,7 +131,7 @@ static void print_when(const struct page *page, const char *label, int64_t ns)
 	char date[64], zone[32];
 	struct tm local = { 0 };
 
-	/* Nanoseconds of 64 bits end in 2554: no year is too large. */
+	/* 64-bit nanoseconds end in 2554: no year is too large. */
 	(void)localtime_r(&seconds, &local);
 	(void)strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &local);
 	(void)strftime(zone, sizeof(zone), "%Z", &local);
@@ -187,7 +186,7 @@ static void print_processes(const struct page *page)
 			page->process_count);
 }
 
-/* ", more than 97 % of the 461 of its endpoint": a whole number, of all others. */
+/* Writes ", more than 97 % of the 461 requests of its endpoint", in whole percent. */
 static void describe_rank(const struct story *story, enum request_cost figure, int64_t value,
 			  const char *more, char *ret_text, size_t text_bytes)
 {
@@ -272,7 +271,7 @@ static void print_cpu(const struct page *page)
 				   : "observed processes");
 }
 
-/* "network 40.21 ms, futex 3.120 ms": each reason that there was. */
+/* Prints "on network 40.21 ms, futex 3.120 ms": each reason with a time. */
 static void print_reasons(const struct page *page)
 {
 	const struct costs *costs = &page->story->costs;
@@ -295,7 +294,7 @@ static void print_reasons(const struct page *page)
 		print_item(page, "", "on %s", text);
 }
 
-/* What each program has used that the request started. */
+/* The CPU of a program that the request started. */
 struct program {
 	char comm[STORY_VALUE_BYTES];
 	int64_t cpu_ns;
@@ -307,7 +306,8 @@ static int compare_programs(const void *a, const void *b)
 			   ((const struct program *)a)->cpu_ns);
 }
 
-/* The first ones, by their CPU. */
+/* Sums up CPU by program, for the first PROGRAMS_MAX names, and sorts by CPU, largest first.
+ * Returns the number of programs. */
 static size_t sum_up_programs(const struct page *page, struct program programs[PROGRAMS_MAX])
 {
 	size_t count = 0, i;
@@ -440,7 +440,7 @@ static void print_source(const struct page *page)
 			   story->windows_left_out + story->slices_left_out);
 }
 
-/* The columns of the lanes' labels. */
+/* The width of the lanes' labels. */
 static size_t measure_labels(const struct page *page, size_t lane_count)
 {
 	size_t most = 0, limit = page->options->width * LANE_LABEL_PERCENT / 100;
@@ -529,7 +529,7 @@ static int print_lanes(const struct page *page)
 	return 0;
 }
 
-/* A list of slices or windows in lines, those that matter less summed up. */
+/* A list of slices or windows as lines; those that matter less are summed up. */
 struct list {
 	const struct page *page;
 	struct story_lines *lines; /* owned */
@@ -568,11 +568,11 @@ enum slice_column {
 	SLICE_CPU = 2,
 	SLICE_WHAT = 3,
 	SLICE_WAKER = 4,
-	SLICE_THREAD = 5, /* and fiber; left out where there is one */
+	SLICE_THREAD = 5, /* and fiber; left out if there is only one lane */
 	_SLICE_COLUMN_MAX,
 };
 
-/* Of slices that are summed up: how long they were in each state. */
+/* Writes the time in each state of slices that are summed up. */
 static bool write_sums(const void *context, size_t row, char ret_text[static TABLE_CELL_BYTES])
 {
 	const struct list *list = context;
@@ -642,7 +642,7 @@ static void slice_cell(const void *context, size_t row, size_t column,
 		write_waker(list->page, slice, ret_text);
 }
 
-/* Figures follow, and the thread where there are several. */
+/* Figures follow, then the thread if there are several. */
 enum window_column {
 	WINDOW_AFTER = 0,
 	WINDOW_LENGTH = 1,
@@ -658,7 +658,7 @@ static struct costs sum_windows(const struct story *story, const struct story_li
 	return sum;
 }
 
-/* "1.000 s"; of several "… 21 from 1.000 s" */
+/* "1.000 s"; for several windows "… 21 from 1.000 s" */
 static void write_after(const struct story *story, const struct story_lines *line,
 			const struct costs *costs, char ret_text[static TABLE_CELL_BYTES])
 {
@@ -694,7 +694,7 @@ static void window_cell(const void *context, size_t row, size_t column,
 		name_thread(list->page, story->windows[line->first].thread, ret_text);
 }
 
-/* Returns how many there are, the thread's the last one. */
+/* Returns the number of columns, the last of which is the thread's. */
 static size_t choose_window_columns(struct list *list, struct table_column *columns)
 {
 	columns[WINDOW_AFTER] = (struct table_column){ "after", 0, false };
@@ -740,7 +740,7 @@ enum beside_column {
 	BESIDE_CPU = 1,
 	BESIDE_REQUEST = 2,
 	BESIDE_ENDPOINT = 3,
-	BESIDE_AHEAD = 4, /* of slices only */
+	BESIDE_AHEAD = 4, /* slices only */
 	_BESIDE_COLUMN_MAX,
 };
 
@@ -769,7 +769,7 @@ static void beside_cell(const void *context, size_t row, size_t column,
 	}
 }
 
-/* What is not observed runs, too. */
+/* Threads that are not observed run, too: the sum may be less than the wait. */
 static void print_ahead(const struct page *page)
 {
 	const struct story *story = page->story;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A story, for people and for programs. The caller checks ferror(out). */
+/* Prints a story, for people and for programs. The caller checks ferror(out). */
 #pragma once
 
 #include <stdio.h>
@@ -7,6 +7,6 @@
 #include "reader/report/format.h"
 #include "reader/story/story.h"
 
-/* In the format that is wanted. After story_finish, of a story that is there. 0 or -ENOMEM. */
+/* Prints in options->format. After story_finish, if story_is_there. 0 or -ENOMEM. */
 int format_story(const struct story *story, const struct format_options *options, FILE *out);
 int format_story_table(const struct story *story, const struct format_options *options, FILE *out);

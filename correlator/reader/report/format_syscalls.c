@@ -13,11 +13,11 @@ enum {
 	INDENT = 2
 };
 
-/* Of the table: all of a group's calls, those of one kind, or those that are not shown. */
+/* A line of the table: all calls of a group, those of one kind, or those that are not shown. */
 struct line {
 	const struct syscalls_group *group;
 	const struct syscalls_sum *sum; /* NULL: all, or the rest */
-	size_t rest_count; /* of kinds, or groups (group NULL); 0: it is not the rest */
+	size_t rest_count; /* number of kinds, or of groups (group NULL); 0: not the rest */
 	int64_t calls;
 	int64_t inside_ns;
 };
@@ -40,7 +40,7 @@ enum column {
 	_COLUMN_MAX,
 };
 
-/* Kinds of calls in the order in which they are shown. */
+/* The number of kinds of calls in a group. */
 static size_t count_sums(const struct syscalls_group *group)
 {
 	size_t count = 0;
@@ -78,7 +78,7 @@ static void add_sums(struct lines *lines, const struct syscalls_group *group, si
 		lines->lines[lines->count++] = rest;
 }
 
-/* Those without the key are always shown. 0, -ENOMEM. */
+/* Groups without a value of the key are always shown. 0, -ENOMEM. */
 static int lines_init(struct lines *lines, const struct syscalls *syscalls, size_t top_count)
 {
 	struct line rest = { 0 };
@@ -165,7 +165,7 @@ static void write_cell(const void *context, size_t row, size_t column,
 		display_duration(line->inside_ns / (int64_t)requests, ret_text);
 }
 
-/* What the records by name lack, beside what the accounts have. */
+/* Compares the calls in the records by name with those in the accounts. */
 static void print_books(const struct syscalls *syscalls, size_t width, FILE *out)
 {
 	char counted[DISPLAY_NUMBER_BYTES], charged[DISPLAY_NUMBER_BYTES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* System calls by their requests' key (syscalls.h): for people those that there are most of, all
- * for programs. Each after syscalls_finish. Check ferror(out). */
+/* Prints system calls by a key of their requests (syscalls.h), for people and for programs, the
+ * most frequent ones first. After syscalls_finish. The caller checks ferror(out). */
 #pragma once
 
 #include <stddef.h>
@@ -12,11 +12,11 @@
 struct format_syscalls_options {
 	enum output_format format;
 	size_t width; /* of the screen, in columns */
-	size_t top_count; /* of values, and of calls of each; 0: all */
+	size_t top_count; /* most values, and most calls of each; 0: all */
 	bool is_bold; /* the heading, by an escape sequence */
 };
 
-/* In the format that is wanted. 0, -ENOMEM. */
+/* Prints in options->format. 0, -ENOMEM. */
 int format_syscalls(const struct syscalls *syscalls, const struct format_syscalls_options *options,
 		    FILE *out);
 int format_syscalls_table(const struct syscalls *syscalls,

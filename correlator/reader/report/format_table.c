@@ -9,15 +9,15 @@
 #include "reader/report/table.h"
 
 enum {
-	GROUPS_SHOWN = 8, /* of two tables */
+	GROUPS_SHOWN = 8, /* if there are two tables */
 	REQUESTS_SHOWN = 5,
 };
 
 /* A table of a grouping. */
 struct view {
 	struct rows rows;
-	bool has_date; /* times without one could be of several days */
-	char began[DISPLAY_NUMBER_BYTES], ended[DISPLAY_NUMBER_BYTES]; /* these columns' titles */
+	bool has_date; /* times are of several days */
+	char began[DISPLAY_NUMBER_BYTES], ended[DISPLAY_NUMBER_BYTES]; /* titles of these columns */
 	enum figure fields[TABLE_COLUMNS_MAX];
 };
 
@@ -31,7 +31,7 @@ static void write_cell(const void *context, size_t row_index, size_t column,
 	format_cell(&view->rows, row_index, view->fields[column], view->has_date, ret_text);
 }
 
-/* Local times need the zone, and a date where the recording is of more than one day. */
+/* Local times need the zone, and a date if the recording is of more than one day. */
 static void describe_times(struct view *view)
 {
 	const struct recording *recording = &view->rows.totals->selection.recording;
@@ -66,7 +66,8 @@ static void add_keys(struct view *view, struct table *table, struct table_column
 				   columns);
 }
 
-/* As they were asked for, or all that tell something, of which the screen may take only some. */
+/* Chooses options->columns or, without them, all figures that tell something; the screen may have
+ * room for only some. */
 static void choose_columns(struct view *view, const struct format_options *options,
 			   struct table *table, struct table_column *columns)
 {
@@ -93,7 +94,7 @@ static void choose_columns(struct view *view, const struct format_options *optio
 	}
 }
 
-/* Two tables share a screen, unless it was said how many rows each is to have. */
+/* Two tables share a screen, unless --top was given. */
 static size_t count_shown(const struct totals *totals, const struct format_options *options,
 			  bool is_second)
 {
@@ -102,8 +103,8 @@ static size_t count_shown(const struct totals *totals, const struct format_optio
 	return is_second ? REQUESTS_SHOWN : GROUPS_SHOWN;
 }
 
-/* The second has no sums: they are those of the first; nor does it say again that columns are left
- * out (*left_out). */
+/* The second table has no sums, which would repeat the first one's, and does not mention again that
+ * columns are left out (*left_out). */
 static int print_grouping(const struct totals *totals, bool is_second,
 			  const struct format_options *options, size_t *left_out, FILE *out)
 {
@@ -159,7 +160,7 @@ static void print_inherited(const struct totals *totals, size_t width, FILE *out
 		what, duration);
 }
 
-/* A row is exact, unless its value was given up meanwhile: then it is said by how much. */
+/* A row is exact unless its value was summed up while reading: then prints how much it may lack. */
 static void print_lacking(const struct grouping *grouping, size_t width, FILE *out)
 {
 	char by[256], duration[DISPLAY_NUMBER_BYTES];
@@ -177,7 +178,7 @@ static void print_lacking(const struct grouping *grouping, size_t width, FILE *o
 		by, duration);
 }
 
-/* What to ask next. */
+/* Suggests options to try next. */
 static void print_next(const struct totals *totals, const struct format_options *options, FILE *out)
 {
 	display_sentence(out, options->width, HEADING_COLUMNS,

@@ -89,8 +89,8 @@ int format_unattributed(const struct totals *totals, const struct format_options
 	return 0;
 }
 
-/* As concurrent-ruby calls those of its pools: "worker-1", "io-worker-2"
- * (ruby_thread_pool_executor.rb, 1.1.6). */
+/* Whether the name is one that concurrent-ruby gives the threads of its pools: "worker-1",
+ * "io-worker-2" (ruby_thread_pool_executor.rb, 1.1.6). */
 static bool is_name_of_pool(struct record_text name)
 {
 	static const char worker[] = "worker-";

@@ -14,7 +14,7 @@ enum {
 
 static const char wall_name[] = "wall_ns";
 
-/* What is not written yet. */
+/* Output that is not written yet. */
 struct line {
 	FILE *out;
 	size_t used_bytes;
@@ -65,12 +65,12 @@ static void put_integer(struct line *line, int64_t integer)
 	put(line, next, (size_t)(digits + DIGITS_MAX - next));
 }
 
-/* As JSON has it: ASCII that can be shown, but for quotes and backslashes. */
+/* Whether JSON needs no escapes: printable ASCII without quotes and backslashes. */
 static bool is_plain(struct record_text text)
 {
 	bool is_odd = false;
 
-	/* To its end, so that the compiler can look at many at once. */
+	/* No early exit, so that the compiler can check many bytes at once. */
 	for (size_t i = 0; i < text.size_bytes; i++) {
 		unsigned char byte = (unsigned char)text.bytes[i];
 
@@ -79,7 +79,8 @@ static bool is_plain(struct record_text text)
 	return !is_odd;
 }
 
-/* It is UTF-8 without control characters: quotes and backslashes are all that is left to do. */
+/* display_escape() returns UTF-8 without control characters: only quotes and backslashes are left
+ * to escape. */
 static void put_escaped(struct line *line, struct record_text text)
 {
 	char escaped[ESCAPED_BYTES];
@@ -139,7 +140,7 @@ static bool is_same(struct record_text a, struct record_text b)
 	return a.size_bytes == b.size_bytes && memcmp(a.bytes, b.bytes, a.size_bytes) == 0;
 }
 
-/* So that each is a member of its own. Names that are not plain may be the same once escaped. */
+/* Whether each field is a member of its own. Names that are not plain may be equal once escaped. */
 static bool has_distinct_names(const struct record_view *record)
 {
 	for (size_t i = 0; i < record->field_count; i++) {
@@ -170,7 +171,7 @@ int json_record_print(const struct record_view *record, FILE *out)
 {
 	struct line line;
 
-	/* None of ours: members that replace each other. */
+	/* Not one of our records: jansson replaces members of the same name. */
 	if (!has_distinct_names(record))
 		return json_part_print_record(record, out);
 	line.out = out;
@@ -182,8 +183,8 @@ int json_record_print(const struct record_view *record, FILE *out)
 	put_fields(&line, record);
 	put_byte(&line, '}');
 	flush(&line);
-	/* On its own: where writing failed there is still something left to write, and whoever
-	 * flushes the stream learns why it fails. */
+	/* Written on its own: if writing failed, the stream still has something to write, and its
+	 * flush reports the cause. */
 	(void)fputc('\n', out);
 	return 0;
 }

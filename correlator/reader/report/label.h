@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Lines of a label and a figure, below a title: the books, and what watching cost. */
+/* Lines of a label and a figure below a title, for the books and the cost of watching. */
 #pragma once
 
 #include <stdint.h>
@@ -9,14 +9,15 @@
 
 enum {
 	LABEL_WIDTH = 22,
-	LABEL_INDENT = 2, /* in front of it */
+	LABEL_INDENT = 2, /* before the label */
 };
 
-/* An empty line and the title. */
+/* Prints an empty line and the title. */
 void label_title(const char *title, const struct format_options *options, FILE *out);
-/* The label alone: its figure, of 10 columns, follows. */
+/* Prints the label only; the caller prints its figure in 10 columns. */
 void label_print(const char *label, FILE *out);
-/* With a time and what part it is of the whole, where that is above 0. The line goes on. */
+/* Prints the label, a time and, if whole_ns is above 0, its percentage of the whole, without a
+ * newline. */
 void label_part(const char *label, int64_t ns, int64_t whole_ns, FILE *out);
-/* The same, and the line ends. */
+/* The same, with a newline. */
 void label_line(const char *label, int64_t ns, int64_t whole_ns, FILE *out);

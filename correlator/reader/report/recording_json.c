@@ -6,7 +6,7 @@
 #include "reader/report/json_part.h"
 #include "reader/report/rows_sheet.h"
 
-/* What unattributed time was, by thread. */
+/* Unattributed time by thread. */
 static void add_unattributed(struct sheet *sheet, const struct totals *totals)
 {
 	static const struct sheet_kind kind = { "thread", "unattributed_threads", false,
@@ -201,7 +201,7 @@ static json_t *files_array(const struct format_options *options, int *r)
 	return array;
 }
 
-/* "mixed" once it has changed: modes tells when. */
+/* "mixed" once the mode has changed; `modes` has the times. */
 static void set_modes(json_t *object, const struct recording *recording, int *r)
 {
 	json_t *array;
@@ -258,7 +258,7 @@ static void add_meta(struct sheet *sheet, const struct totals *totals,
 		json_part_set(object, "interval_ns", json_integer(recording->interval_ns),
 			      &sheet->r);
 	}
-	/* All times are by the clock as it was before. */
+	/* All times are by the clock as it was before it was set. */
 	if (recording->clock_set_ns != 0)
 		json_part_set(object, "clock_set_ns", json_integer(recording->clock_set_ns),
 			      &sheet->r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a JSON document says of the recording beside its rows: threads in no context, requests that
- * were there from the start, the books, what watching cost, and of what and when it is.
+ * The members of a JSON document that describe the recording as a whole: threads in no context,
+ * requests in force from the start, the books, the cost of watching, and its sources and times.
  */
 #pragma once
 
@@ -9,6 +9,6 @@
 #include "reader/report/format.h"
 #include "reader/report/sheet.h"
 
-/* Adds it as members, after sheet_end_rows. Other formats have none of it. */
+/* Adds the members; call it after sheet_end_rows. Does nothing for other formats. */
 void recording_json_add(struct sheet *sheet, const struct totals *totals,
 			const struct format_options *options);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What was used over time, for programs. */
+/* Costs over time, for programs. */
 #include "reader/report/format.h"
 
 #include "reader/aggregate/series.h"
@@ -8,10 +8,10 @@
 
 enum kind {
 	KIND_STEP,
-	KIND_GROUP, /* of a step, as the next two */
+	KIND_GROUP, /* of a step; so are the next two */
 	KIND_UNATTRIBUTED,
 	KIND_OVERFLOW,
-	KIND_LINE, /* a group, of all steps */
+	KIND_LINE, /* a group over all steps */
 	KIND_TOTAL,
 	_KIND_MAX,
 };
@@ -28,7 +28,7 @@ static const struct sheet_kind kinds[_KIND_MAX] = {
 struct view {
 	struct series series;
 	struct sheet sheet;
-	size_t start, end; /* these are columns */
+	size_t start, end; /* these are indices of columns */
 	size_t keys;
 	size_t requests;
 	size_t costs;
@@ -66,7 +66,7 @@ static void put_group(struct view *view, enum kind kind, const struct series_cel
 	put_costs(view, &cell->costs, cell->request_count);
 }
 
-/* Time of a step that is no group's. */
+/* Puts time of a step that belongs to no group. */
 static void put_others(struct view *view, enum kind kind, const struct costs *costs)
 {
 	if (costs->record_count == 0)

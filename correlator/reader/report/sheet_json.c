@@ -18,7 +18,7 @@ static json_t *cell_value(const struct cell *cell)
 	}
 }
 
-/* The member object of this name, which is made where there is none. Borrowed. */
+/* The member object of this name, made if there is none. Borrowed. */
 static json_t *object_in(json_t *row, const char *name, int *r)
 {
 	json_t *object = json_object_get(row, name);
@@ -73,7 +73,7 @@ static void close_array(struct sheet *sheet)
 	sheet->is_in_array = false;
 }
 
-/* Kinds before this one that had no row: a document has their arrays all the same. */
+/* Prints empty arrays for the kinds before this one that had no row. */
 static void skip_to(struct sheet *sheet, size_t kind)
 {
 	for (; sheet->kinds_done < kind; sheet->kinds_done++) {
@@ -108,7 +108,7 @@ static void print_row(struct sheet *sheet)
 	sheet->r = json_part_print(before, row, sheet->r, sheet->out);
 }
 
-/* As inner rows go there, the arrays of all kinds of them. */
+/* Adds an empty array for each kind of inner row, for these to be appended to. */
 static void add_inner_arrays(struct sheet *sheet, size_t kind, json_t *row)
 {
 	for (size_t i = kind + 1; i < sheet->kind_count && sheet->kinds[i].is_inner; i++)

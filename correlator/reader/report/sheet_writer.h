@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the formats of a sheet do with it: sheet.c calls the one that is wanted. */
+/* The formats of a sheet: sheet.c calls the selected one. */
 #pragma once
 
 #include "reader/report/sheet.h"
@@ -9,8 +9,8 @@ void sheet_csv_row(const struct sheet *sheet);
 
 void sheet_json_line(struct sheet *sheet);
 
-/* A row of a document is printed when the next one comes that is not inside of it, or its rows
- * end. */
+/* A row of a document is printed when the next row comes that is not inside it, or at the end of
+ * the rows. */
 void sheet_json_row(struct sheet *sheet);
 void sheet_json_end_rows(struct sheet *sheet);
 void sheet_json_name(struct sheet *sheet, const char *name);

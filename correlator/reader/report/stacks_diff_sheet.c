@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What changed by method, for programs. */
+/* Changes by method, for programs. */
 #include "reader/report/format_stacks_diff.h"
 
 #include "reader/report/sheet_parts.h"
 
 enum kind {
 	KIND_METHOD,
-	KIND_ALL, /* exact, with all that was called */
+	KIND_ALL, /* exact, including all that was called */
 	_KIND_MAX,
 };
 
@@ -20,7 +20,7 @@ static const char *const sides[] = { "before", "after" };
 struct view {
 	const struct stacks_diff *diff;
 	struct sheet sheet;
-	size_t name, file, first_line, frame_kind; /* these are columns */
+	size_t name, file, first_line, frame_kind; /* these are indices of columns */
 	size_t requests[2], samples[2];
 	size_t changes[_STACKS_DIFF_MAX];
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* In which code the CPU was used, or waited, for programs: branches of the tree as rows, each with
- * the number of its parent, for nested they would be deeper than parsers take. */
+/* Which code used the CPU, or waited, for programs. Branches of the tree are rows, each with the
+ * number of its parent: nested, they would be too deep for parsers. */
 #include "reader/report/format_stacks.h"
 
 #include "reader/profile/stack_methods.h"
@@ -8,7 +8,7 @@
 #include "reader/report/json_part.h"
 #include "reader/report/sheet.h"
 
-/* How what is measured is called. */
+/* Names by measure. */
 struct terms {
 	const char *spent_ns, *sampled_ns, *not_sampled_ns; /* sums of a document */
 	const char *sampled_contexts, *not_sampled_contexts;
@@ -33,7 +33,7 @@ static const struct terms *terms_of(const struct stacks *stacks)
 enum kind {
 	KIND_BRANCH,
 	KIND_METHOD,
-	KIND_ALL, /* the rest is no code: time, samples and contexts */
+	KIND_ALL, /* this and the next two are no code: time, samples and contexts */
 	KIND_NOT_SAMPLED,
 	KIND_LEFT_OUT,
 	_KIND_MAX,
@@ -97,7 +97,7 @@ static void put_count(struct view *view, enum column column, uint64_t count)
 	sheet_put(&view->sheet, column, cell_integer((int64_t)count));
 }
 
-/* 0: not known. */
+/* line: 0 = not known. */
 static void put_line(struct view *view, enum column column, uint32_t line)
 {
 	if (line > 0)
@@ -122,7 +122,7 @@ static void put_share(struct view *view, enum column percent, enum column error,
 		sheet_put(&view->sheet, error, cell_real(100 * stacks_error(sums, share)));
 }
 
-/* What a branch and a method have alike. */
+/* The columns that branches and methods share. */
 static void put_spent(struct view *view, int64_t self_ns, int64_t total_ns, uint64_t self_samples,
 		      uint64_t samples)
 {

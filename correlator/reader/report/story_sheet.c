@@ -24,7 +24,7 @@ static const struct sheet_kind kinds[_KIND_MAX] = {
 	[KIND_BESIDE] = { "beside", "beside", false, SHEET_PART_OF_ALL },
 };
 
-/* Those of the same name in several kinds are one column. */
+/* Columns of the same name in several kinds are one column. */
 #define COLUMNS(COLUMN)                        \
 	COLUMN(REQUEST_ID, "request_id")       \
 	COLUMN(ENDPOINT, "endpoint")           \
@@ -66,10 +66,10 @@ static const char *const column_names[_COLUMN_MAX] = {
 struct view {
 	const struct story *story;
 	struct sheet sheet;
-	size_t costs; /* these are columns */
+	size_t costs; /* these are indices of columns */
 	size_t wall, parked, began, ended;
-	size_t requests, less_cpu, less_wall; /* of its endpoint */
-	size_t keys; /* the first of its keys */
+	size_t requests, less_cpu, less_wall; /* of the request's endpoint */
+	size_t keys; /* first key of the request */
 };
 
 static size_t add_figure(struct sheet *sheet, enum figure figure)
@@ -102,14 +102,14 @@ static void put(struct view *view, size_t column, int64_t number)
 	sheet_put(&view->sheet, column, cell_integer(number));
 }
 
-/* What is above 0. */
+/* Puts a number if it is above 0. */
 static void put_known(struct view *view, size_t column, int64_t number)
 {
 	if (number > 0)
 		put(view, column, number);
 }
 
-/* What is not empty. */
+/* Puts a text if it is not empty. */
 static void put_text(struct view *view, size_t column, const char *text)
 {
 	if (text[0] != '\0')
@@ -271,7 +271,7 @@ static void put_rows(struct view *view)
 	sheet_end_rows(&view->sheet);
 }
 
-/* By what it is told, and how much there is of that. */
+/* Adds what the timeline is made of, and how much there is of it. */
 static void add_timeline(struct view *view)
 {
 	const struct story *story = view->story;
@@ -288,7 +288,7 @@ static void add_timeline(struct view *view)
 	sheet_member(&view->sheet, "timeline", object);
 }
 
-/* A document in the document. */
+/* Adds each measure's stacks as a document in the document. */
 static void add_stacks(struct view *view)
 {
 	static const char *const names[_STACKS_MEASURE_MAX] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* System calls, for programs: a group of a document has its calls, and a line is a call of a
- * group. */
+/* System calls, for programs: in a document, each group lists its calls; in lines, each line is a
+ * call of a group. */
 #include "reader/report/format_syscalls.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ enum kind {
 	_KIND_MAX,
 };
 
-/* Lines have the kind of their group, which is a cell. */
+/* In lines, the kind of the group is a cell. */
 static const struct sheet_kind kinds[_KIND_MAX] = {
 	[KIND_TOTAL] = { "total", NULL, false, SHEET_PART_OF_DOCUMENTS },
 	[KIND_GROUP] = { NULL, "groups", false, SHEET_PART_OF_DOCUMENTS },
@@ -25,12 +25,13 @@ struct view {
 	const struct syscalls *syscalls;
 	size_t top_count;
 	struct sheet sheet;
-	size_t kind, key, requests; /* these are columns */
+	size_t kind, key, requests; /* these are indices of columns */
 	size_t name, calls, inside;
 	size_t account_calls, lost;
 };
 
-/* The member with a group's value: its key's name, unless another member has it. */
+/* The name of the member with a group's value: the key, or "key" if another member has that
+ * name. */
 static const char *member_of(const char *by)
 {
 	static const char *const others[] = { "row",	   "by",    "requests",		"syscalls",
@@ -68,7 +69,7 @@ static void put_sums(struct view *view, int64_t calls, int64_t inside_ns)
 	sheet_put(&view->sheet, view->inside, cell_integer(inside_ns));
 }
 
-/* Of documents alone. */
+/* Puts it in documents only. */
 static void put_account(struct view *view, size_t column, int64_t calls)
 {
 	if (view->sheet.format == FORMAT_JSON)
@@ -111,7 +112,7 @@ static void put_group(struct view *view, const struct syscalls_group *group)
 	}
 }
 
-/* Of values that there are, the first; the rest always. */
+/* Puts the first top_count values of the key, and all other groups. */
 static void put_groups(struct view *view)
 {
 	const struct syscalls_group *group = view->syscalls->groups;

@@ -43,7 +43,7 @@ static void measure(const struct table *table, struct layout *layout)
 		layout->widths[0] = TABLE_FIRST_COLUMN_MAX;
 }
 
-/* Of all columns but the first, with the gaps before them. */
+/* The width of all columns but the first, with the gaps before them. */
 static size_t width_of_others(const struct table *table, const struct layout *layout)
 {
 	size_t width = 0;
@@ -152,7 +152,8 @@ static void print_row(const struct table *table, const struct layout *layout, si
 	(void)fputc('\n', out);
 }
 
-/* Their names where they fit in the line. Returns how many there are. */
+/* Prints the number of columns left out, and their names if they fit in the line. Returns the
+ * number. */
 static size_t print_dropped(const struct table *table, const struct layout *layout, FILE *out)
 {
 	char names[TABLE_CELL_BYTES], text[TABLE_CELL_BYTES], fitted[TABLE_CELL_BYTES];
@@ -186,7 +187,7 @@ size_t table_print(const struct table *table, FILE *out)
 	measure(table, &layout);
 	fit(table, &layout);
 	print_heading(table, &layout, out);
-	/* A closed pipe ends it early: there may be a million rows. */
+	/* Stops early if the pipe is closed: there may be a million rows. */
 	for (size_t row = 0; row < table->row_count && !ferror(out); row++)
 		print_row(table, &layout, row, out);
 	return print_dropped(table, &layout, out);

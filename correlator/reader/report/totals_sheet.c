@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What was used by each group, for programs. */
+/* The totals of each group, for programs. */
 #include "reader/report/format.h"
 
 #include "reader/report/recording_json.h"

@@ -13,8 +13,8 @@
 #include "requests/attribution.h"
 
 enum {
-	LIKENESS_MIN = 4, /* so many characters in common in front make a hint, */
-	LIKENESS_PART = 1000, /* and more than any of them that one is part of the other */
+	LIKENESS_MIN = 4, /* shortest common prefix that makes a hint */
+	LIKENESS_PART = 1000, /* added if one id contains the other: ranks above any prefix */
 };
 
 void story_deinit(struct story *story)
@@ -70,7 +70,7 @@ static void extend(struct story *story, const struct story_thread *thread, int64
 		story_host_extend(thread->host, start_ns, end_ns);
 }
 
-/* False: it has no more room for keys. */
+/* Finds or adds a key; NULL: there is no room. */
 static struct story_key *find_key(struct story *story, const char *name)
 {
 	for (size_t i = 0; i < story->key_count; i++)
@@ -197,7 +197,7 @@ static size_t likeness(const char *wanted, struct record_text id)
 	return common >= LIKENESS_MIN ? common : 0;
 }
 
-/* The request may never come: those whose id is like it, which may be meant. */
+/* Keeps the ids that are most like the wanted one, to suggest them if the request never comes. */
 static void note_hint(struct story *story, struct record_text id)
 {
 	struct story_hint hint = { .likeness = likeness(story->request_id, id) };
@@ -293,7 +293,7 @@ static int take(void *context, const struct selection_record *taken)
 	return r;
 }
 
-/* Frames of others, too: which of them are its own is known at its samples. */
+/* Takes all frames: only the samples show which ones are the request's. */
 static int other(void *context, const struct record_view *record)
 {
 	return record->kind == RECORD_KIND_STACK ? add_stacks(context, record) : 0;
@@ -341,7 +341,7 @@ static int compare_slices(const void *a, const void *b)
 	return order ? order : compare_i64(one->view.end_ns, other->view.end_ns);
 }
 
-/* In the order of the threads, and of each by time. */
+/* By thread, then by time. */
 static int compare_slices_of_threads(const void *a, const void *b)
 {
 	const struct story_slice *one = a, *other = b;
@@ -350,8 +350,8 @@ static int compare_slices_of_threads(const void *a, const void *b)
 	return order ? order : compare_slices(a, b);
 }
 
-/* What it waited for is the CPU that it ran on next: a wait may be in several parts, as windows
- * end. */
+/* Finds the waits for a CPU. A thread waited for the CPU that it ran on next; one wait may be
+ * several slices, split where windows end. Returns the number of waits. */
 static size_t find_waits(const struct story *story, struct beside_wait *waits)
 {
 	const struct story_thread *thread = NULL;

@@ -44,7 +44,7 @@ static int64_t smaller(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* How much of it was in the request's span. */
+/* The span's CPU within the request; *ret_is_at_most: it is an upper bound. */
 static int64_t cpu_in_span(const struct beside_span *span, bool *ret_is_at_most)
 {
 	const struct story_host *host = span->who->thread->host;
@@ -73,7 +73,7 @@ static void judge(const struct beside_span *span)
 	who->span_count--;
 }
 
-/* The request may turn out to be longer than is known by now. */
+/* Notes what was judged outside the request: the request may turn out to be longer. */
 static void note_judged(struct beside *beside, const struct beside_span *span)
 {
 	const struct story_host *host = span->who->thread->host;
@@ -98,7 +98,8 @@ static void judge_oldest(struct beside *beside)
 		forget(beside, who);
 }
 
-/* 0 and a place for one more span; -ENOMEM. */
+/* Provides a place for one more span; if full, judges the oldest and reuses its place. 0,
+ * -ENOMEM. */
 static int make_room(struct beside *beside, struct beside_span **ret_place)
 {
 	if (beside->span_count == BESIDE_STRETCHES_MAX) {
@@ -138,7 +139,8 @@ static int open_neighbour(struct beside *beside, const struct story_thread *thre
 	return 0;
 }
 
-/* By the request that it worked for; what was in none by its endpoint. */
+/* Finds or adds a neighbour, by thread and request_id; outside requests by thread and endpoint.
+ * NULL: there is no room. 0, -ENOMEM. */
 static int find_neighbour(struct beside *beside, const struct story_thread *thread,
 			  struct record_text request_id, struct record_text endpoint,
 			  struct neighbour **ret_neighbour)
@@ -191,7 +193,8 @@ static int compare_waits(const void *a, const void *b)
 	return order ? order : compare_i64(one->start_ns, other->start_ns);
 }
 
-/* Two threads of a request may wait for one CPU at once: sorted, and each instant is in one. */
+/* Sorts waits and merges those that overlap, as two threads of a request may wait for one CPU at
+ * once. Returns the number left. */
 static size_t join_waits(struct beside_wait *waits, size_t wait_count)
 {
 	size_t count = 0;
@@ -214,7 +217,7 @@ static size_t join_waits(struct beside_wait *waits, size_t wait_count)
 	return count;
 }
 
-/* How long was waited for this CPU up to an instant. */
+/* Total wait for a CPU up to an instant (its start_ns). */
 static int64_t waited_until(const struct beside_wait *waits, size_t count,
 			    const struct beside_wait *instant)
 {

@@ -29,7 +29,8 @@ int64_t story_lane_cell_ns(const struct story *story, size_t cells_max)
 	return (story->last_ns - story->first_ns) / (int64_t)cells_max + 1;
 }
 
-/* What was in each part: of the outer ones of each span apart, of those between as a change. */
+/* Time by cell: part_ns is that of the first and last cell of each span; change marks where the
+ * cells between them, which it fills, begin (+1) and end (-1). */
 struct sums {
 	int64_t part_ns[STORY_LANE_CELLS_MAX];
 	int64_t change[STORY_LANE_CELLS_MAX + 1];
@@ -62,7 +63,7 @@ static int compare_owners(const void *a, const void *b)
 	return order ? order : (one->fiber > other->fiber) - (one->fiber < other->fiber);
 }
 
-/* Sorted, and each once. Returns how many are left. */
+/* Sorts the owners and removes duplicates. Returns the number left. */
 static size_t sort_owners(struct story_lane_owner *owners, size_t count)
 {
 	size_t kept = 0;
@@ -153,7 +154,7 @@ void story_lane_of_slices(const struct story *story, const struct story_lane_own
 	}
 }
 
-/* Of a span of some length; what ran at all is never nothing. */
+/* The height for cpu_ns of length_ns; above 0 if anything ran. */
 static size_t height_of(int64_t cpu_ns, int64_t length_ns)
 {
 	double part = length_ns > 0 ? (double)cpu_ns / (double)length_ns : 1;
@@ -196,7 +197,7 @@ static int compare_descending(const void *a, const void *b)
 	return compare_i64(*(const int64_t *)b, *(const int64_t *)a);
 }
 
-/* The least weight that is shown, and how many of just that weight. */
+/* The least weight that is shown, and how many entries of exactly that weight are shown. */
 static int find_least(const int64_t *weights, size_t count, size_t shown_max, int64_t *ret_least,
 		      size_t *ret_of_least)
 {
@@ -217,7 +218,7 @@ int story_fold(const int64_t *weights, size_t count, size_t shown_max,
 	       struct story_lines *ret_lines, size_t *ret_line_count)
 {
 	size_t of_least = count, line_count = 0;
-	bool is_open = false; /* the last line takes more */
+	bool is_open = false; /* the last line can take more entries */
 	int64_t least = INT64_MIN;
 	int r = 0;
 

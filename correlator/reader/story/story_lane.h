@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a screen shows of a story: lanes of characters, and which lines of a long list. Pure. */
+/* A story on a screen: lanes of characters, and which lines of a long list to show. Pure. */
 #pragma once
 
 #include <stddef.h>
@@ -13,50 +13,51 @@ enum {
 	STORY_LANE_CELL_BYTES = 4,
 };
 
-/* One thread from the story's first activity to its last, a character for each equal part. */
+/* One thread from the story's first activity to its last; each character is an equal part of it. */
 struct story_lane {
 	size_t cell_count;
 	const char *cells[STORY_LANE_CELLS_MAX]; /* static texts of one column each */
 };
 
-/* The length of a part where there is room for so many (>= 1); >= 1. */
+/* The length of a cell in ns (>= 1), so that at most cells_max (>= 1) cover the story. */
 int64_t story_lane_cell_ns(const struct story *story, size_t cells_max);
 
-/* Whose a lane is: a thread's, or, of one that has several, a fiber's. */
+/* The owner of a lane: a thread or, if the thread has several, one fiber. */
 struct story_lane_owner {
 	const struct story_thread *thread;
-	int64_t fiber; /* 0: what is known to be of none */
+	int64_t fiber; /* 0: slices without a known fiber */
 };
 
 /*
- * All of the request's, by thread (story_thread_compare) and fiber. ret_owners is to be freed;
- * what it names lives as long as the story. 0, -ENOMEM.
+ * All lanes of the request, sorted by thread (story_thread_compare) and fiber. The caller frees
+ * *ret_owners; the threads in it live as long as the story. 0, -ENOMEM.
  */
 int story_lane_owners(const struct story *story, struct story_lane_owner **ret_owners,
 		      size_t *ret_count);
 
-/* By slices: what its owner did for the longest time in each part. cells_max: 1 to
- * STORY_LANE_CELLS_MAX. */
+/* From slices: each cell shows the state that the owner was in for the longest time in it.
+ * cells_max: 1 to STORY_LANE_CELLS_MAX. */
 void story_lane_of_slices(const struct story *story, const struct story_lane_owner *owner,
 			  size_t cells_max, struct story_lane *ret_lane);
 
-/* By windows: how much of its span in the window it was on a CPU, as a height. */
+/* From windows: each cell's height is the part of the thread's span in the window that it was on a
+ * CPU. */
 void story_lane_of_windows(const struct story *story, const struct story_thread *thread,
 			   size_t cells_max, struct story_lane *ret_lane);
 
-/* What a lane of slices shows a state as. */
+/* The character for a state in a lane of slices. */
 const char *story_lane_symbol(enum sched_state state);
 
-/* Of a list, some that follow each other: one that is shown, or several that are summed up. */
+/* Consecutive entries of a list: one that is shown, or several that are summed up. */
 struct story_lines {
 	size_t first;
 	size_t count;
 };
 
 /*
- * Which of so many things a list shows: all, or of more than 2 * shown_max (> 0) the shown_max that
- * weigh most, and those between them in lines of several. ret_lines has room for all: count.
- * Returns how many lines there are; 0 = all. -ENOMEM.
+ * Chooses which of count entries a list shows. If shown_max is 0 or count is at most 2 * shown_max,
+ * all of them; otherwise the shown_max with the largest weights, and each run between them as one
+ * line. ret_lines has room for count lines. 0, -ENOMEM.
  */
 int story_fold(const int64_t *weights, size_t count, size_t shown_max,
 	       struct story_lines *ret_lines, size_t *ret_line_count);

@@ -36,7 +36,7 @@ int story_thread_compare(const struct story_thread *a, const struct story_thread
 	return order ? order : compare_i64(a->key.tid, b->key.tid);
 }
 
-/* Its index; STORY_HOSTS_MAX: there is no room for one more. */
+/* The index of the record's host, added if new; STORY_HOSTS_MAX: there is no room. */
 static size_t find_host(struct story_threads *threads, const struct record_view *record)
 {
 	char name[RECORDING_TEXT_BYTES] = "";

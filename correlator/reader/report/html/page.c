@@ -84,7 +84,7 @@ static int put_books(const struct page *page)
 	return 0;
 }
 
-/* What `report --format json` says, and the columns, each in an element of its own. */
+/* Prints the output of `report --format json` and the columns, each in an element of its own. */
 static int put_recording(const struct page_recording *recording, size_t index, FILE *out)
 {
 	_cleanup_file_ FILE *script = page_text_open_script(out);
@@ -124,7 +124,7 @@ static const struct {
 	{ "data", put_data },	{ "js", put_js },
 };
 
-/* {{name}}: the name's part of the page. */
+/* Prints the part of the page for the place {{name}}. */
 static int put_place(const struct page *page, const char *name, size_t name_bytes)
 {
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)

@@ -11,13 +11,12 @@
 #include "reader/report/html/page_column.h"
 #include "reader/report/json_part.h"
 
-/* The frames that samples are in, by the numbers that they get here; texts by those of page_names.
- */
+/* The frames of samples, renumbered for the page; texts have the numbers of page_names. */
 struct code {
 	const struct page_data *data;
 	const struct frame *
-		*by_number; /* of the recording's numbers: NULL: nothing was seen in it */
-	uint32_t *number_of; /* 1 and on; 0: none */
+		*by_number; /* by the frame's number in the recording; NULL: not in a sample */
+	uint32_t *number_of; /* on the page, from 1; 0: none */
 	size_t frame_count;
 	struct page_names texts;
 };
@@ -172,7 +171,7 @@ static void put_samples(const struct code *code, const struct page_request *requ
 		page_column_put(column, sample_number(code, &request->samples[i], which));
 }
 
-/* Those of a request follow each other; those of nobody come last. */
+/* A request's samples are consecutive; nobody's come last. */
 static void print_samples(const struct code *code, FILE *out)
 {
 	static const char *const names[_SAMPLE_MAX] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The samples of stacks as page.js reads them: columns of frames, each with its caller, and of
+/* Samples of stacks as page.js reads them: columns of frames, each with its caller, and columns of
  * samples. */
 #pragma once
 
@@ -7,6 +7,6 @@
 
 #include "reader/report/html/page_data.h"
 
-/* As a further member of an object of JSON; nothing where there are no samples. After
+/* Prints them as a further member of a JSON object; nothing if there are no samples. After
  * page_data_finish. 0, -ENOMEM. */
 int page_code_print(const struct page_data *data, FILE *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A member of an object of JSON that is a column of numbers: 7 bits a byte, the lowest first, in
- * base64, which page.js reads. Single thread.
+ * A column of numbers as a member of a JSON object, for page.js: 7 bits per byte, lowest first, in
+ * base64. Single thread.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ struct page_column {
 	size_t count;
 };
 
-/* Not the object's first member. */
+/* The column is not the object's first member. */
 void page_column_open(struct page_column *column, const char *name, FILE *out);
-/* Nothing of ours is negative, but for what damaged times make so: that is 0. */
+/* Writes a negative number as 0: from a damaged time, or a residual of the other sign. */
 void page_column_put(struct page_column *column, int64_t number);
 void page_column_close(struct page_column *column);

@@ -17,16 +17,16 @@ static int64_t after(int64_t wall_ns, int64_t origin_ns)
 	return wall_ns > origin_ns ? wall_ns - origin_ns : 0;
 }
 
-/* What a cell has besides costs. */
+/* Columns of a cell besides its costs. */
 enum cell_number {
 	CELL_TIME,
 	CELL_GROUP,
 	CELL_THREAD,
 	CELL_PART,
-	CELL_MISSING, /* bits by enum cost, and above them that it does not say when */
+	CELL_MISSING, /* bits by enum cost; the next bit: the span is missing */
 	CELL_FIRST,
 	CELL_SPAN, /* from its first activity to its last */
-	CELL_COSTS, /* and on: by cost */
+	CELL_COSTS, /* this and up: by enum cost */
 };
 
 static const char *const cell_columns[CELL_COSTS] = {
@@ -81,7 +81,7 @@ static void print_states(FILE *out)
 	(void)fputc(']', out);
 }
 
-/* What the numbers mean that page.js counts with. */
+/* Prints the meaning of the numbers that page.js computes with. */
 static void print_meaning(FILE *out)
 {
 	(void)fprintf(out,
@@ -137,7 +137,7 @@ static void print_cell_column(const struct page_data *data, const char *name, in
 	page_column_close(&column);
 }
 
-/* Cells of a request follow each other; those of nobody come last. */
+/* A request's cells are consecutive; nobody's come last. */
 static void print_cells(const struct page_data *data, FILE *out)
 {
 	const struct page_request *request;
@@ -163,7 +163,7 @@ static void print_cells(const struct page_data *data, FILE *out)
 
 enum slice_number {
 	SLICE_STATE,
-	SLICE_START, /* from the start of the one before it of the same request */
+	SLICE_START, /* from the start of the request's previous slice */
 	SLICE_SPAN,
 	SLICE_THREAD,
 	SLICE_CPU,
@@ -205,7 +205,7 @@ static void print_slice_column(const struct page_data *data, int which, FILE *ou
 		for (size_t i = 0; i < request->slice_count; i++) {
 			page_column_put(&column,
 					slice_number(&request->slices[i], which, before_ns));
-			/* A clock that was before the origin is shown at it. */
+			/* A start before the origin is shown at the origin. */
 			if (request->slices[i].start_ns > before_ns)
 				before_ns = request->slices[i].start_ns;
 		}
@@ -237,12 +237,12 @@ enum time_number {
 	TIME_ATTRIBUTED,
 	TIME_UNATTRIBUTED,
 	TIME_OVERFLOW,
-	TIME_WORST_MISSING, /* of the worst residual, what is missing, */
-	TIME_WORST_TOO_MUCH, /* or what is too much */
+	TIME_WORST_MISSING, /* the worst residual, if time is missing */
+	TIME_WORST_TOO_MUCH, /* the worst residual negated, if too much was charged */
 	TIME_OWN,
 	TIME_SELF,
 	TIME_DROPPED,
-	TIME_LOSSES, /* and on: by counter */
+	TIME_LOSSES, /* this and up: by enum counter */
 };
 
 static const char *const time_columns[TIME_LOSSES] = {
@@ -294,7 +294,7 @@ static void print_time_column(const struct page_data *data, const char *name, in
 
 static void print_times(const struct page_data *data, FILE *out)
 {
-	/* Text: it is beyond what a script's numbers hold. */
+	/* The origin is a string: a script's numbers cannot hold it exactly. */
 	(void)fprintf(out,
 		      ",\n\"times\":{\"count\":%zu,\"merged\":%" PRIu64 ",\"origin_ns\":\"%" PRId64
 		      "\"",

@@ -48,8 +48,9 @@ static int name_group(struct page_data *data, const struct record_view *record, 
 	return page_names_put(&data->groups, value, ret_group);
 }
 
-/* With a filter a value may be lent by a record that was not chosen. Else a record is as it was:
- * the page lends, in whatever time is selected. */
+/* The record to read values from. With a filter, a record that was not chosen may have lent a
+ * value, so it is the view with what was lent. Otherwise it is the raw record: the page lends
+ * values itself, within whatever time is selected. */
 static const struct record_view *view_of(const struct page_data *data,
 					 const struct selection_record *taken)
 {
@@ -268,7 +269,7 @@ int page_data_finish(struct page_data *data)
 	int r;
 
 	DL_FOREACH_SAFE(data->requests, request, next) {
-		/* Slices of what no cpu record was wanted of. */
+		/* The filter passed no cpu record of it: only slices or samples. */
 		if (request->cell_count == 0)
 			page_request_remove(data, request);
 		else if (request->slice_count > 0)

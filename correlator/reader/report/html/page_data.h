@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a page must know to answer for any span of time and any group by itself: for each request
- * what it cost in each window and on each thread (a cell), its slices and the samples of its stacks
- * where they were recorded, what was charged to no request, and the books of each window. It
- * listens to totals, so that it has what they have.
+ * The data from which a page itself answers for any span of time and any group:
  *
- * Bounded by page_limits: of more requests the costliest are kept whole, by CPU and by wall time,
- * and of the others the sums of each window. Where that is not enough, windows become one, and then
- * threads are not told apart. Single thread; nothing here logs.
+ * - for each request, its cost in each window and on each thread (a cell), and its slices and
+ *   samples of stacks if they were recorded;
+ * - the time charged to no request;
+ * - the books of each window.
+ *
+ * It listens to totals, so that both have the same records.
+ *
+ * Bounded by page_limits. If there are too many requests, the most expensive ones by CPU and by
+ * wall time are kept whole, and the others are summed up by window. If there are too many cells,
+ * details are dropped step by step (page_reduce.c): threads of time in no request, then windows are
+ * merged, then threads of requests are dropped, then more requests are summed up. Single thread;
+ * nothing here logs.
  */
 #pragma once
 
@@ -43,10 +49,10 @@ struct page_limits {
 	size_t threads;
 };
 
-/* What a cell or a slice says of is what it is charged to. */
+/* A cell, slice or sample is charged to the page_request that holds it. */
 struct page_cell {
-	uint64_t wall_ns; /* of its window */
-	uint32_t group; /* page_names; PAGE_NO_NAME: it has no such key */
+	uint64_t wall_ns; /* end of its window */
+	uint32_t group; /* number in page_names; PAGE_NO_NAME: it has no such key */
 	uint32_t thread;
 	enum totals_part part;
 	struct costs costs;
@@ -62,13 +68,13 @@ struct page_slice {
 	enum sched_state state;
 };
 
-/* What a sample record says. */
+/* A sample record. */
 struct page_sample {
-	uint64_t wall_ns; /* of its window */
+	uint64_t wall_ns; /* end of its window */
 	enum stacks_measure measure;
-	uint64_t samples; /* these two as of stacks_weigh */
+	uint64_t samples; /* this and stands_for_ns: from stacks_weigh */
 	uint64_t stands_for_ns;
-	struct frame *frame; /* the innermost one; NULL: there was no room for it, or no id */
+	struct frame *frame; /* innermost; NULL: it did not fit, or has no id */
 	uint32_t group;
 	enum totals_part part;
 };
@@ -81,11 +87,11 @@ struct page_request {
 	struct page_sample *samples;
 	size_t sample_count, sample_room;
 	struct costs costs;
-	bool is_open; /* in the table: more may come of it */
+	bool is_open; /* in the table: more records may come */
 	struct page_request *prev, *next;
 	UT_hash_handle hh;
 	size_t id_bytes;
-	char *id; /* not NUL-terminated; in the same memory */
+	char *id; /* not NUL-terminated; in the same allocation */
 };
 
 struct page_data {
@@ -93,33 +99,33 @@ struct page_data {
 	const struct totals *totals; /* borrowed */
 	struct page_request *requests; /* utlist, in order of appearance */
 	size_t request_count;
-	struct page_request *table; /* uthash, of the open ones */
+	struct page_request *table; /* uthash of the open ones */
 	uint64_t seed;
-	struct page_request nobody; /* charged to no request; of requests that were folded */
-	bool has_threads; /* false: nobody's cells have none any more, */
-	bool has_request_threads; /* and those of requests neither */
-	size_t cell_count; /* of all */
+	struct page_request nobody; /* time charged to no request, and folded requests */
+	bool has_threads; /* false: nobody's cells have lost their threads */
+	bool has_request_threads; /* false: cells of requests have lost theirs, too */
+	size_t cell_count; /* of all requests, and nobody's */
 	size_t slice_count;
-	size_t sample_count; /* records of them */
-	uint64_t folded_requests; /* that are in sums alone */
+	size_t sample_count; /* sample records */
+	uint64_t folded_requests; /* only in the sums */
 	uint64_t dropped_slices;
 	uint64_t dropped_samples;
-	struct frames frames; /* that samples are of */
+	struct frames frames; /* of samples */
 	struct page_times times;
-	int64_t origin_ns; /* wall clock, when finished: where the first window started */
+	int64_t origin_ns; /* wall clock; set by page_data_finish: start of the first window */
 	struct page_names groups;
 	struct page_names threads; /* "PID/TID NAME", with several hosts "HOST:PID/TID NAME" */
-	struct totals_listener listener; /* for totals */
+	struct totals_listener listener; /* registered with totals */
 };
 
-/* The key that a cell's group is a value of: what the totals group by, or the endpoint of requests.
- */
+/* The key of a cell's group: the one that totals group by, or endpoint if they group by request. */
 const char *page_data_by(const struct page_data *data);
 
-/* limits: NULL: those above. Listens to totals until it is deinitialized. 0, -ENOMEM. */
+/* limits: NULL means the constants above. Listens to totals until it is deinitialized. 0,
+ * -ENOMEM. */
 int page_data_init(struct page_data *data, struct totals *totals, const struct page_limits *limits);
 void page_data_deinit(struct page_data *data);
 
-/* After totals_finish: brings it to its limits, merges what is of one window, and sorts slices.
- * 0, -ENOMEM. */
+/* After totals_finish: reduces the data to its limits, merges cells of one window, and sorts
+ * slices. 0, -ENOMEM. */
 int page_data_finish(struct page_data *data);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "reader/report/html/page_files.h"
 
-/* The assembler takes the file as it is. PAGE_FOLDER: where they are, at build time. */
+/* The assembler includes the files as they are. PAGE_FOLDER: their folder at build time. */
 #define EMBED(name)                                                        \
 	__asm__(".pushsection .rodata\n"                                   \
 		"page_" #name "_begin:\n"                                  \

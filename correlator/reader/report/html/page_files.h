@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The sources of a page as they are in this folder, in the program. */
+/* The source files of a page in this folder, embedded in the program. */
 #pragma once
 
 #include <stddef.h>

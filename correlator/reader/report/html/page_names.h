@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Texts that records repeat, each once and with a number: endpoints, threads. They are somebody
- * else's values: any bytes, in a table that is keyed with a random seed. Single thread.
+ * Texts that records repeat (endpoints, threads), each stored once, with a number. They are
+ * untrusted: any bytes, in a table that is keyed with a random seed. Single thread.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "record/record_view.h"
 
 enum {
-	PAGE_NO_NAME = 0 /* the number of none: the first name's is 1 */
+	PAGE_NO_NAME = 0 /* no name; the first name is 1 */
 };
 
 struct page_names {
@@ -26,6 +26,6 @@ struct page_names {
 void page_names_init(struct page_names *names, size_t count_max);
 void page_names_deinit(struct page_names *names);
 
-/* The text's number, the same each time; PAGE_NO_NAME of an empty one, and of a new one where there
- * are count_max. 0, -ENOMEM. */
+/* The text's number, assigned when it is new. PAGE_NO_NAME for an empty text, and for a new one if
+ * there are count_max already. 0, -ENOMEM. */
 int page_names_put(struct page_names *names, struct record_text text, uint32_t *ret_number);

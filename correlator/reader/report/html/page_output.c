@@ -14,7 +14,7 @@
 
 static const char doctype[] = "<!doctype html>";
 
-/* There, and nothing that a name could be given to another file of. */
+/* Whether path exists and is not a regular file, so that no other file can take its name. */
 static bool is_special(const char *path)
 {
 	struct stat status;

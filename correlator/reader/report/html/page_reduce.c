@@ -11,11 +11,11 @@
 #include "reader/report/html/page_request.h"
 
 enum {
-	LOOK_BACK = 16, /* cells of one window of a request: more threads stay apart */
-	TIMES_LEAST = 64, /* fewer windows only where there is nothing else to give up */
+	LOOK_BACK = 16, /* cells to search for one to merge with: more threads stay apart */
+	TIMES_LEAST = 64, /* fewer times only if no other detail is left */
 };
 
-/* What requests are ranked by. */
+/* A request with the figures that rank it. */
 struct ranked {
 	struct page_request *request;
 	int64_t cpu_ns;
@@ -34,7 +34,7 @@ static int compare_wall(const void *a, const void *b)
 			   ((const struct ranked *)a)->wall_ns);
 }
 
-/* Keeps the first so many that are not kept yet. */
+/* Keeps the first `wanted` requests that are not kept yet. */
 static void keep(struct ranked *ranked, size_t count, size_t wanted)
 {
 	for (size_t i = 0; i < count && wanted > 0; i++) {
@@ -43,8 +43,8 @@ static void keep(struct ranked *ranked, size_t count, size_t wanted)
 	}
 }
 
-/* Ranks the requests that have ended (with_open: all), the costliest in is_kept; the caller frees
- * it. */
+/* Ranks the requests that have ended or have no cells (with_open: all), and sets is_kept of the
+ * most expensive kept_max. The caller frees *ret_ranked. */
 static int rank(const struct page_data *data, bool with_open, size_t kept_max,
 		struct ranked **ret_ranked, size_t *ret_count)
 {
@@ -72,8 +72,8 @@ static int rank(const struct page_data *data, bool with_open, size_t kept_max,
 	return 0;
 }
 
-/* The group that its next cell without one belongs to, as of selection.h: the last one's, and
- * before that the first one's. */
+/* The group of cells that precede any with a group: that of the first cell that has one. Later
+ * cells without a group have that of the last one, as in selection.h. */
 static uint32_t first_group(const struct page_request *request)
 {
 	for (size_t i = 0; i < request->cell_count; i++)
@@ -82,7 +82,7 @@ static uint32_t first_group(const struct page_request *request)
 	return PAGE_NO_NAME;
 }
 
-/* To the group's. */
+/* Copies a request's samples to nobody; those without a group get the request's first group. */
 static int fold_samples(struct page_data *data, const struct page_request *request)
 {
 	uint32_t group = first_group(request);
@@ -141,7 +141,8 @@ static void drop_slices(struct page_data *data, struct page_request *request)
 	request->slice_count = request->slice_room = 0;
 }
 
-/* Of the cheaper half of those that have ended; where that is little, of all that have. */
+/* Drops the slices of the cheaper half of the requests that have ended; if more than half of the
+ * limit is left, of all requests. */
 static int drop_some_slices(struct page_data *data)
 {
 	_cleanup_free_ struct ranked *ranked = NULL;
@@ -163,7 +164,7 @@ static bool is_same_place(const struct page_cell *a, const struct page_cell *b)
 	return a->wall_ns == b->wall_ns && a->part == b->part && a->group == b->group;
 }
 
-/* The one among the last few that this one may become part of without a change of the order in
+/* The cell among the last LOOK_BACK that this one can merge into without changing the order in
  * which groups were in force; NULL: none. */
 static struct page_cell *find_alike(struct page_cell *cells, size_t count,
 				    const struct page_cell *cell)
@@ -217,7 +218,7 @@ void page_merge_cells(struct page_data *data)
 
 	DL_FOREACH(data->requests, request)
 		merge_request(data, request);
-	/* Twice: what is of one time now is to stand together. */
+	/* Merges twice: only the sort in between brings all cells of one time together. */
 	merge_request(data, nobody);
 	if (nobody->cell_count > 0)
 		qsort(nobody->cells, nobody->cell_count, sizeof(*nobody->cells), compare_cells);
@@ -230,7 +231,7 @@ static void forget_threads(struct page_request *request)
 		request->cells[i].thread = PAGE_NO_NAME;
 }
 
-/* Gives up the detail that is missed least; false: there is none left. */
+/* Drops the least important detail; false: there is none left. */
 static bool give_up_detail(struct page_data *data, int *r)
 {
 	struct page_request *request;
@@ -254,7 +255,8 @@ static bool give_up_detail(struct page_data *data, int *r)
 	return true;
 }
 
-/* Open requests stay: as many as totals keep open, and those that only slices are known of. */
+/* Open requests stay, so this allows for as many as totals keep open, and for those known from
+ * slices only. */
 static bool has_many_requests(const struct page_data *data)
 {
 	size_t kept = data->limits.requests;

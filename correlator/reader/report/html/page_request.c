@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 
-/* Adds a copy of an element, of which there are so many in all. 0, -ENOMEM. */
+/* Adds a copy of an element, and counts it in *all_count, too. 0, -ENOMEM. */
 static int append(void **array, size_t *count, size_t *room, const void *element,
 		  size_t element_bytes, size_t *all_count)
 {
@@ -43,8 +43,8 @@ void page_request_remove(struct page_data *data, struct page_request *request)
 {
 	if (request->is_open)
 		page_request_close(data, request);
-	/* Without cells it is not wanted, or its samples came late: of all that is wanted they are
-	 * lost. */
+	/* A request without cells was filtered out, or its samples came late. Without a filter, it
+	 * is the latter: its samples are lost. */
 	if (request->cell_count == 0 && data->totals->selection.filter.condition_count == 0)
 		for (size_t i = 0; i < request->sample_count; i++)
 			data->dropped_samples += request->samples[i].samples;

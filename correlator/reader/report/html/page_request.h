@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The requests of a page: found by their ids while they are open. For page_data.c and
- * page_reduce.c. */
+/* The requests of a page, found by id while they are open. For page_data.c and page_reduce.c
+ * only. */
 #pragma once
 
 #include "reader/report/html/page_data.h"
 
-/* The open one of this id; NULL: there is none. */
+/* The open request of this id, or NULL. */
 struct page_request *page_request_find(const struct page_data *data, const void *id,
 				       size_t id_bytes);
-/* The same, or a new one. 0, -ENOMEM. */
+/* The same, but adds a request if there is none. 0, -ENOMEM. */
 int page_request_provide(struct page_data *data, const void *id, size_t id_bytes,
 			 struct page_request **ret_request);
-/* No more will come of it; it stays. */
+/* Closes the request, of which no more records will come; its data stay. */
 void page_request_close(struct page_data *data, struct page_request *request);
-/* Frees it. */
+/* Removes the request and frees it. */
 void page_request_remove(struct page_data *data, struct page_request *request);
 
 /* Each adds a copy; request may be data->nobody. 0, -ENOMEM. */

@@ -15,7 +15,7 @@ static void put(FILE *out, const char *text)
 	page_text_put(out, text, strlen(text));
 }
 
-/* What there is none of, or what nobody measures, has no column. Returns how many there are. */
+/* Leaves out figures that no row has, or that were not measured. Returns the number left. */
 static size_t choose_figures(const struct rows *rows, enum figure *ret_figures)
 {
 	size_t count = figures_of_view(FIGURE_VIEW_PAGE_GROUPS, ret_figures), kept = 0;

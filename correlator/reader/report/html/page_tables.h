@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The tables that a page has before any script runs: the groups with all their figures, the books,
- * and what the recording says of itself. page.js takes the columns of the first one from its head.
+ * and facts about the recording. page.js takes the columns of the first table from its head.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "reader/report/format.h"
 
-/* Each writes the inside of an element. 0, -ENOMEM; errors of writing are out's. */
+/* Each writes the inside of an element. 0, -ENOMEM; the caller checks ferror(out). */
 int page_tables_groups(const struct totals *totals, const struct format_options *options,
 		       FILE *out);
 void page_tables_books(const struct totals *totals, FILE *out);

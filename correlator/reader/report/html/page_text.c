@@ -44,9 +44,10 @@ void page_text_put(FILE *out, const char *text, size_t size_bytes)
 	}
 }
 
-/* Where a line end of Unicode (e2 80 a8, e2 80 a9) is cut by the end of a buffer, its first bytes
- * are out already: no JSON of ours has one, as display_escape makes it \xNN. This is for what else
- * may be put into the stream, in one piece. */
+/* The length of a special sequence at the start of text, and its escape; 0: none. A Unicode line
+ * separator (e2 80 a8, e2 80 a9) that is split between two buffers is missed. Our JSON has none, as
+ * display_escape turns it into \xNN; this is for other text that is put into the stream in one
+ * piece. */
 static size_t special_bytes(const char *text, size_t size_bytes, const char **ret_escape)
 {
 	static const struct {

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How text of the target gets into a page and stays text there. Bytes that cannot be shown are
- * escaped as in a terminal (display_escape); what means something to HTML is escaped on top.
+ * Puts text of the target into a page so that it stays text. Unprintable bytes are escaped as in a
+ * terminal (display_escape); characters that HTML interprets are escaped on top.
  */
 #pragma once
 
 #include <stddef.h>
 #include <stdio.h>
 
-/* Prints text, at most RECORD_VIEW_TEXT_BYTES_MAX bytes of it, between tags or in an attribute in
- * double quotes. */
+/* Prints text, at most RECORD_VIEW_TEXT_BYTES_MAX bytes, between tags or in a double-quoted
+ * attribute. */
 void page_text_put(FILE *out, const char *text, size_t size_bytes);
 
 /*
- * A stream that writes to out what is put into it, for a script element: of < > & and the two line
- * ends of Unicode, which in JSON only stand in strings, their escapes. So neither "</script>" nor
- * "<!--" is in it. The caller closes it, not out; NULL: no memory. Errors are out's (ferror).
+ * A stream for the JSON of a script element, which writes to out. It replaces < > & and the two
+ * Unicode line separators, which in JSON occur only in strings, by their escapes: the output has
+ * neither "</script>" nor "<!--". The caller closes the stream, but not out. NULL: no memory.
+ * Errors are in ferror(out).
  */
 FILE *page_text_open_script(FILE *out);

@@ -20,7 +20,7 @@ void page_times_deinit(struct page_times *times)
 	*times = (struct page_times){ 0 };
 }
 
-/* The first time that did not end before; count where all did. */
+/* The index of the first time that did not end before wall_ns; count if all did. */
 static size_t search(const struct page_times *times, uint64_t wall_ns)
 {
 	size_t low = 0, high = times->count;
@@ -54,7 +54,7 @@ static void merge(struct page_time *later, const struct page_time *earlier)
 
 void page_times_halve(struct page_times *times)
 {
-	/* The last one stays: with an odd number, the first one is alone. */
+	/* The last time stays: if the count is odd, the first one is not merged. */
 	size_t kept = times->count % 2;
 
 	for (size_t i = kept; i < times->count; i += 2) {
@@ -65,8 +65,8 @@ void page_times_halve(struct page_times *times)
 	times->count = kept;
 }
 
-/* The time of a window; a new one where none ended just then, unless windows were made one that
- * were later than it. */
+/* Finds the time of a window that ended at wall_ns, or adds one. Once times have been merged, a
+ * window that ended before the last time goes into the next time. */
 static struct page_time *provide(struct page_times *times, uint64_t wall_ns)
 {
 	size_t index = search(times, wall_ns);
@@ -91,7 +91,7 @@ int page_times_add(struct page_times *times, const struct record_view *record)
 	int64_t window_ns = 0;
 	uint64_t start_ns;
 
-	/* As recording.c has it: cpu and balance records have the windows that make a duration. */
+	/* As in recording.c: only the windows of cpu and balance records make a duration. */
 	if (record->kind == RECORD_KIND_CPU || record->kind == RECORD_KIND_BALANCE) {
 		(void)record_view_count(record, RECORD_FIELD(balance, window_ns), &window_ns);
 		start_ns = (uint64_t)window_ns < record->wall_ns
