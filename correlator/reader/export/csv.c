@@ -19,7 +19,7 @@ void csv_deinit(struct csv *csv)
 	*csv = (struct csv){ 0 };
 }
 
-/* A name of the schema, in the order of its columns: those of the keys have none. */
+/* Called for each name in the schema, in column order; the keys' fields have no name. */
 typedef void (*column_fn)(void *context, const char *name);
 
 static void each_column(const struct record_kind_info *kind, column_fn visit, void *context)
@@ -68,7 +68,7 @@ static void put_list(const struct record_field *field, FILE *out)
 	csv_part_label((struct record_text){ list, writer.length_bytes }, out);
 }
 
-/* Nothing: it is not there. "" is quoted: it is there, and empty. */
+/* An absent field is an empty cell; a field that is present but empty is a quoted "". */
 static void put_value(const struct record_field *field, FILE *out)
 {
 	(void)fputc(',', out);

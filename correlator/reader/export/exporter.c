@@ -18,8 +18,8 @@
 struct exporter {
 	enum export_format format;
 	FILE *out;
-	struct selection selection; /* of formats that have each record, */
-	uint64_t taken_count; /* and the activity records that it chose */
+	struct selection selection; /* for formats that export each record, */
+	uint64_t taken_count; /* and the number of activity records it chose */
 	struct csv csv;
 	struct openmetrics_export openmetrics;
 	struct perfetto perfetto;
@@ -32,7 +32,7 @@ bool exporter_is_of_stacks(enum export_format format)
 	       format == EXPORT_FORMAT_SPEEDSCOPE || format == EXPORT_FORMAT_OTLP;
 }
 
-/* csv and ndjson have the records as they are, without lent values. */
+/* csv and ndjson export the records as recorded, without lent values. */
 static int take(void *context, const struct selection_record *taken)
 {
 	struct exporter *exporter = context;
@@ -48,7 +48,7 @@ static int take(void *context, const struct selection_record *taken)
 	return json_record_print(taken->raw, exporter->out);
 }
 
-/* The books are of all: with a filter there are none. */
+/* The books cover everything: with a filter they are left out. */
 static int other(void *context, const struct record_view *record)
 {
 	struct exporter *exporter = context;
@@ -146,7 +146,7 @@ int exporter_finish(struct exporter *exporter)
 	return r;
 }
 
-/* The one that its format's records go through. */
+/* The selection that the format's records pass through. */
 static const struct selection *selection_of(const struct exporter *exporter)
 {
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
@@ -160,7 +160,7 @@ uint64_t exporter_given_up(const struct exporter *exporter)
 {
 	const struct selection *selection = selection_of(exporter);
 
-	/* Records that are written as they are need what was lent for the choice alone. */
+	/* For records that are exported one by one, values are lent only for the filter. */
 	return selection == &exporter->selection && selection->filter.condition_count == 0
 		       ? 0
 		       : selection->given_up;

@@ -10,7 +10,7 @@
 #include "reader/profile/code_place.h"
 #include "reader/profile/stack_sums.h"
 
-/* Replaces the characters that mean something in a folded line. */
+/* Replaces ';', which separates frames in a folded line. */
 static void put_text(char *text, FILE *out)
 {
 	for (char *at = text; *at; at++)
@@ -19,14 +19,15 @@ static void put_text(char *text, FILE *out)
 	(void)fputs(text, out);
 }
 
-/* Escaped as for a screen; with where the method is, which tells those of one name apart. */
+/* Puts a frame's name, escaped as for a screen; for a Ruby method with its location, which
+ * distinguishes methods of the same name. */
 static void put_name(const struct frame *frame, FILE *out)
 {
 	char text[FRAMES_TEXT_ESCAPED_BYTES];
 
 	(void)display_escape(frame->name->bytes, frame->name->size_bytes, text, sizeof(text));
 	put_text(text, out);
-	/* As FlameGraph's own tools mark them, and give them a colour. */
+	/* The suffix by which FlameGraph's own tools mark and colour kernel frames. */
 	if (frame->kind == FRAME_KIND_KERNEL)
 		(void)fputs("_[k]", out);
 	if (frame->kind != FRAME_KIND_RUBY)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Stacks as lines, each "outermost;...;innermost NANOSECONDS" of exact CPU, as tools for flame
- * graphs read them. What was not sampled is a line of its own, so that all adds up. */
+/* Prints stacks as lines "outermost;...;innermost NANOSECONDS" of exact CPU or time off the CPU, as
+ * flame graph tools read them. Unsampled time has a line of its own, so that everything adds up. */
 #pragma once
 
 #include <stdio.h>

@@ -44,7 +44,7 @@ static void run(struct gzip *gzip, int flush)
 	do {
 		gzip->stream.next_out = gzip->output;
 		gzip->stream.avail_out = OUTPUT_BYTES;
-		/* With room for output, and its memory from the start, it cannot fail. */
+		/* Cannot fail: it has output space, and deflateInit2() allocated its memory. */
 		(void)deflate(&gzip->stream, flush);
 		(void)fwrite(gzip->output, 1, OUTPUT_BYTES - gzip->stream.avail_out, gzip->out);
 	} while (gzip->stream.avail_out == 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A stream as gzip, as it comes. Single thread. The caller checks ferror(out). */
+/* Compresses a stream as gzip on the fly. Single thread. The caller checks ferror(out). */
 #pragma once
 
 #include <stddef.h>

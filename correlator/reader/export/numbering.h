@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Numbers what it is asked for, from 0 on, in the order of the first time: for formats whose parts
- * refer to each other by number. Single thread. */
+/* Numbers keys from 0 in order of first use, for formats whose parts refer to each other by number.
+ * Single thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ struct numbering {
 	uint64_t seed;
 };
 
-/* Texts are the same if their addresses are; what is not needed is 0. */
+/* Equal texts have equal addresses; unused members are 0. */
 struct numbering_key {
 	const struct frames_text *name;
 	const struct frames_text *file;
@@ -25,10 +25,10 @@ struct numbering_key {
 void numbering_init(struct numbering *numbering);
 void numbering_deinit(struct numbering *numbering);
 
-/* 0 and its number; 1: it is a new one; -ENOMEM. */
+/* Looks up or adds a key. 0 and its number; 1: the same for a new key; -ENOMEM. */
 int numbering_find(struct numbering *numbering, const struct numbering_key *key,
 		   uint64_t *ret_number);
 
-/* The one that has the next number; the first after NULL, NULL after the last. */
+/* The key with the next number: the first if key is NULL; NULL after the last. */
 const struct numbering_key *numbering_next(const struct numbering *numbering,
 					   const struct numbering_key *key);

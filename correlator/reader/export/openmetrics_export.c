@@ -32,7 +32,7 @@ void openmetrics_export_deinit(struct openmetrics_export *openmetrics)
 	totals_deinit(&openmetrics->totals);
 }
 
-/* The name of a label has letters, digits and '_' alone. */
+/* Label names consist of letters, digits and '_', and do not begin with a digit. */
 static void put_label_name(FILE *out, const char *key)
 {
 	if (*key >= '0' && *key <= '9')
@@ -54,7 +54,7 @@ static void put_labels(FILE *out, const struct rows *rows, const struct row *row
 		return;
 	(void)display_escape(row->group->value, row->group->value_bytes, label, sizeof(label));
 	(void)fputc(',', out);
-	/* A key may be called as the label before it. */
+	/* A key may have the name of one of our own labels. */
 	if (strcmp(rows->grouping->by, "row") == 0 || strcmp(rows->grouping->by, "quantile") == 0)
 		(void)fputs("key_", out);
 	put_label_name(out, rows->grouping->by);
@@ -63,7 +63,7 @@ static void put_labels(FILE *out, const struct rows *rows, const struct row *row
 	(void)fputc('"', out);
 }
 
-/* The end of a sample: when it was. */
+/* Ends a sample with its timestamp. */
 static void put_time(FILE *out, const struct rows *rows)
 {
 	(void)fputc(' ', out);
@@ -72,7 +72,7 @@ static void put_time(FILE *out, const struct rows *rows)
 	(void)fputc('\n', out);
 }
 
-/* Names of a family: correlator_cpu_seconds, of requests correlator_request_cpu_seconds. */
+/* Names a metric family: correlator_cpu_seconds, or for requests correlator_request_cpu_seconds. */
 static void name_family(const char *of, enum figure figure, char ret_name[static NAME_BYTES])
 {
 	(void)snprintf(ret_name, NAME_BYTES, "correlator_%s%s%s", of, figure_infos[figure].name,
@@ -89,7 +89,7 @@ static void put_costs(FILE *out, const struct rows *rows, enum cost cost)
 	name_family("", figure, name);
 	suffix = openmetrics_begin(out, false, OPENMETRICS_COUNTER, name,
 				   is_time ? "seconds" : NULL, figure_infos[figure].text);
-	/* The total is what they add up to. */
+	/* Without the last row: the total is the sum of the others. */
 	for (size_t i = 0; i + 1 < rows_count(rows) && !ferror(out); i++) {
 		struct row row = rows_at(rows, i);
 

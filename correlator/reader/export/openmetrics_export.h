@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The sums of a report by one key as OpenMetrics: each sample at the end of the recording, so that
- * it can be filled in where it belongs. */
+/* Prints a report's sums by one key as OpenMetrics. The timestamp of each sample is the end of the
+ * recording, so that it can be backfilled at the right time. */
 #pragma once
 
 #include <stdio.h>
@@ -9,11 +9,11 @@
 #include "reader/query/filter.h"
 
 struct openmetrics_export {
-	struct totals totals; /* records are added to these */
+	struct totals totals; /* add records to these */
 };
 
-/* by: the key; NULL: endpoint where it was recorded, else the first one of totals_init. Takes the
- * filter. 0, -ENOMEM. */
+/* by: the key; NULL: endpoint if it was recorded, else the first default of totals_init. Takes over
+ * the filter. 0, -ENOMEM. */
 int openmetrics_export_init(struct openmetrics_export *openmetrics, const char *by,
 			    struct filter *filter);
 void openmetrics_export_deinit(struct openmetrics_export *openmetrics);

@@ -20,14 +20,14 @@ typedef Otlp__KeyValueAndUnit attribute_t;
 enum {
 	TRACE_ID_BYTES = 16,
 	SPAN_ID_BYTES = 8,
-	ATTRIBUTES_MAX = STACKS_LABELS_MAX + 2, /* and pid, tid */
-	/* Fields of messages that are too large to be made in one piece (otlp.proto). */
+	ATTRIBUTES_MAX = STACKS_LABELS_MAX + 2, /* plus pid and tid */
+	/* Field numbers of messages that are too large to be packed in one piece (otlp.proto). */
 	FIELD_RESOURCE_PROFILES = 1,
 	FIELD_DICTIONARY = 2,
 	FIELD_SCOPE_PROFILES = 2,
 	FIELD_PROFILES = 2,
 	WIRE_TYPE_LENGTH = 2,
-	HEADER_BYTES_MAX = 1 + 10, /* of such a field */
+	HEADER_BYTES_MAX = 1 + 10, /* header of such a field */
 };
 
 /* Texts of our own, first in the table of strings. */
@@ -43,7 +43,7 @@ enum own_text {
 	_TEXT_MAX,
 };
 
-/* Those of processes and threads are OpenTelemetry's semantic conventions'. */
+/* process.pid and thread.id are names of OpenTelemetry's semantic conventions. */
 static const char *const own_texts[][_TEXT_MAX] = {
 	[STACKS_CPU] = { "", "samples", "count", "cpu", "nanoseconds", "process.pid", "thread.id",
 			 "[not sampled]" },
@@ -51,7 +51,7 @@ static const char *const own_texts[][_TEXT_MAX] = {
 			     "thread.id", "[in no stack]" },
 };
 
-/* What each profile counts. The first one is what is shown by default. */
+/* Quantities, one per profile. The first one is shown by default. */
 enum profile_kind {
 	PROFILE_SPENT = 0,
 	PROFILE_SAMPLES = 1,
@@ -63,7 +63,7 @@ static const enum own_text types[_PROFILE_MAX][2] = {
 	[PROFILE_SAMPLES] = { TEXT_SAMPLES, TEXT_COUNT },
 };
 
-/* Pieces of one message behind each other are that message: each part is put there as it comes. */
+/* Concatenated pieces of a message form that message, so each piece is appended when it is made. */
 struct part {
 	FILE *out;
 	char *bytes;
@@ -74,9 +74,9 @@ struct writer {
 	struct part dictionary;
 	struct part profiles[_PROFILE_MAX];
 	struct profile_tables tables;
-	struct numbering attributes; /* these from 1 on */
+	struct numbering attributes; /* this and links: numbered from 1 in the output */
 	struct numbering links;
-	int32_t *stack_of; /* by the innermost frame; 0: none yet */
+	int32_t *stack_of; /* stack number by innermost frame; 0: none yet */
 	int32_t stack_count;
 	int32_t locations[FRAMES_DEPTH_MAX];
 	int32_t attribute_indices[ATTRIBUTES_MAX];
@@ -88,7 +88,7 @@ static int part_open(struct part *part)
 	return part->out ? 0 : -ENOMEM;
 }
 
-/* Everything is in it: its bytes are known from here on. */
+/* Called when the part is complete: sets its bytes. */
 static int part_end(struct part *part)
 {
 	return fflush(part->out) != 0 || ferror(part->out) ? -ENOMEM : 0;
@@ -252,9 +252,9 @@ static int find_number_attribute(struct writer *writer, enum own_text key, int64
 	return put_attribute(writer, key, &value);
 }
 
-/* Of a trace. */
+/* Trace links. */
 
-/* False: it is no ID of that size, or 0, which is none. */
+/* Parses a hexadecimal ID. False if it is not an ID of that size, or 0, which means none. */
 static bool read_id(const struct frames_text *text, uint8_t *ret_bytes, size_t size_bytes)
 {
 	uint8_t any = 0;
@@ -382,7 +382,7 @@ static int put_context(struct writer *writer, const struct stacks_context *conte
 	return r;
 }
 
-/* Everything refers to the first of each table by 0 where it has none. */
+/* Index 0 of each table means "none": puts these first entries. */
 static int put_nothing(struct writer *writer, enum stacks_measure measure)
 {
 	dictionary_t piece = OTLP__PROFILES_DICTIONARY__INIT;
@@ -447,7 +447,7 @@ static int put_all(struct writer *writer, const struct stacks *stacks)
 
 /* The message around the parts. */
 
-/* The head of a field that is a message of so many bytes; its own size. */
+/* Writes the header of a field that is a message of size_bytes. Returns the header's size. */
 static size_t field_head(unsigned int field, size_t size_bytes, uint8_t *ret_bytes)
 {
 	size_t count = 0;
@@ -479,7 +479,7 @@ static void put_field(unsigned int field, const void *bytes, size_t size_bytes, 
 	(void)fwrite(bytes, 1, size_bytes, out);
 }
 
-/* Whose it is: the host, if all is of one. The size. */
+/* Packs the resource: the host, if there is only one. Returns its size. */
 static size_t pack_resource(const struct recording *recording, uint8_t *ret_bytes)
 {
 	Otlp__ResourceProfiles piece = OTLP__RESOURCE_PROFILES__INIT;

@@ -18,9 +18,9 @@
 #include "requests/attribution.h"
 
 enum {
-	CLOCK_REALTIME_ID = 1, /* of Perfetto's BuiltinClock */
+	CLOCK_REALTIME_ID = 1, /* in Perfetto's BuiltinClock */
 	CLOCK_BOOTTIME_ID = 6,
-	SEQUENCE_ID = 1, /* all packets are of one writer */
+	SEQUENCE_ID = 1, /* all packets have the same writer */
 	TEXT_BYTES = 256,
 	PACKET_TAG = 1 << 3 | 2, /* field 1 of a trace, a message */
 	VARINT_BYTES = 10,
@@ -33,29 +33,29 @@ typedef Perfetto__Protos__DebugAnnotation annotation_t;
 
 struct perfetto_track {
 	uint64_t uuid;
-	uint64_t name_digest; /* threads and processes change theirs */
+	uint64_t name_digest; /* of the name, because threads and processes change theirs */
 	UT_hash_handle hh;
 };
 
-/* What a record is of. */
+/* The process, thread and request of a record, and their tracks. */
 struct place {
-	char host_name[TEXT_BYTES]; /* these are escaped */
+	char host_name[TEXT_BYTES]; /* all texts here are escaped */
 	char thread_name[TEXT_BYTES];
-	char context[TEXT_BYTES]; /* the request's ID, else what its keys say; "" = none */
+	char context[TEXT_BYTES]; /* the request's ID, else the values of its keys; "" = none */
 	char endpoint[TEXT_BYTES];
 	char comm[TEXT_BYTES];
-	const char *request_name; /* of the track of the request, or of what ran in none */
+	const char *request_name; /* name of the request's track, or of the track without one */
 	int64_t pid;
 	int64_t tid;
-	int64_t fiber; /* 0: of none that is known */
+	int64_t fiber; /* 0: not known */
 	uint64_t process; /* uuids of tracks */
 	uint64_t thread;
 	uint64_t request;
-	uint64_t request_lane; /* of a thread, or of a fiber of it */
+	uint64_t request_lane; /* track below request for a thread or fiber */
 	uint64_t request_windows;
 };
 
-/* An event and what it carries. */
+/* The debug annotations of an event. */
 struct annotations {
 	size_t count;
 	annotation_t items[RECORD_VIEW_FIELDS_MAX];
@@ -94,7 +94,7 @@ static size_t put_varint(size_t value, uint8_t bytes[static VARINT_BYTES])
 	return count;
 }
 
-/* A trace is its packets, one behind the other. */
+/* A trace is a sequence of packets. */
 static int put_packet(packet_t *packet, FILE *out)
 {
 	size_t size_bytes = perfetto__protos__trace_packet__get_packed_size(packet);
@@ -109,7 +109,8 @@ static int put_packet(packet_t *packet, FILE *out)
 	return 0;
 }
 
-/* Times are of the wall clock: of it and the trace's own clock, an instant in common. */
+/* Begins the trace with a clock snapshot: times are wall clock times, and Perfetto needs an instant
+ * in common with the trace's own clock. */
 static int begin(struct perfetto *perfetto, uint64_t wall_ns, FILE *out)
 {
 	Perfetto__Protos__ClockSnapshot__Clock clocks[2] = {
@@ -136,7 +137,7 @@ static int begin(struct perfetto *perfetto, uint64_t wall_ns, FILE *out)
 	return put_packet(&packet, out);
 }
 
-/* True: it has to be described. False without memory, too: *r is -ENOMEM then. */
+/* True if the track must be described. False without memory, too: *r is -ENOMEM then. */
 static bool is_new(struct perfetto *perfetto, uint64_t uuid, const char *name, int *r)
 {
 	uint64_t name_digest = hash_bytes(0, name, strlen(name));
@@ -214,7 +215,7 @@ static int describe_thread(struct perfetto *perfetto, const struct place *place,
 	return put_descriptor(&descriptor, place->thread, place->process, out);
 }
 
-/* Its own track: what is below it comes in the order that it begins in. */
+/* Describes the request's own track; the tracks below it are sorted by when they begin. */
 static int describe_request(struct perfetto *perfetto, const struct place *place, FILE *out)
 {
 	descriptor_t descriptor = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
@@ -229,7 +230,7 @@ static int describe_request(struct perfetto *perfetto, const struct place *place
 	return put_descriptor(&descriptor, place->request, place->process, out);
 }
 
-/* The track of a thread, or of a fiber of it, below the request's. */
+/* Describes the track of a thread or fiber below the request's. */
 static int describe_lane(struct perfetto *perfetto, const struct place *place, bool is_window,
 			 FILE *out)
 {
@@ -261,7 +262,7 @@ static void read_text(const struct record_view *record, const char *name,
 		(void)display_escape(text.bytes, text.size_bytes, ret_text, TEXT_BYTES);
 }
 
-/* The same in each run; 0 is the trace's own track. */
+/* Derives a UUID that is the same in each run; never 0, which is the trace's own track. */
 static uint64_t uuid_of(uint64_t parent, const char *kind, const void *bytes, size_t size_bytes)
 {
 	uint64_t uuid = hash_bytes(hash_bytes(parent, kind, strlen(kind)), bytes, size_bytes);
@@ -277,7 +278,7 @@ static uint64_t uuid_of_thread(const char *host_name, int64_t pid, int64_t tid)
 	return uuid_of(process, "thread", &tid, sizeof(tid));
 }
 
-/* The name of a context: the ID of its request, else the values of its keys. */
+/* Names a context: by its request's ID, else by the values of its keys. */
 static void name_context(const struct record_view *record, bool is_request, struct place *place)
 {
 	size_t length = 0;
@@ -297,16 +298,16 @@ static void name_context(const struct record_view *record, bool is_request, stru
 			memcpy(place->context + length, ", ", sizeof(", "));
 			mark += 2;
 		}
-		/* Cut at a character. */
+		/* The text is cut at a character. */
 		length = mark + display_escape(field->text.bytes, field->text.size_bytes,
 					       place->context + mark, TEXT_BYTES - mark);
 	}
 }
 
 /*
- * A request may be in several processes: it has a track in each. What ran in none has one for each
- * combination of keys. Of a thread only accounts of the same keys and flags follow each other from
- * window to window: others may be in force in between.
+ * A request that runs in several processes has a track in each. Contexts without a request have one
+ * for each combination of keys. The windows of a thread share a track only if they have the same
+ * keys and flags: accounts with others may be active in between.
  */
 static void find_request(const struct record_view *record, struct place *place)
 {
@@ -361,7 +362,7 @@ static void find_place(struct record_text comm, const struct record_view *record
 			uuid_of(place->request_lane, "fiber", &place->fiber, sizeof(place->fiber));
 }
 
-/* Its place says it already. */
+/* True for fields that the track shows already. */
 static bool is_of_place(struct record_text name)
 {
 	static const char *const names[] = { "schema", "kind", "record_id", "host_name",  "pid",
@@ -418,7 +419,7 @@ static int put_event(event_t *event, uint64_t track, Perfetto__Protos__TrackEven
 	return put_packet(&packet, out);
 }
 
-/* From start to end; flow: of who woke it, 0 = none. */
+/* A bar from start_ns to end_ns. flow: from the waker, 0 = none. */
 struct bar {
 	uint64_t track;
 	const char *category;
@@ -450,7 +451,8 @@ static int put_bar(const struct bar *bar, struct annotations *annotations, FILE 
 			 bar->end_ns, out);
 }
 
-/* Where the slice begins, on the track of the thread that woke it. 0 and the flow; -ENOMEM. */
+/* Puts an event where the slice begins, on the track of the thread that woke it. 0 and the flow (0
+ * = no waker); -ENOMEM. */
 static int put_waker(struct perfetto *perfetto, const struct slice_view *slice,
 		     const struct place *place, FILE *out, uint64_t *ret_flow)
 {
@@ -486,7 +488,7 @@ static int put_slice(struct perfetto *perfetto, const struct record_view *record
 	bar.start_ns = slice.start_ns;
 	bar.end_ns = slice.end_ns;
 	bar.name = sched_state_name(slice.state);
-	/* What a thread ran is told by what it ran for. */
+	/* On a thread's track, a running slice is named by what the thread ran for. */
 	if (slice.state == SCHED_RUNNING && place->context[0] != '\0')
 		bar.name = place->endpoint[0] != '\0' ? place->endpoint : place->context;
 	perfetto->has_slices = true;
@@ -512,7 +514,7 @@ static int put_window(struct perfetto *perfetto, const struct record_view *recor
 	int r;
 
 	perfetto->has_windows = true;
-	/* One that does not say when was at the end of its window. */
+	/* A record without times is put at the end of its window. */
 	if (!record_view_count(record, RECORD_FIELD(cpu, first_ns), &bar.start_ns) ||
 	    !record_view_count(record, RECORD_FIELD(cpu, last_ns), &bar.end_ns) ||
 	    bar.end_ns < bar.start_ns)

@@ -16,8 +16,8 @@ typedef Perftools__Profiles__Label label_t;
 typedef Perftools__Profiles__ValueType value_type_t;
 
 enum {
-	MAPPING_ID = 1, /* the only one: it says that names are known */
-	LABELS_MAX = STACKS_LABELS_MAX + 2, /* and pid, tid */
+	MAPPING_ID = 1, /* the only mapping: it declares that names are known */
+	LABELS_MAX = STACKS_LABELS_MAX + 2, /* plus pid and tid */
 };
 
 /* Texts of our own, first in the table of strings. */
@@ -53,7 +53,7 @@ struct writer {
 	label_t *label_pointers[LABELS_MAX];
 };
 
-/* Messages behind each other are one, with the parts of all of them: none is held as a whole. */
+/* Concatenated messages form one message with all their parts, so the whole is never in memory. */
 static int put(struct writer *writer, const profile_t *part)
 {
 	size_t size_bytes = perftools__profiles__profile__get_packed_size(part);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Stacks as a profile for pprof (https://github.com/google/pprof), compressed: for each thread of
- * each context in each stack its samples and its part of the exact CPU, with the context's keys as
- * labels. What the samples of a short request stand for beyond its own CPU has the endpoint alone
- * (stacks_spread.h). What was not sampled is a stack of its own, so that all adds up.
+ * Prints stacks as a compressed profile for pprof (https://github.com/google/pprof): for each
+ * thread of each context in each stack its samples and its part of the exact CPU, with the
+ * context's keys as labels. Time that a short request's samples represent beyond its own CPU is
+ * attributed to the endpoint only (stacks_spread.h). Unsampled time has a stack of its own, so that
+ * everything adds up.
  */
 #pragma once
 

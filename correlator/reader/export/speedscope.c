@@ -13,13 +13,13 @@
 #include "reader/report/json_part.h"
 
 enum {
-	NOT_SAMPLED = 0, /* the first frame: of what was not sampled */
+	NOT_SAMPLED = 0, /* the first frame stands for what was not sampled */
 };
 
 /* Contexts of one endpoint. */
 struct stack_group {
-	const struct frames_text *endpoint; /* NULL: of none */
-	size_t begin; /* in the list of contexts */
+	const struct frames_text *endpoint; /* NULL: all contexts */
+	size_t begin; /* index in the list of contexts */
 	size_t count;
 	int64_t spent_ns;
 };
@@ -27,15 +27,15 @@ struct stack_group {
 struct writer {
 	const struct stacks *stacks;
 	FILE *out;
-	struct numbering frames; /* behind NOT_SAMPLED */
-	const struct stacks_context **contexts; /* those of an endpoint together */
+	struct numbering frames; /* numbered after NOT_SAMPLED */
+	const struct stacks_context **contexts; /* sorted by endpoint */
 	size_t context_count;
 	struct stack_group *groups;
 	size_t group_count;
-	struct stack_sums sums; /* of one profile, as are these */
+	struct stack_sums sums; /* this and the next two: of one profile */
 	int64_t not_sampled_ns;
-	int64_t spent_ns; /* of all */
-	uint64_t path[FRAMES_DEPTH_MAX]; /* of one stack */
+	int64_t spent_ns; /* total */
+	uint64_t path[FRAMES_DEPTH_MAX]; /* frame numbers of one stack */
 };
 
 static void sum_up(struct writer *writer, const struct stack_group *group)
@@ -52,8 +52,8 @@ static void sum_up(struct writer *writer, const struct stack_group *group)
 	}
 }
 
-/* A frame is a method, not a line of it: else a method would be shown once for each of its lines.
- */
+/* A frame stands for a method, not for a line: otherwise a method would be shown once for each of
+ * its lines. */
 static int find_frame(struct writer *writer, const struct frame *frame, uint64_t *ret_number)
 {
 	struct numbering_key key = { frame->name, frame->file,
@@ -72,7 +72,7 @@ static int put_stack(struct writer *writer, const char *before, const struct fra
 
 	for (const struct frame *frame = innermost; frame && r == 0; frame = frame->parent)
 		r = find_frame(writer, frame, &writer->path[count++]);
-	/* From the outermost frame on. */
+	/* Outermost frame first. */
 	while (count-- > 0)
 		json_part_append(numbers, json_integer((json_int_t)writer->path[count]), &r);
 	return json_part_print(before, numbers, r, writer->out);
@@ -167,7 +167,7 @@ static int compare_endpoints(const void *a, const void *b)
 	const struct frames_text *second =
 		stacks_value(*(const struct stacks_context *const *)b, "endpoint");
 
-	/* Texts are the same if their addresses are. */
+	/* Equal texts have equal addresses. */
 	return (first > second) - (first < second);
 }
 
@@ -180,7 +180,8 @@ static int compare_groups(const void *a, const void *b)
 	return order ? order : strcmp(first->endpoint->bytes, second->endpoint->bytes);
 }
 
-/* Of contexts in their order; what used no CPU is left out. */
+/* Groups the sorted contexts by endpoint; leaves out endpoints without CPU, and contexts without an
+ * endpoint. */
 static void group_contexts(struct writer *writer)
 {
 	struct stack_group group;
@@ -202,7 +203,7 @@ static void group_contexts(struct writer *writer)
 
 int speedscope_print(const struct stacks *stacks, FILE *out)
 {
-	size_t context_count = HASH_COUNT(stacks->contexts) + 1; /* and the rest */
+	size_t context_count = HASH_COUNT(stacks->contexts) + 1; /* plus the rest */
 	_cleanup_free_ const struct stacks_context **contexts =
 		calloc(context_count, sizeof(struct stacks_context *));
 	_cleanup_free_ struct stack_group *groups = calloc(context_count, sizeof(*groups));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Stacks as a file for speedscope (https://www.speedscope.app): a profile of all, and one of each
- * endpoint, those with the most CPU first. Each stack has its exact CPU as weight, and what was not
- * sampled is a stack of its own, so that all adds up.
+ * Prints stacks as a file for speedscope (https://www.speedscope.app): a profile of everything, and
+ * one per endpoint, the most CPU first. The weight of each stack is its exact CPU. Unsampled time
+ * has a stack of its own, so that everything adds up.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "reader/profile/stacks.h"
 
 enum {
-	SPEEDSCOPE_ENDPOINTS_MAX = 64, /* of more, those with the most CPU */
+	SPEEDSCOPE_ENDPOINTS_MAX = 64, /* profiles of endpoints: the ones with the most CPU */
 };
 
 /* After stacks_finish. Check ferror(out). 0, -ENOMEM. */

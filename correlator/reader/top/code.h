@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * In which code a span of windows used its CPU, and where it waited, or what a condition chooses of
- * it: the text of `report --stacks`, made by reader/report/ of the samples that are kept. Single
- * thread.
+ * The code in which a span of windows, or the part of it that a condition selects, used CPU and
+ * waited: the text of `report --stacks`, made by reader/report/ from the samples that are kept.
+ * Single thread.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 
 #include "reader/top/history.h"
 
-/* All borrowed. The last two: KEY=VALUE or KEY~PATTERN as of filter_add (reader/query/filter.h),
- * what is none lets everything pass. */
+/* All borrowed. condition and filter: KEY=VALUE or KEY~PATTERN as for filter_add
+ * (reader/query/filter.h); any other text selects everything. */
 struct code_of {
 	const struct history *history;
 	const struct history_span *span;
@@ -19,5 +19,5 @@ struct code_of {
 	const char *filter;
 };
 
-/* *ret_text: lines, free it; NULL without a sample. 0, -ENOMEM. */
+/* *ret_text: lines, freed by the caller; NULL if there is no sample. 0, -ENOMEM. */
 int code_write(const struct code_of *of, size_t width, char **ret_text);

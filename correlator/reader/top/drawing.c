@@ -17,10 +17,10 @@
 enum {
 	HEAD_ROWS = 2,
 	FOOT_ROWS = 2,
-	WIDE_WIDTH = 80, /* below it, only what matters */
+	WIDE_WIDTH = 80, /* narrower screens show only the essentials */
 	TITLE_BYTES = 64,
 	TEXT_BYTES = 512,
-	LINE_BYTES = 4 * SCREEN_SIDE_MAX + 1, /* as wide as a screen, and a NUL */
+	LINE_BYTES = 4 * SCREEN_SIDE_MAX + 1, /* size of the widest line, and a NUL */
 };
 
 static const char *const pane_names[_LIST_PANES] = {
@@ -43,7 +43,7 @@ static const char *const help_lines[] = {
 	"q         quit; any key ends this help",
 };
 
-/* Puts formatted text, and returns the column behind it. */
+/* Puts formatted text, and returns the column after it. */
 __attribute__((format(printf, 5, 6))) static size_t put(struct screen *screen, size_t row,
 							size_t column, enum screen_style style,
 							const char *format, ...)
@@ -54,7 +54,7 @@ __attribute__((format(printf, 5, 6))) static size_t put(struct screen *screen, s
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* The limit may have cut a character. */
+	/* The size limit may have cut a character. */
 	(void)display_escape(text, strlen(text), clean, sizeof(clean));
 	return screen_put(screen, row, column, style, clean);
 }
@@ -64,7 +64,7 @@ static size_t foot_rows(const struct drawing *drawing)
 	return drawing->is_plain ? FOOT_ROWS - 1 : FOOT_ROWS;
 }
 
-/* Beside the groups: the table's heading, and what is in no group. */
+/* Rows in addition to the groups: the table's heading, and the rows that are in no group. */
 static size_t extra_rows(const struct drawing *drawing)
 {
 	const struct listing *listing = drawing->listing;
@@ -97,7 +97,7 @@ static void describe_span(const struct drawing *drawing, char ret_text[static TE
 		       drawing->navigation->span == SPAN_ALL ? "all of " : "last ", duration);
 }
 
-/* What must be seen on a narrow screen, too, comes first. */
+/* On a narrow screen the end is cut: the essential parts come first. */
 static void draw_title(const struct drawing *drawing, struct screen *screen)
 {
 	const struct listing *listing = drawing->listing;
@@ -141,7 +141,7 @@ static size_t draw_panes(const struct drawing *drawing, struct screen *screen)
 	return column;
 }
 
-/* Where the user is. */
+/* Draws the user's place: the panes, the filter, and what the list is about. */
 static void draw_place(const struct drawing *drawing, struct screen *screen)
 {
 	const struct navigation *navigation = drawing->navigation;
@@ -170,7 +170,7 @@ struct window_of_rows {
 	size_t count;
 };
 
-/* A row of the table is one of the groups that are visible, or one that is in none. */
+/* Maps a table row to a listing row: one of the visible groups, or one that is in no group. */
 static size_t row_of(const struct window_of_rows *window, size_t row)
 {
 	return row < window->count ? window->first + row
@@ -209,7 +209,7 @@ static void set_columns(const struct drawing *drawing, struct table_column *colu
 	}
 }
 
-/* Lines of text into rows of the screen, from one to another. */
+/* Puts lines of text into the screen's rows from row up to end. */
 static void put_lines(struct screen *screen, size_t row, size_t end, const char *text)
 {
 	while (*text && row < end) {
@@ -287,7 +287,7 @@ static void draw_text(const struct drawing *drawing, struct screen *screen)
 	put_lines(screen, HEAD_ROWS, HEAD_ROWS + window.count, text);
 }
 
-/* Why there is nothing to see. */
+/* Explains why the list is empty. */
 static const char *explain_nothing(const struct drawing *drawing)
 {
 	const struct listing *listing = drawing->listing;
@@ -323,7 +323,8 @@ static int draw_list(const struct drawing *drawing, struct screen *screen)
 	return r;
 }
 
-/* The recorder's CPU, with its programs in the kernel where these are measured, of one CPU. */
+/* Writes the recorder's CPU, including its programs in the kernel where these are measured, as a
+ * percentage of one CPU. */
 static void describe_cost(const struct listing *listing, char ret_text[static TEXT_BYTES])
 {
 	uint64_t duration_ns = listing->end_ns - listing->start_ns;

@@ -56,7 +56,7 @@ static struct history_window *last_window(const struct history *history)
 	return window_at(history, history->first + history->count - 1);
 }
 
-/* The last window stays, however large it is. */
+/* Drops the oldest windows beyond the limits; the last window stays, however large it is. */
 static void drop_old(struct history *history)
 {
 	const uint64_t most_ns = HISTORY_SECONDS_MAX * NS_PER_S;
@@ -133,7 +133,7 @@ static int put(struct history *history, const struct record_view *record)
 	size_t before_bytes;
 	int r;
 
-	/* After a window was shown, what still comes for it makes it new again, as it was. */
+	/* A record for a window that was already shown reopens it. */
 	if (history->count == 0 || record->wall_ns > last_window(history)->end_ns) {
 		history_close_window(history);
 		begin_window(history, record);
@@ -185,7 +185,7 @@ int history_add(struct history *history, const struct record_view *record)
 						 : put(history, record);
 }
 
-/* Whether it is to be made out; all of it is decided by its head. */
+/* True if the record must be unpacked; its head alone decides. */
 static bool is_wanted(const struct history_span *span, const struct packed_head *head)
 {
 	if (head->kind != RECORD_KIND_CPU)

@@ -69,7 +69,7 @@ static int compare(const void *a, const void *b)
 	return order ? order : compare_i64(second->last_ns, first->last_ns);
 }
 
-/* Of a request on several threads the one that it was last on is the first. */
+/* Keeps one entry per request: the first, which is for the thread that it was last on. */
 static void keep_last(struct in_flight *in_flight)
 {
 	size_t kept = 0;

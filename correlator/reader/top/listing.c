@@ -21,19 +21,19 @@
 
 enum {
 	NUMBER_COLUMNS = 8, /* so that columns keep their place while figures change */
-	BAR_CELLS = 20, /* of a window */
+	BAR_CELLS = 20, /* cells for a whole window */
 };
 
-/* A column that is no figure: what the rows are, or what only this list has. */
+/* A column that is not a figure: the rows' names, or a column that only this list has. */
 struct own_field {
-	unsigned int place; /* as of enum figure_view */
+	unsigned int place; /* position among the figures of the view */
 	struct listing_field field;
 };
 
-/* What a list shows: figures of the view, and these. */
+/* The columns of a list: the figures of view, and its own columns. */
 struct list_fields {
 	enum figure_view view;
-	struct own_field own[LISTING_OWN_MAX]; /* in order; the rest are empty */
+	struct own_field own[LISTING_OWN_MAX]; /* sorted by place; unused ones are empty */
 };
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
@@ -57,7 +57,7 @@ static struct listing_field field_of(enum figure figure, enum list list)
 {
 	struct table_column column = format_column(figure, list_fields[list].view);
 
-	/* That of a request in flight goes on. */
+	/* The wall time of a request in flight still grows. */
 	if (figure == FIGURE_WALL && list == LIST_IN_FLIGHT)
 		column.title = "age";
 	return (struct listing_field){ (int)figure, column.title, column.rank, column.is_text };
@@ -87,7 +87,8 @@ static void choose_fields(struct listing *listing)
 	}
 }
 
-/* Of the keys that are recorded, and of what ran. */
+/* Lists the possible keys (recorded keys, and the fields of any record), and chooses the current
+ * one. */
 static void choose_by(struct listing *listing, const struct navigation *navigation)
 {
 	static const char *const of_what_ran[] = { "pid", "comm", "thread_name", "host_name" };
@@ -107,7 +108,7 @@ static void choose_by(struct listing *listing, const struct navigation *navigati
 	(void)snprintf(listing->by, sizeof(listing->by), "%s", by);
 }
 
-/* Windows are not as long as each other to the nanosecond. */
+/* True if at least half of the window is after wall_ns: window lengths differ by nanoseconds. */
 static bool is_mostly_after(const struct history_window *window, uint64_t wall_ns)
 {
 	return window->start_ns + (window->end_ns - window->start_ns) / 2 >= wall_ns;
@@ -145,7 +146,7 @@ static int add_conditions(struct totals *totals, const struct navigation *naviga
 		r = filter_add(&totals->selection.filter, place->of);
 	if (r == 0 && navigation_filter_is_condition(navigation->filter))
 		r = filter_add(&totals->selection.filter, navigation->filter);
-	/* What is no condition lets everything pass. */
+	/* A filter that is not a condition selects everything. */
 	return r == -EINVAL ? 0 : r;
 }
 
@@ -171,7 +172,7 @@ static int add_rows(struct listing *listing, const struct navigation *navigation
 	int r = totals_init(&listing->totals, &by, listing->list == LIST_BOOKS ? 0 : 1);
 
 	if (r == 0 && listing->list == LIST_IN_FLIGHT) {
-		/* As old as they are. */
+		/* All kept windows, so that their age is complete. */
 		span.first = listing->history->first;
 		span.wants = is_in_flight;
 		span.context = &listing->in_flight;
@@ -209,7 +210,7 @@ static bool is_named(const struct listing *listing, const struct group *group, c
 	return false;
 }
 
-/* A plain text in the filter is of the names that are shown. */
+/* A filter that is a pattern keeps only the groups whose displayed names match. */
 static void keep_named(struct listing *listing, const char *filter)
 {
 	char pattern[NAVIGATION_FILTER_BYTES + 2];
@@ -234,7 +235,8 @@ static void reverse(struct rows *rows)
 	}
 }
 
-/* Of requests only their sum is a row of its own. */
+/* In the list of requests, the total is the only row besides the groups; requests in flight have
+ * none. */
 static void choose_others(struct listing *listing)
 {
 	if (listing->list == LIST_IN_FLIGHT)
@@ -290,7 +292,7 @@ static int add_story(struct listing *listing)
 	return listing->story ? history_visit(listing->history, &span, add_line, listing) : -ENOMEM;
 }
 
-/* The selected row is where its value is now. */
+/* Moves the selection to the row that has the selected value now. */
 static void select_row(struct listing *listing, struct navigation *navigation)
 {
 	const struct navigation_place *place = navigation_place(navigation);
@@ -314,7 +316,7 @@ static void select_row(struct listing *listing, struct navigation *navigation)
 	navigation_settle(navigation, listing->selected, value);
 }
 
-/* What the report says below its tables. */
+/* Writes the books as the report prints them below its tables. */
 static int write_books(struct listing *listing, size_t width)
 {
 	const struct format_options options = {
@@ -330,7 +332,7 @@ static int write_books(struct listing *listing, size_t width)
 	format_books(&listing->totals, &options, out);
 	if (fclose(out) != 0)
 		return -ENOMEM;
-	/* It begins with an empty line. */
+	/* Removes the empty line at the beginning. */
 	memmove(listing->text, listing->text + 1, size_bytes);
 	return 0;
 }
@@ -435,7 +437,7 @@ void listing_value(const struct listing *listing, size_t row,
 	if (!listing->rows.groups || row >= listing->rows.group_count)
 		return;
 	text = grouping_label(listing->rows.groups[row], false);
-	/* Of PID/TID the thread. */
+	/* Only TID of PID/TID. */
 	slash = strcmp(listing->by, "tid") == 0 ? memrchr(text.bytes, '/', text.size_bytes) : NULL;
 	if (slash) {
 		text.size_bytes -= (size_t)(slash + 1 - text.bytes);
@@ -480,7 +482,7 @@ static void write_flight(const struct listing *listing, size_t row, int field, c
 		write_thread(request->tid, request->thread_name, ret_text);
 }
 
-/* Cells of the bar that a part of the window takes, rounded up: what there was can be seen. */
+/* Number of bar cells for a part of the window, rounded up so that any time is visible. */
 static size_t cells_of(int64_t part_ns, uint64_t window_ns)
 {
 	double cells = window_ns > 0 ? (double)part_ns * BAR_CELLS / (double)window_ns : 0;

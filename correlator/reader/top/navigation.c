@@ -61,13 +61,13 @@ static void go_back(struct navigation *navigation)
 		navigation->filter[0] = '\0';
 }
 
-/* What is shown there is of what has this value. */
+/* Restricts the place to the records whose key by has this value. */
 static void choose(struct navigation_place *place, const char *by, const char *value)
 {
 	(void)snprintf(place->of, sizeof(place->of), "%.127s=%.3960s", by, value);
 }
 
-/* By which field, and with which value, a row's request is found. */
+/* Opens the selected row: the requests of a group or thread, or the story of a request. */
 static void go_deeper(struct navigation *navigation, const struct scene *scene)
 {
 	enum list list = place_of(navigation)->list;
@@ -91,7 +91,7 @@ static void go_deeper(struct navigation *navigation, const struct scene *scene)
 	copy(deeper->of, scene->value, sizeof(deeper->of));
 }
 
-/* The code of the selected row; of everything, where a row is no one's. */
+/* Opens the code of the selected row, or of everything if the row has no value. */
 static void show_code(struct navigation *navigation, const struct scene *scene)
 {
 	const struct navigation_place *place = place_of(navigation);
@@ -157,7 +157,7 @@ static void step(struct navigation *navigation, const struct scene *scene, bool 
 		navigation->frozen_at++;
 }
 
-/* To a row, from 0 on; beyond either end is the end. */
+/* Selects a row, counted from 0 and clamped to the list. */
 static void select_row(struct navigation *navigation, const struct scene *scene, long row)
 {
 	struct navigation_place *place = place_of(navigation);
@@ -166,7 +166,7 @@ static void select_row(struct navigation *navigation, const struct scene *scene,
 	row = row > last ? last : row;
 	place->selected = row > 0 ? (size_t)row : 0;
 	place->has_picked = true;
-	/* Which value that is, the next listing knows. */
+	/* The next listing sets its value. */
 	place->value[0] = '\0';
 }
 
@@ -182,7 +182,7 @@ static void end_typing(struct navigation *navigation)
 	copy(navigation->filter, navigation->typed, sizeof(navigation->filter));
 }
 
-/* Bytes of the last character of a text; 0 of none. */
+/* Size of the last character of a text; 0 if it is empty. */
 static size_t last_bytes(const char *text)
 {
 	size_t size_bytes = strlen(text), at = size_bytes;
@@ -212,7 +212,7 @@ static void type(struct navigation *navigation, int key)
 		(void)strcat(navigation->typed, character);
 }
 
-/* What moves the selection. */
+/* Handles keys that move the selection. False: another key. */
 static bool take_movement(struct navigation *navigation, int key, const struct scene *scene)
 {
 	long selected = (long)place_of(navigation)->selected, page = (long)scene->page_rows;
@@ -243,7 +243,7 @@ static bool take_movement(struct navigation *navigation, int key, const struct s
 	}
 }
 
-/* What changes the time that is looked at. */
+/* Handles keys that change the time shown. False: another key. */
 static bool take_time(struct navigation *navigation, int key, const struct scene *scene)
 {
 	switch (key) {
@@ -269,7 +269,7 @@ static bool take_time(struct navigation *navigation, int key, const struct scene
 	}
 }
 
-/* What changes which list it is, and how it is sorted. */
+/* Handles keys that change the list, or how it is sorted. */
 static void take_list(struct navigation *navigation, int key, const struct scene *scene)
 {
 	enum list pane = navigation->path[0].list;

@@ -43,7 +43,8 @@ static void set(struct screen *screen, size_t row, size_t column, enum screen_st
 	cell->style = style;
 }
 
-/* What a terminal would obey: never shown, whatever else has failed to escape it. */
+/* True for control characters, which a terminal would obey: never shown, even if nothing else has
+ * escaped them. */
 static bool is_control(const char *character)
 {
 	unsigned char first = (unsigned char)character[0], second = (unsigned char)character[1];
@@ -51,7 +52,7 @@ static bool is_control(const char *character)
 	return first < ' ' || first == 0x7f || (first == 0xc2 && second < 0xa0);
 }
 
-/* Accents and the like belong to the character before. */
+/* Appends a combining character, such as an accent, to the character before. */
 static void combine(struct screen *screen, size_t row, size_t column, const char *text)
 {
 	char *before;

@@ -20,8 +20,8 @@
 #include "base/rights.h"
 
 enum {
-	PIPE_BYTES = 1024 * 1024, /* a window of a thousand requests is half of it */
-	END_MS = 5000, /* that a recorder may take to detach */
+	PIPE_BYTES = 1024 * 1024, /* a window of a thousand requests fills half of it */
+	END_MS = 5000, /* limit for a recorder to detach */
 	END_POLL_MS = 10,
 };
 
@@ -34,7 +34,7 @@ static int begin(struct source *source, int fd, const char *name)
 	return record_reader_open_fd(fd, name, &source->reader);
 }
 
-/* The child: a recorder that ends with us, whatever ends us, and whom Ctrl-C does not reach. */
+/* Runs the recorder in the child. It ends with us, however we end, and Ctrl-C does not reach it. */
 static void run_recorder(char *const *argv, int out_fd, int said_fd, pid_t parent)
 {
 	int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -96,7 +96,7 @@ int source_open(struct source *source, const char *path, double speed)
 	return begin(source, fd, is_stdin ? "standard input" : path);
 }
 
-/* True: it is gone. */
+/* True if the recorder has been reaped, or there is none. */
 static bool reap(struct source *source, int options)
 {
 	if (source->recorder > 0 &&
@@ -109,7 +109,7 @@ void source_deinit(struct source *source)
 {
 	const struct timespec pause = clock_timespec(END_POLL_MS * NS_PER_MS);
 
-	/* What it still has to write finds nobody: that is no error of it. */
+	/* The recorder may still write and get EPIPE, which is not an error. */
 	record_reader_free(source->reader);
 	if (source->fd >= 0)
 		(void)close(source->fd);
@@ -127,7 +127,7 @@ void source_deinit(struct source *source)
 	*source = (struct source){ .fd = -1, .said_fd = -1 };
 }
 
-/* Keeps the end of what was said; at most SOURCE_SAID_BYTES - 1 at once. */
+/* Appends text to said, and keeps the end of both; size_bytes is at most SOURCE_SAID_BYTES - 1. */
 static void note_said(struct source *source, const char *text, size_t size_bytes)
 {
 	size_t known_bytes = strlen(source->said), most_bytes = sizeof(source->said) - 1,
@@ -160,7 +160,7 @@ int source_exit_code(const struct source *source)
 	return WEXITSTATUS(source->exit_status);
 }
 
-/* Nothing more comes. The recorder closes its output a moment before it ends. */
+/* Handles the end of the input. The recorder closes its output just before it exits. */
 static void end(struct source *source, struct history *history)
 {
 	source->has_ended = true;
@@ -170,7 +170,7 @@ static void end(struct source *source, struct history *history)
 	history_close_window(history);
 }
 
-/* When a record that was just read is to be shown; 0 = at once. */
+/* The time to show a record that was just read; 0 = at once. */
 static uint64_t find_due_ns(struct source *source, uint64_t now_ns)
 {
 	const uint64_t wall_ns = source->view->wall_ns, gap_ns = SOURCE_GAP_SECONDS * NS_PER_S;
@@ -193,7 +193,7 @@ static uint64_t find_due_ns(struct source *source, uint64_t now_ns)
 	return (uint64_t)due_ns;
 }
 
-/* 1: there is a record to be shown by now; 0: not yet; -errno. */
+/* Reads the next record into view. 1: it is to be shown now; 0: not yet, or the end; -errno. */
 static int next(struct source *source, struct history *history, uint64_t now_ns)
 {
 	int r = 1;
@@ -226,7 +226,7 @@ static void note_damage(struct source *source)
 	source->is_damaged = places > 0;
 }
 
-/* A named pipe that nobody writes to yet is read like one at its end. */
+/* True once the pipe has, or had, a writer: before that, a read returns 0 as at the end. */
 static bool has_begun(struct source *source)
 {
 	struct pollfd poll_fd = { .fd = source->fd, .events = POLLIN };

@@ -15,21 +15,20 @@
 #include "reader/top/navigation.h"
 
 enum {
-	ESCAPE_MS = 50, /* an Esc alone is the key, not the beginning of another one */
+	ESCAPE_MS = 50, /* after this, an Esc is a key, not the start of a sequence */
 	COLOUR_ALARM = 1,
 	COLOUR_BAR = 2,
-	MESSAGES_BYTES = 8192, /* the end of what was said meanwhile */
+	MESSAGES_BYTES = 8192, /* the end of the held messages is shown */
 };
 
 struct terminal {
 	SCREEN *screen;
-	FILE *keys; /* NULL: standard input */
+	FILE *keys; /* where keys are read; NULL: standard input */
 	bool has_colour;
-	int stderr_fd; /* the real one, while the other is kept from the screen; -1: it is not there
-			*/
+	int stderr_fd; /* the real one while messages are held; -1: not held */
 };
 
-/* What is said while there is a picture would be in it: it is kept for afterwards. */
+/* Holds messages on standard error until the end: they would spoil the picture. */
 static void hold_messages(struct terminal *terminal)
 {
 	_cleanup_fd_ int kept = memfd_create("messages", MFD_CLOEXEC);
@@ -133,7 +132,7 @@ void terminal_size(const struct terminal *terminal, size_t *ret_width, size_t *r
 	*ret_height = (size_t)height;
 }
 
-/* What tells styles apart without colours does so with them, too. */
+/* Styles differ by attributes as well, not only by colours. */
 static attr_t attributes_of(const struct terminal *terminal, enum screen_style style)
 {
 	static const attr_t attributes[_SCREEN_STYLE_MAX] = {

@@ -20,10 +20,10 @@
 #include "reader/top/terminal.h"
 
 enum {
-	/* A picture is followed by a rest of so many times the CPU that it took: so all of them
-	 * together take half a percent. Keys are answered at once. */
+	/* After a picture, pauses for REST_TIMES times the CPU time it took, so that all pictures
+	 * together take half a percent of a CPU. Keys are answered at once. */
 	REST_TIMES = 200,
-	FRAME_NS = 1000000000, /* between two frames of text, by the records' clock */
+	FRAME_NS = 1000000000, /* between two text frames, by the records' clock */
 	STATUS_BYTES = 256,
 };
 
@@ -32,32 +32,32 @@ struct top {
 	struct navigation navigation;
 	struct history history;
 	struct source source;
-	struct terminal *terminal; /* NULL: frames of text */
+	struct terminal *terminal; /* NULL: text frames */
 	int signal_fd;
-	sigset_t signals_of_sleep; /* that are blocked while it waits */
-	enum figure fields[LISTING_COLUMNS_MAX]; /* these of the picture that is shown */
+	sigset_t signals_of_sleep; /* signal mask while waiting */
+	enum figure fields[LISTING_COLUMNS_MAX]; /* this to by_names: of the picture shown */
 	char value[NAVIGATION_VALUE_BYTES];
 	struct scene scene;
 	char by[RECORDING_TEXT_BYTES];
 	const char *by_names[LISTING_BY_MAX];
-	uint64_t shown_end_ns; /* of the newest window when it was drawn, */
-	uint64_t shown_count; /* and how many there were */
+	uint64_t shown_end_ns; /* end of the newest window in the last picture, */
+	uint64_t shown_count; /* and window_count() then */
 	bool shown_end;
-	uint64_t next_picture_ns; /* monotonic clock: not before */
-	bool wants_picture; /* whatever came or not */
+	uint64_t next_picture_ns; /* monotonic clock: earliest next picture */
+	bool wants_picture; /* draw even if no window is new */
 	uint64_t frame_count;
 	bool has_ended;
 	int write_error; /* errno */
 	int code;
 };
 
-/* How many windows there have been, with those that were dropped since. */
+/* Number of windows so far, including dropped ones. */
 static uint64_t window_count(const struct top *top)
 {
 	return history_closed_count(&top->history) + top->history.first;
 }
 
-/* The last line that the recorder said, escaped. */
+/* The last line of the recorder's messages, escaped. */
 static void last_line(const char *said, char ret_text[static STATUS_BYTES])
 {
 	size_t end = strlen(said), begin;
@@ -80,7 +80,7 @@ static void describe_status(const struct top *top, char ret_text[static STATUS_B
 		last_line(top->source.said, ret_text);
 }
 
-/* What a key may find is of this picture. */
+/* Keeps a copy of the picture's scene for the next key. */
 static void keep_scene(struct top *top, const struct drawing *drawing, size_t height)
 {
 	const struct listing *listing = drawing->listing;
@@ -109,7 +109,7 @@ static int show(struct top *top, const struct drawing *drawing, size_t width, si
 	if (top->frame_count > 0)
 		(void)fputc('\n', stdout);
 	screen_print(&screen, stdout);
-	/* Who reads it has seen enough, or the disk is full: said at the end. */
+	/* The reader has closed the pipe, or the disk is full: the caller reports it at the end. */
 	if (fflush(stdout) != 0) {
 		top->write_error = errno;
 		top->has_ended = true;
@@ -152,7 +152,7 @@ static int draw(struct top *top)
 	return 0;
 }
 
-/* Frames of text are a second apart, and the last one shows the end. */
+/* Text frames are FRAME_NS apart, and the last one shows the end. */
 static bool is_frame_due(const struct top *top)
 {
 	const struct history *history = &top->history;
@@ -195,14 +195,14 @@ static void take_keys(struct top *top)
 		if (key != 0)
 			navigation_take(&top->navigation, key, &top->scene);
 		top->wants_picture = true;
-		/* A key acts on what the one before has made of the list. */
+		/* A key acts on the list as changed by the previous key. */
 		if (draw(top) < 0)
 			top->code = EXIT_CODE_FAILURE;
 	}
 	top->has_ended |= top->navigation.has_quit || top->code != 0;
 }
 
-/* How long it may sleep; NULL: until something comes. */
+/* How long to sleep; NULL: until an event. */
 static const struct timespec *timeout_of(const struct top *top, uint64_t due_ns, uint64_t now_ns,
 					 struct timespec *timeout)
 {
@@ -217,7 +217,7 @@ static const struct timespec *timeout_of(const struct top *top, uint64_t due_ns,
 static void await(struct top *top)
 {
 	struct pollfd fds[4] = { { .fd = top->signal_fd, .events = POLLIN },
-				 { .events = POLLIN }, /* which one the source says */
+				 { .events = POLLIN }, /* the fd is set by source_awaits() */
 				 { .fd = top->source.said_fd, .events = POLLIN },
 				 { .fd = -1, .events = POLLIN } };
 	struct timespec timeout;
@@ -241,7 +241,7 @@ static void await(struct top *top)
 	take_keys(top);
 }
 
-/* What a recorder that failed says is ours to say. */
+/* Ends with the recorder's exit status if it failed. */
 static void end_with_recorder(struct top *top)
 {
 	int code = top->source.has_ended ? source_exit_code(&top->source) : 0;
@@ -252,7 +252,7 @@ static void end_with_recorder(struct top *top)
 	top->has_ended = true;
 }
 
-/* A recording without a window is none; of what is observed the recorder says what is wrong. */
+/* A recording without a window is an error; in live mode the recorder reports what is wrong. */
 static int check_end(const struct top *top)
 {
 	if (top->terminal || !top->options->path || top->frame_count > 0)
@@ -281,7 +281,8 @@ static int step(struct top *top)
 	return top->source.has_ended && top->has_ended ? check_end(top) : 0;
 }
 
-/* Another size is told by a signal: let in while it waits alone, it cannot come in between. */
+/* SIGWINCH reports a resize. It is unblocked only inside ppoll(2), so that it cannot arrive
+ * unnoticed just before the wait. */
 static void hold_resizing(struct top *top)
 {
 	sigset_t resizing;
@@ -310,7 +311,7 @@ static int start(struct top *top)
 	return r;
 }
 
-/* What the recorder said, all of it if it failed, else what it warned of. */
+/* Prints the recorder's messages: all of them, or only the warnings. */
 static void pass_on(const char *said, bool is_all)
 {
 	while (*said) {

@@ -35,7 +35,7 @@ static int parse_port(const char *text, in_port_t *ret_port)
 	return 0;
 }
 
-/* HOST:PORT, of the loopback interface only: whoever can connect reads all that is there. */
+/* HOST:PORT, only on the loopback interface: anyone who can connect can read all the data. */
 static int parse_tcp(const char *text, union address *ret_address, socklen_t *ret_size)
 {
 	static const char v4[] = "127.0.0.1:", v6[] = "[::1]:", name[] = "localhost:";
@@ -78,7 +78,7 @@ static int parse(const char *text, union address *ret_address, socklen_t *ret_si
 	return -EINVAL;
 }
 
-/* A socket that a killed process left behind: nobody listens any more. */
+/* Removes a socket file that a killed process left behind: nobody listens on it. */
 static void remove_stale(const union address *address, socklen_t size)
 {
 	const char *path = address->unix_path.sun_path;
@@ -99,8 +99,8 @@ static int bind_to(int fd, const union address *address, socklen_t size)
 		return bind(fd, &address->any, size) < 0 ? -errno : 0;
 	}
 	remove_stale(address, size);
-	/* bind(2) gives the file the socket's own mode, less umask(2)'s bits (unix_bind_bsd() of
-	 * net/unix/af_unix.c, Linux v5.15). A chmod(2) later would follow a name. */
+	/* bind(2) gives the file the socket's own mode, minus the bits of umask(2) (unix_bind_bsd()
+	 * in net/unix/af_unix.c, Linux v5.15). A later chmod(2) would follow a name. */
 	if (fchmod(fd, 0600) < 0 || bind(fd, &address->any, size) < 0)
 		return -errno;
 	return 0;
@@ -125,7 +125,7 @@ int listener_open(const char *address, struct listener *ret_listener)
 	if (parsed.any.sa_family == AF_UNIX)
 		(void)strcpy(ret_listener->path, parsed.unix_path.sun_path);
 	else
-		/* At the same place with IPv6. */
+		/* sin6_port has the same offset. */
 		ret_listener->port = ntohs(parsed.v4.sin_port);
 	return 0;
 }

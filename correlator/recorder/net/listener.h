@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A place on this machine where others connect: a Unix socket that only our user may use, or a port
- * of the loopback interface. Never logs.
+ * A listening socket for this machine: a Unix socket that only our user may use, or a port of the
+ * loopback interface. Never logs.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct listener {
 
 /*
  * address: unix:PATH (mode 0600), or tcp://HOST:PORT with 127.0.0.1, localhost or [::1] (port 0:
- * any). Non-blocking. A socket file that nobody listens at is replaced. 0; -EINVAL: not such an
+ * any). Non-blocking. A socket file without a listener is replaced. 0; -EINVAL: not such an
  * address; -EADDRINUSE: another process listens there; or another -errno.
  */
 int listener_open(const char *address, struct listener *ret_listener);

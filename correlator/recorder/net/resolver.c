@@ -21,9 +21,9 @@ struct name {
 struct lookup {
 	atomic_int owners;
 	int done_fd; /* readable once is_done */
-	atomic_bool is_done; /* what follows is set */
+	atomic_bool is_done; /* result, system_error and addresses are set */
 	struct name name;
-	int result; /* of getaddrinfo */
+	int result; /* returned by getaddrinfo(3) */
 	int system_error; /* errno, where result is EAI_SYSTEM */
 	struct addrinfo *addresses;
 };
@@ -39,7 +39,7 @@ struct resolver *resolver_new(const char *host, const char *port)
 
 	if (!resolver)
 		return NULL;
-	/* What is too long is no host, either. */
+	/* A name that is too long gets truncated: it is not a valid host in any case. */
 	(void)snprintf(resolver->name.host, sizeof(resolver->name.host), "%s", host);
 	(void)snprintf(resolver->name.port, sizeof(resolver->name.port), "%s", port);
 	return resolver;
@@ -140,7 +140,7 @@ int resolver_lookup(struct resolver *resolver, const struct waiter *waiter, uint
 		r = start_lookup(&resolver->name, &resolver->pending);
 	if (r == 0)
 		r = waiter_wait(waiter, resolver->pending->done_fd, POLLIN, deadline_ns);
-	/* Always true, but what orders memory between threads is this, not poll(2). */
+	/* Always true, but this read orders memory between the threads; poll(2) does not. */
 	if (r == 0 && resolver->pending->is_done)
 		r = take_result(resolver, ret_addresses, ret_reason);
 	return r;

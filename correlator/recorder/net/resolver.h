@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A host's name to its addresses by getaddrinfo(3), which cannot be interrupted: each lookup has a
- * thread of its own, and who waits for it can stop waiting. A lookup that was left behind ends by
- * itself; the next call waits for it instead of starting another. An IP address is looked up at
- * once. A resolver is for one host; one caller at a time. Never logs.
+ * Resolves a host name by getaddrinfo(3), which cannot be interrupted: each lookup has a thread of
+ * its own, and the caller can stop waiting for it. An abandoned lookup ends by itself; the next
+ * call waits for it instead of starting another. An IP address is resolved at once. A resolver is
+ * for one host; one caller at a time. Never logs.
  */
 #pragma once
 
@@ -22,10 +22,10 @@ DEFINE_CLEANUP(struct resolver *, resolver_free);
 DEFINE_CLEANUP(struct addrinfo *, freeaddrinfo);
 
 /*
- * The host's addresses for a stream, in the order to try them. 0 and *ret_addresses, the caller's
- * to free by freeaddrinfo. -EHOSTUNREACH: it has none, *ret_reason says why (static); -ETIMEDOUT:
- * no name server has answered by then; -ECANCELED: the waiter stops; another -errno: no thread
- * could be started.
+ * Returns the host's stream addresses in the order to try them. 0 and *ret_addresses, which the
+ * caller frees by freeaddrinfo. -EHOSTUNREACH: it has none, *ret_reason says why (static);
+ * -ETIMEDOUT: no name server has answered by then; -ECANCELED: the waiter stops; another -errno: no
+ * thread could be started.
  */
 int resolver_lookup(struct resolver *resolver, const struct waiter *waiter, uint64_t deadline_ns,
 		    struct addrinfo **ret_addresses, const char **ret_reason);

@@ -40,7 +40,7 @@ bool waiter_is_stopping(const struct waiter *waiter)
 	return atomic_load(&waiter->stop_ns) != 0;
 }
 
-/* Rounded up: never back before the deadline. */
+/* Rounds up, so that poll(2) does not return before the deadline. */
 static int timeout_ms(uint64_t deadline_ns, uint64_t now_ns)
 {
 	uint64_t ms;

@@ -89,7 +89,7 @@ void backlog_free(struct backlog *backlog)
 	free(backlog);
 }
 
-/* The oldest that is in memory, and in the store, too: a deferred one that was read back. NULL:
+/* The oldest segment in memory that the store also has: a deferred one that was read back. NULL if
  * there is none. */
 static struct segment *find_unloadable(const struct backlog *backlog)
 {
@@ -101,14 +101,14 @@ static struct segment *find_unloadable(const struct backlog *backlog)
 	return NULL;
 }
 
-/* In memory, and nowhere else. */
+/* True if the segment is only in memory, and not in use. */
 static bool may_be_dropped(const struct segment *segment)
 {
 	return segment->bytes && segment_may_leave(segment) && !segment->is_kept;
 }
 
-/* Room in memory: of what is in the store, too; or the keeper makes it; or a segment is dropped.
- * False: all that is there is in use. */
+/* Makes room in memory: unloads a segment that the store also has, else waits for the keeper, else
+ * drops a segment. False: everything in memory is in use. */
 static bool make_room(struct backlog *backlog)
 {
 	struct segment *segment = find_unloadable(backlog);
@@ -127,8 +127,8 @@ static bool make_room(struct backlog *backlog)
 	return true;
 }
 
-/* The open segments of several lanes take half of memory together: each an eighth of what the
- * others leave, so that few lanes have large ones, and many have room. */
+/* With several lanes, open segments use at most half of memory: each gets an eighth of what the
+ * others leave, so that few lanes have large segments and many lanes still fit. */
 static size_t choose_capacity(const struct backlog *backlog, size_t entry_bytes)
 {
 	const struct segment_queue *queue = &backlog->queue;
@@ -145,7 +145,7 @@ static size_t choose_capacity(const struct backlog *backlog, size_t entry_bytes)
 	return capacity_bytes > entry_bytes ? capacity_bytes : entry_bytes;
 }
 
-/* A new open segment with room for an entry. -ENOBUFS: memory is full of what is in use. */
+/* Opens a segment with room for an entry. -ENOBUFS: memory is full, and all of it is in use. */
 static int open_segment(struct backlog *backlog, unsigned int lane, size_t entry_bytes)
 {
 	size_t capacity_bytes = choose_capacity(backlog, entry_bytes);
@@ -160,13 +160,13 @@ static int open_segment(struct backlog *backlog, unsigned int lane, size_t entry
 		return r;
 	segment->opened_ns = clock_monotonic_ns();
 	segment_queue_add(&backlog->queue, segment, lane);
-	/* Behind another one it must not put off what the fd has to say of that. */
+	/* Behind other segments it must not rearm the timer, which is set for those. */
 	if (backlog->queue.segments == segment && !backlog_is_durable(backlog))
 		backlog_wake_reader_at(backlog, backlog_due_ns(backlog, segment));
 	return 0;
 }
 
-/* That wait: long before the store is full. */
+/* Queued bytes that count as much: reached well before the store is full. */
 static uint64_t much_bytes(const struct backlog *backlog)
 {
 	uint64_t memory_bytes = backlog->options.memory_bytes_max / 2;
@@ -175,8 +175,9 @@ static uint64_t much_bytes(const struct backlog *backlog)
 	return memory_bytes < store_bytes ? memory_bytes : store_bytes;
 }
 
-/* Where much waits, a process with more than half of a share goes to a lane of its own: what has to
- * be dropped of it, now or later, is apart from what others have. Back, when that is over. */
+/* While much is queued, moves a process with more than half of a share to a separate lane, so that
+ * its records can be dropped, now or later, without those of others. Moves it back once the queue
+ * is short again. */
 static void choose_lane(struct backlog *backlog, struct share *share)
 {
 	struct shares *shares = &backlog->queue.shares;
@@ -190,8 +191,8 @@ static void choose_lane(struct backlog *backlog, struct share *share)
 	}
 }
 
-/* The lane where an entry of that process goes. What a process made stays in order: the open
- * segment there is sealed if a younger one has records of it. */
+/* Returns the lane for an entry of process pid. The records of a process stay in order: if a
+ * younger segment has records of it, seals the lane's open segment. */
 static unsigned int find_lane(struct backlog *backlog, uint32_t pid)
 {
 	struct share *share = shares_find(&backlog->queue.shares, pid);
@@ -216,7 +217,7 @@ static int put_in_new(struct backlog *backlog, unsigned int lane, uint32_t pid,
 		return r;
 	r = segment_queue_put(&backlog->queue, open, pid, entry, entry_bytes);
 	if (r < 0) {
-		/* None is ever empty. */
+		/* A queued segment is never empty. */
 		segment_queue_remove(&backlog->queue, open);
 		segment_free(open);
 	}
@@ -272,7 +273,7 @@ void backlog_seal(struct backlog *backlog)
 	(void)pthread_mutex_unlock(&backlog->lock);
 }
 
-/* tries: before it was asked for. */
+/* tries: backlog->tries when backlog_settle() was called. */
 static bool is_settled(const struct backlog *backlog, uint64_t tries)
 {
 	const struct segment *segment;

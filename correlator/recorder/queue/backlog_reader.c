@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A backlog's other end: the chunks that the sender takes. */
+/* The reading end of a backlog: the chunks that the sender takes. */
 #include "recorder/queue/open_backlog.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "record/check.h"
 #include "record/entry_scan.h"
 
-/* Its reader is done with it, or it cannot be read. */
+/* Removes a segment that was sent, or that cannot be read. */
 static void release(struct backlog *backlog, struct segment *segment)
 {
 	segment_queue_remove(&backlog->queue, segment);
@@ -24,7 +24,8 @@ static void release(struct backlog *backlog, struct segment *segment)
 		backlog_wake_reader(backlog);
 }
 
-/* When it is time, what could not be read is tried again. */
+/* The oldest segment that is neither deferred nor unread. Retries the unread ones when they are
+ * due. */
 static struct segment *find_oldest(struct backlog *backlog)
 {
 	if (backlog->unread_until_ns && clock_monotonic_ns() >= backlog->unread_until_ns) {
@@ -34,7 +35,7 @@ static struct segment *find_oldest(struct backlog *backlog)
 	return segment_queue_find_next(&backlog->queue, NULL);
 }
 
-/* The one that is taken, or else the oldest one that may be sent. */
+/* The taken segment, or else the oldest one that may be sent. */
 static int find_ready(struct backlog *backlog, struct segment **ret_segment)
 {
 	struct segment *taken = segment_queue_find_taken(&backlog->queue);
@@ -46,7 +47,7 @@ static int find_ready(struct backlog *backlog, struct segment **ret_segment)
 			backlog_wake_reader_at(backlog, backlog->unread_until_ns);
 		return -EAGAIN;
 	}
-	/* The keeper says when it is kept, or that it cannot be. */
+	/* The keeper wakes the reader when the segment is kept, or cannot be. */
 	if (backlog_is_durable(backlog) && !oldest->is_kept &&
 	    !(oldest->is_sealed && backlog->is_failing))
 		return -EAGAIN;
@@ -62,13 +63,13 @@ static int find_ready(struct backlog *backlog, struct segment **ret_segment)
 	return 0;
 }
 
-/* The bytes are gone for good; any other error is a lack, which passes. */
+/* The bytes are gone for good; any other error is transient. */
 static bool is_loss(int r)
 {
 	return r == -ENOENT || r == -ENODATA;
 }
 
-/* The lock is not held meanwhile: whoever reads stderr may take his time. */
+/* Releases the lock while logging: the reader of stderr may be slow. */
 static void say_read(struct backlog *backlog, const struct segment *segment, int r)
 {
 	bool is_first = !backlog->has_said_unread;
@@ -90,7 +91,7 @@ static void say_read(struct backlog *backlog, const struct segment *segment, int
 	(void)pthread_mutex_lock(&backlog->lock);
 }
 
-/* Reads it back from the store. The lock is not held meanwhile; a segment that is taken stays. */
+/* Reads a segment back from the store. Releases the lock while reading; a taken segment stays. */
 static int load(struct backlog *backlog, struct segment *segment)
 {
 	_cleanup_free_ uint8_t *bytes = malloc(segment->stored_bytes);
@@ -110,7 +111,7 @@ static int load(struct backlog *backlog, struct segment *segment)
 	return 0;
 }
 
-/* Others go first, and it is tried again in a while. */
+/* Puts an unreadable segment behind the others and retries it after a second. */
 static void put_off(struct backlog *backlog, struct segment *segment)
 {
 	segment->is_taken = false;
@@ -122,8 +123,8 @@ static void put_off(struct backlog *backlog, struct segment *segment)
 	backlog_wake_reader(backlog);
 }
 
-/* The least number of records that are lost. A segment that was cut off was counted as it was
- * found; a check alone is no record. */
+/* Lower bound of the records lost. The entries of a segment that was cut off were counted when it
+ * was salvaged; a check alone is not a record. */
 static uint32_t count_lost(const struct segment *segment, uint32_t found_records, size_t lost_bytes)
 {
 	if (segment->entries > found_records)
@@ -131,8 +132,8 @@ static uint32_t count_lost(const struct segment *segment, uint32_t found_records
 	return !segment->is_checked || lost_bytes > CHECK_BYTES;
 }
 
-/* It goes where somebody may look at it. Counted and said once, however often it is taken. The lock
- * is not held meanwhile. */
+/* Marks a segment as damaged, so that a spool sets it aside for inspection. Counts and logs it
+ * once, however often it is taken. Releases the lock while logging. */
 static void note_damage(struct backlog *backlog, struct segment *segment, uint32_t found_records,
 			size_t lost_bytes)
 {
@@ -155,7 +156,7 @@ static void note_damage(struct backlog *backlog, struct segment *segment, uint32
 	(void)pthread_mutex_lock(&backlog->lock);
 }
 
-/* Only whole entries go out, whatever the disk gave back. -ENODATA: there are none. */
+/* Fills the chunk with whole entries only, whatever the disk returned. -ENODATA: there are none. */
 static int fill_chunk(struct backlog *backlog, struct segment *segment)
 {
 	struct chunk *chunk = &backlog->chunk;
@@ -164,7 +165,7 @@ static int fill_chunk(struct backlog *backlog, struct segment *segment)
 		segment_salvage(&found, segment->has_checks, segment->bytes, segment->size_bytes)
 			.lost_bytes;
 
-	/* Once: what is left are the whole ones. */
+	/* Happens once: only whole entries are left. */
 	segment->size_bytes = found.size_bytes;
 	segment->has_checks = false;
 	chunk_id_write(segment->random, chunk->id);
@@ -176,8 +177,8 @@ static int fill_chunk(struct backlog *backlog, struct segment *segment)
 	return found.entries ? 0 : -ENODATA;
 }
 
-/* A segment that is gone is dropped, one that cannot be read is put off: then -EAGAIN, and the next
- * one may be tried at once. */
+/* Drops a segment whose bytes are gone, and puts off one that cannot be read: -EAGAIN in both
+ * cases, and the next one may be tried at once. */
 static int take(struct backlog *backlog, struct segment *segment)
 {
 	int r = 0;
@@ -247,7 +248,7 @@ int backlog_defer(struct backlog *backlog)
 	(void)pthread_mutex_lock(&backlog->lock);
 	segment = segment_queue_find_taken(&backlog->queue);
 	if (segment && (segment->next || segment->prev != segment)) {
-		/* All others had their turn: another round. */
+		/* All others were deferred, too: starts another round. */
 		if (!segment_queue_find_next(&backlog->queue, segment))
 			segment_queue_recall(&backlog->queue);
 		segment->is_taken = false;

@@ -21,37 +21,37 @@
 #include "recorder/queue/backlog.h"
 
 enum {
-	/* A chunk, and what may follow it of an entry. */
+	/* A chunk, and part of the entry behind it. */
 	BUFFER_BYTES = BACKLOG_SEGMENT_BYTES + ENTRY_BYTES_MAX,
 };
 
 struct file_source {
 	char *name;
 	int fd;
-	int event_fd; /* of a stream (a pipe, a socket, a terminal): epoll(7); -1 = a file */
-	int timer_fd; /* in it, beside fd: when the open chunk is due */
-	uint64_t due_ns; /* CLOCK_MONOTONIC; 0 = none is open */
+	int event_fd; /* epoll(7) for a stream (a pipe, a socket, a terminal); -1 = a file */
+	int timer_fd; /* in event_fd, like fd: when the open chunk is due */
+	uint64_t due_ns; /* CLOCK_MONOTONIC; 0 = no open chunk */
 	uint64_t size_bytes;
 	uint64_t skip_records; /* still to be skipped */
-	uint64_t offset_bytes; /* in the file, of buffer[0] */
+	uint64_t offset_bytes; /* offset of buffer[0] in the file */
 	uint8_t *buffer;
 	size_t buffer_bytes;
-	size_t chunk_bytes; /* at the front of the buffer; 0 = none is out */
-	size_t chunk_span_bytes; /* the same with the checks that were in it */
+	size_t chunk_bytes; /* at the front of the buffer; 0 = no chunk is being sent */
+	size_t chunk_span_bytes; /* chunk_bytes plus the checks that were removed */
 	uint32_t chunk_entries;
 	char chunk_id[CHUNK_ID_BYTES];
-	bool has_ended; /* read(2) gave the end */
-	bool has_records; /* one was found */
+	bool has_ended; /* read(2) returned 0 */
+	bool has_records; /* a record was found */
 	struct damage damage;
 	struct checked_entries checked;
 	atomic_bool is_over;
 	atomic_bool is_exhausted;
 	_Atomic uint64_t done_records, done_bytes, rejected_records;
-	_Atomic uint64_t damaged_places, damaged_bytes; /* of damage */
+	_Atomic uint64_t damaged_places, damaged_bytes; /* copied from damage */
 	_Atomic uint64_t torn_bytes, unchecked_bytes, missing_records;
 };
 
-/* What epoll refuses (EPERM) never keeps a reader waiting. */
+/* A file that epoll refuses (EPERM) never blocks a reader. */
 static int watch(struct file_source *source)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -88,7 +88,7 @@ int file_source_open(const char *path, uint64_t skip_records, struct file_source
 	if (!source->name || !source->buffer)
 		return log_error_errno(ENOMEM, "cannot open %s", path);
 	source->damage = (struct damage){ .name = source->name, .fate = "not sent" };
-	/* The writer of a named pipe is waited for as its data is. */
+	/* Waits for the writer of a named pipe as it does for data: by polling. */
 	source->fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
 			      : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (source->fd < 0)
@@ -119,7 +119,7 @@ bool file_source_is_stream(const struct file_source *source)
 	return source->event_fd >= 0;
 }
 
-/* Of a file, something or its end always is. */
+/* A regular file always has data or its end to read. */
 static bool has_input(const struct file_source *source)
 {
 	struct pollfd poll_fd = { .fd = source->fd, .events = POLLIN };
@@ -127,7 +127,7 @@ static bool has_input(const struct file_source *source)
 	return !file_source_is_stream(source) || poll(&poll_fd, 1, 0) > 0;
 }
 
-/* Reads until the buffer is full, the end, or what a stream has so far. */
+/* Reads until the buffer is full, the input ends, or a stream has no more for now. */
 static int fill(struct file_source *source)
 {
 	while (!source->has_ended && source->buffer_bytes < BUFFER_BYTES && has_input(source)) {
@@ -155,15 +155,16 @@ static void forget_front(struct file_source *source, size_t size_bytes, uint64_t
 	source->done_records += records;
 }
 
-/* Looks at what is next. A stream that is told to end gives no more than was read of it. */
+/* Searches for the next record or check at offset at. After file_source_end() the bytes read so far
+ * are the last ones. */
 static int look(struct file_source *source, size_t at, size_t *ret_bytes)
 {
 	return checked_search(&source->checked, source->buffer + at, source->buffer_bytes - at,
 			      source->has_ended || source->is_over, ret_bytes);
 }
 
-/* Passes over what is no record at the front. 0: one begins there; -EAGAIN: none does before the
- * buffer's end; -EBADMSG: the file is something else (logged). */
+/* Skips bytes at the front that are not a record. 0: a record begins there; -EAGAIN: none does
+ * before the buffer's end; -EBADMSG: the file is not a recording (logged). */
 static int pass_over_damage(struct file_source *source)
 {
 	size_t front_bytes = 0, size_bytes;
@@ -196,7 +197,7 @@ static int pass_over_damage(struct file_source *source)
 	return r;
 }
 
-/* The end of the file: nothing, or the beginning of a record. */
+/* Handles the end of the file. The rest of the buffer is empty, or an incomplete record. */
 static int end_file(struct file_source *source)
 {
 	damage_finish(&source->damage);
@@ -210,8 +211,8 @@ static int end_file(struct file_source *source)
 	return -ENODATA;
 }
 
-/* Measures the next chunk at the front of a buffer that begins with a record, and takes the checks
- * out of it; skipped entries are none of it. */
+/* Sets the next chunk, at the front of a buffer that begins with a record, and removes the checks
+ * from it. Records to be skipped get chunks of their own, which find_chunk() drops. */
 static void cut_chunk(struct file_source *source)
 {
 	size_t at = 0, size_bytes = 0, part_bytes;
@@ -254,8 +255,7 @@ static void set_timer(struct file_source *source, uint64_t due_ns)
 		(void)timerfd_settime(source->timer_fd, TFD_TIMER_ABSTIME, &due, NULL);
 }
 
-/* Whether the chunk at the front has to wait for more of a stream: as long as one of a recording.
- */
+/* True if the chunk at the front must wait for more of a stream: as long as one of a recording. */
 static bool is_open(struct file_source *source)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -268,13 +268,14 @@ static bool is_open(struct file_source *source)
 	return now_ns < source->due_ns;
 }
 
-/* Brings a record to the front of the buffer. -EAGAIN: a stream has none yet; -ENODATA: the end. */
+/* Brings a record to the front of the buffer. -EAGAIN: a stream has none yet; -ENODATA: the end; or
+ * another -errno (logged). */
 static int find_record(struct file_source *source)
 {
 	int r;
 
 	for (;;) {
-		/* What was read of a stream is nowhere else. */
+		/* Bytes read from a stream exist only here, so they are still sent. */
 		if (source->is_over && !file_source_is_stream(source))
 			return -ENODATA;
 		r = source->is_over ? 0 : fill(source);
@@ -288,7 +289,7 @@ static int find_record(struct file_source *source)
 			return -ENODATA;
 		if (!has_input(source))
 			return -EAGAIN;
-		/* All of the buffer was damaged, or more came meanwhile. */
+		/* The whole buffer was damaged, or more data has arrived. */
 	}
 }
 
@@ -327,7 +328,7 @@ static int next(void *user, struct chunk *ret_chunk)
 	return 0;
 }
 
-/* It stays where it is, in the file. */
+/* The entry stays in its file. */
 static const char *reject(void *user, const void *entry, size_t entry_bytes)
 {
 	struct file_source *source = user;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Records that had to be dropped, as a `gap` record tells of them: added up until it does. Pure. */
+/* Dropped records, accumulated until a `gap` record reports them. Pure. */
 #pragma once
 
 #include <stdint.h>
 
 struct gap {
 	uint64_t dropped_records;
-	uint64_t dropped_segments; /* each told once, of the process with the most in it */
+	uint64_t dropped_segments; /* each counted once, for the process with most bytes in it */
 	uint64_t first_ns; /* EventTime of the oldest and newest record dropped */
 	uint64_t last_ns;
-	const char *reason; /* static; of the last ones */
-	/* Where they are told process by process, or else 0: */
-	uint32_t pid; /* whose records they were; 0 = nobody knows */
-	uint64_t pid_dropped_records; /* all that it lost, since the start; of pid 0: 0 */
+	const char *reason; /* static; of the latest loss */
+	/* If losses are reported per process, or else 0: */
+	uint32_t pid; /* process of the records; 0 = not known */
+	uint64_t pid_dropped_records; /* all records that pid lost since the start; 0 for pid 0 */
 };
 
-/* Adds what was lost now. */
+/* Adds a loss. */
 static inline void gap_add(struct gap *gap, const struct gap *lost)
 {
 	if (!gap->dropped_records || lost->first_ns < gap->first_ns)

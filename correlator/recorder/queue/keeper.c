@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The keeper: takes segments of a backlog from memory to its store, in a thread of its own. */
+/* The keeper thread moves segments of a backlog from memory to its store. */
 #include "recorder/queue/open_backlog.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@
 #include "record/check.h"
 #include "recorder/queue/spill.h"
 
-/* In a spool all is kept; what is open, as far as it goes, so that only a torn end can be lost. */
+/* A spool keeps everything, including the current bytes of an open segment, so that only a torn end
+ * can be lost. */
 static bool is_work(const struct backlog *backlog, const struct segment *segment)
 {
 	if (segment->is_kept || !segment->bytes)
@@ -24,22 +25,22 @@ static bool is_work(const struct backlog *backlog, const struct segment *segment
 	       backlog->queue.memory_bytes > backlog->options.memory_bytes_max / 2;
 }
 
-/* While others fill the disk nothing is dropped for what memory can hold, unless somebody asks for
- * all to be kept. */
+/* While others fill the disk, drops nothing as long as memory has room, unless a caller of
+ * backlog_settle() waits. */
 static bool must_replace(const struct backlog *backlog)
 {
 	return backlog->settling ||
 	       backlog->queue.memory_bytes > backlog->options.memory_bytes_max / 2;
 }
 
-/* The disk is full, and the next try, which comes at once, replaces something. */
+/* The disk is full, and the next try, which follows at once, drops segments to make room. */
 static bool will_replace(const struct backlog *backlog)
 {
 	return backlog->is_full && !backlog->was_pressed && must_replace(backlog);
 }
 
-/* A store that failed is tried again after a while; one whose disk is full at once, when there is
- * no more to wait for. */
+/* A failed store is retried after a pause; one with a full disk at once, when the next try may drop
+ * segments. */
 static bool is_pausing(const struct backlog *backlog, uint64_t now_ns)
 {
 	return backlog->is_failing && now_ns < backlog->retry_ns && !backlog->is_ending &&
@@ -65,7 +66,7 @@ static uint64_t seal_what_is_due(struct backlog *backlog, uint64_t now_ns)
 	return until_ns;
 }
 
-/* The oldest that has something to write; NULL: none before *ret_until_ns. */
+/* The oldest segment with something to write. NULL: none before *ret_until_ns. */
 static struct segment *find_work(struct backlog *backlog, uint64_t *ret_until_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -95,8 +96,8 @@ static void wait_for_work(struct backlog *backlog, uint64_t until_ns)
 		(void)pthread_cond_timedwait(&backlog->work, &backlog->lock, &until);
 }
 
-/* A segment that is off the queue: its file goes with it. One that stays still takes room. That is
- * said once, and that it is over. */
+/* Frees a segment that is off the queue and removes its file. If the file stays, it still counts in
+ * store_bytes; logs only the first of consecutive failures. Releases the lock while removing. */
 static void discard(struct backlog *backlog, struct segment *segment)
 {
 	uint64_t stored_bytes = segment->stored_bytes;
@@ -117,7 +118,8 @@ static void discard(struct backlog *backlog, struct segment *segment)
 	backlog->has_said_unremoved = r < 0;
 }
 
-/* But for what the keeper is working on. The lock is not held meanwhile. */
+/* Discards the trash except segments that are still being written. Releases the lock while removing
+ * files. */
 static void empty_trash(struct backlog *backlog)
 {
 	struct segment *segment;
@@ -138,8 +140,8 @@ static bool may_be_replaced(const struct segment *segment)
 	return segment->is_kept && segment_may_leave(segment);
 }
 
-/* Drops segments in the store that are not in use, until size_bytes are free. -ENOSPC: they do not
- * have as many bytes, and none is dropped; or we end, and nobody would be told. */
+/* Drops segments in the store that are not in use, until size_bytes are free. -ENOSPC: they have
+ * less in total, and none is dropped; or we are ending, and no `gap` record would report them. */
 static int replace(struct backlog *backlog, uint64_t size_bytes, const char *reason)
 {
 	uint64_t freed_bytes = 0;
@@ -163,8 +165,9 @@ static int replace(struct backlog *backlog, uint64_t size_bytes, const char *rea
 	return 0;
 }
 
-/* Looks whether others fill the disk of the store, and gives its limit then: a large segment that
- * is dropped leaves room for several small ones. */
+/* Checks whether others fill the store's disk, and returns the limit of store_bytes. While they do,
+ * it stays at what the store held when that began: dropping one large segment makes room for
+ * several small ones. Releases the lock while checking. */
 static uint64_t find_limit(struct backlog *backlog, size_t size_bytes)
 {
 	uint64_t room_bytes;
@@ -179,12 +182,12 @@ static uint64_t find_limit(struct backlog *backlog, size_t size_bytes)
 	return backlog_store_limit(backlog);
 }
 
-/* -ENOSPC: not possible, or not to be done yet. */
+/* 0, or -ENOSPC: no room can be made, or nothing may be dropped for it yet. */
 static int make_room(struct backlog *backlog, size_t size_bytes)
 {
 	uint64_t limit_bytes = find_limit(backlog, size_bytes), wanted_bytes;
 
-	/* Files of segments that were sent still take room: nothing is dropped for them. */
+	/* Segments that were sent may still have files: remove these before dropping anything. */
 	if (backlog->queue.store_bytes + size_bytes > limit_bytes)
 		empty_trash(backlog);
 	wanted_bytes = backlog->queue.store_bytes + size_bytes;
@@ -197,7 +200,8 @@ static int make_room(struct backlog *backlog, size_t size_bytes)
 				     : -ENOSPC;
 }
 
-/* Writes what is new of it, and seals it if that was all. The lock is not held meanwhile. */
+/* Writes the segment's new bytes, and seals its file if the segment is sealed. Releases the lock
+ * while writing. */
 static int keep(struct backlog *backlog, struct segment *segment)
 {
 	struct store *store = backlog->store;
@@ -216,7 +220,7 @@ static int keep(struct backlog *backlog, struct segment *segment)
 	if (r < 0 || !is_sealed)
 		return r;
 	segment->is_kept = true;
-	/* While the store was failing, the reader may have taken it from memory. */
+	/* While the store was failing, the reader may have taken the segment from memory. */
 	if (!segment->is_taken)
 		segment_queue_unload(&backlog->queue, segment);
 	return 0;
@@ -235,9 +239,9 @@ static int open_store(struct backlog *backlog)
 	return r;
 }
 
-/* Says once when it starts to fail, and once when it is well again: of a full disk, where one takes
- * the place of another, when it was not full for a while. The lock is not held meanwhile: whoever
- * reads stderr may take his time. */
+/* Logs once when the store starts to fail, and once when it has recovered; after a full disk only
+ * once it was not full for a while, because writes succeed in between when segments replace others.
+ * Releases the lock while logging: the reader of stderr may be slow. */
 static void say_result(struct backlog *backlog, int r, uint64_t now_ns)
 {
 	const uint64_t full_again_ns = 10 * NS_PER_S;
@@ -266,7 +270,7 @@ static int store_segment(struct backlog *backlog, struct segment *segment)
 	r = make_room(backlog, segment->size_bytes - segment->written_bytes + 2 * CHECK_BYTES);
 	if (r == 0)
 		r = keep(backlog, segment);
-	/* A quota, or a disk that fills up faster than it says. */
+	/* A quota, or a disk that fills up faster than statvfs(3) reports. */
 	if ((r == -ENOSPC || r == -EDQUOT) && must_replace(backlog) &&
 	    replace(backlog, segment->size_bytes, "disk full") == 0)
 		r = keep(backlog, segment);
@@ -276,7 +280,8 @@ static int store_segment(struct backlog *backlog, struct segment *segment)
 	return r;
 }
 
-/* While a store is opened, the segment may be dropped as any other: it is looked for again then. */
+/* Opening a store releases the lock, and any segment may be dropped in that time: the caller looks
+ * for work again. */
 static void do_work(struct backlog *backlog, struct segment *segment)
 {
 	bool was_pressed = must_replace(backlog);

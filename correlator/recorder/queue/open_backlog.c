@@ -17,7 +17,7 @@ void backlog_wake_reader_at(struct backlog *backlog, uint64_t due_ns)
 
 void backlog_wake_reader(struct backlog *backlog)
 {
-	/* Long past; 0 would disarm it. */
+	/* 1 ns is long past; 0 would disarm the timer. */
 	backlog_wake_reader_at(backlog, 1);
 }
 
@@ -37,12 +37,12 @@ uint64_t backlog_due_ns(const struct backlog *backlog, const struct segment *ope
 
 	while (segment != open && !segment->is_sealed)
 		segment = segment->next;
-	/* While others wait before it there is no haste: fewer, larger files. */
+	/* If a sealed segment is ahead of it, there is no hurry: fewer, larger files. */
 	if (segment != open)
 		return open->opened_ns + 5 * backlog->options.seal_ns;
 	while (segment && !segment->is_sealed)
 		segment = segment->next;
-	/* Nor may others wait long for it. */
+	/* A sealed segment behind it must not wait long. */
 	return open->opened_ns + backlog->options.seal_ns / (segment ? 10 : 1);
 }
 

@@ -53,7 +53,7 @@ int segment_add_part(struct segment *segment, struct share *share, size_t *ret_p
 {
 	size_t count = segment->part_count;
 
-	/* There is room up to the next power of two. */
+	/* The array has room up to the next power of two. */
 	if ((count & (count - 1)) == 0) {
 		struct segment_part *parts =
 			reallocarray(segment->parts, count ? 2 * count : 1, sizeof(*parts));
@@ -117,7 +117,7 @@ struct segment_salvage segment_salvage(struct segment *segment, bool is_checked,
 		bool is_good = r >= 0 && !(is_checked && entries.is_loose);
 
 		if (is_good && r != CHECKED_CHECK) {
-			/* Nobody who reads along may see a write where nothing is damaged. */
+			/* Another thread may be reading: write nothing if nothing is damaged. */
 			if (at > segment->size_bytes)
 				memmove(bytes + segment->size_bytes, bytes + at, part_bytes);
 			count_entry(segment, bytes + segment->size_bytes, part_bytes);

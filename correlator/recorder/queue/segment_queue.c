@@ -29,7 +29,7 @@ struct segment *segment_queue_find_next(const struct segment_queue *queue,
 	return NULL;
 }
 
-/* Bytes in a segment, and those of them of processes within their share. */
+/* Bytes in a segment, and how many of them belong to processes within their share. */
 struct weight {
 	uint64_t all_bytes, within_bytes;
 };
@@ -165,7 +165,7 @@ void segment_queue_remove(struct segment_queue *queue, struct segment *segment)
 	segment->part_count = 0;
 }
 
-/* It may be one of many, and stays for long. */
+/* The segment may be one of many, and stay for long. */
 static void shrink_parts(struct segment *segment)
 {
 	struct segment_part *shrunk =

@@ -49,7 +49,7 @@ static bool is_remembered(const struct shares *shares, const struct share *share
 	       share->dropped_records;
 }
 
-/* It is of use again. */
+/* Takes a share off the remembered list, because it is used again. */
 static void wake(struct shares *shares, struct share *share)
 {
 	if (!is_remembered(shares, share))
@@ -58,7 +58,7 @@ static void wake(struct shares *shares, struct share *share)
 	shares->remembered_count--;
 }
 
-/* Nothing waits, or nothing is to be told any more. */
+/* Remembers or forgets a share with nothing queued and nothing to report. */
 static void rest(struct shares *shares, struct share *share)
 {
 	if (share == &shares->nobody || share->queued_bytes || has_untold(share))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The processes whose records wait: how much of each waits, and how much was lost. All that waits,
- * divided by the processes that have something waiting, is a share: a process that waits with less
- * loses nothing for those that wait with more. Pid 0 is nobody known, such as in what an earlier
- * correlator left in a spool. Under the backlog's lock. Pure.
+ * Per process: how much is queued, and how much was lost. A share is all queued bytes divided by
+ * the number of processes with queued bytes: a process with less than that loses nothing for those
+ * with more. Pid 0 stands for unknown processes, as in segments that an earlier correlator left in
+ * a spool. Under the backlog's lock. Pure.
  */
 #pragma once
 
@@ -15,63 +15,61 @@
 #include "recorder/queue/gap.h"
 
 enum {
-	/* Lanes for processes that wait with much; of more than these several have one together.
-	 * Lane 0 is for all others. */
+	/* Lanes for processes with much queued; if there are more processes than lanes, several
+	 * share one. Lane 0 is for all others. */
 	SHARES_LANES = 33,
-	/* Processes that have nothing waiting and nothing to tell, but lost something once: of more
-	 * than these the one that is so for the longest is forgotten, and its counter begins anew.
-	 */
+	/* Limit of processes with nothing queued and nothing to report that lost something before.
+	 * Beyond it the one idle for longest is forgotten, and its counter restarts at 0. */
 	SHARES_REMEMBERED_MAX = 1024,
 };
 
 struct share {
 	UT_hash_handle hh;
-	struct share *prev,
-		*next; /* utlist: of those with something to tell, or of the remembered */
+	struct share *prev, *next; /* utlist: of untold or of remembered */
 	uint32_t pid;
 	uint64_t queued_bytes;
 	unsigned int lane;
 	uint64_t dropped_records; /* since the start, or since it was forgotten */
-	struct gap gap; /* what is not told yet */
-	/* The queue's own: where the newest of its records are. */
+	struct gap gap; /* not reported yet */
+	/* Set by the queue: where the newest of the process's records are. */
 	uint64_t segment_order;
 	size_t segment_part;
 };
 
 struct shares {
-	struct share *by_pid; /* uthash; without nobody */
-	struct share nobody; /* pid 0, and those for whom there was no memory */
-	struct share
-		*untold; /* utlist: with something to tell; the first to lose something first */
-	struct share *remembered; /* utlist: with nothing but dropped_records; the longest first */
+	struct share *by_pid; /* uthash; does not contain `nobody` */
+	struct share nobody; /* pid 0, and processes for which allocation failed */
+	struct share *untold; /* utlist: with a gap to report; the first to lose records is first */
+	struct share *remembered; /* utlist: only dropped_records is set; longest idle first */
 	size_t remembered_count;
-	uint64_t queued_bytes; /* all */
-	size_t count; /* of those that have something waiting */
-	unsigned int lane_users[SHARES_LANES]; /* but of lane 0 */
-	unsigned int lanes_in_use; /* but lane 0 */
+	uint64_t queued_bytes; /* of all processes */
+	size_t count; /* processes with queued bytes */
+	unsigned int lane_users[SHARES_LANES]; /* except lane 0 */
+	unsigned int lanes_in_use; /* except lane 0 */
 };
 
-/* NULL: nothing of it waits, and nothing was lost. A share is valid as long as something of it
- * waits; else until something is taken or told. */
+/* NULL: the process has nothing queued, and lost nothing. A share is valid while it has queued
+ * bytes; without, until the next shares_take or shares_take_gap. */
 struct share *shares_find(struct shares *shares, uint32_t pid);
-/* The same, and makes it: NULL without memory. */
+/* The same, but makes a missing share. NULL: no memory. */
 struct share *shares_get(struct shares *shares, uint32_t pid);
 
-/* More of it waits, or less. With nothing waiting it is in lane 0. */
+/* Adds to or subtracts from the queued bytes. At 0 bytes the share returns to lane 0. */
 void shares_add(struct shares *shares, struct share *share, uint64_t size_bytes);
 void shares_take(struct shares *shares, struct share *share, uint64_t size_bytes);
 
-/* It waits with more than its share. */
+/* True if the process has more queued than its share. */
 bool shares_is_above(const struct shares *shares, const struct share *share);
 
-/* Gives one that waits a lane apart from the others, with as few as can be; or takes it back. */
+/* shares_part moves a share with queued bytes to the lane, except 0, with the fewest processes;
+ * shares_join moves it back to lane 0. */
 void shares_part(struct shares *shares, struct share *share);
 void shares_join(struct shares *shares, struct share *share);
 
-/* Counts what was lost. */
+/* Counts a loss. */
 void shares_lose(struct shares *shares, uint32_t pid, const struct gap *lost);
-/* Takes the losses of one process that were not told yet; ret_gap has its pid, and all that it
- * lost, if it is known. False: there are no more. */
+/* Takes the unreported losses of one process. If the process is known, ret_gap has its pid and its
+ * total. False: there are no more. */
 bool shares_take_gap(struct shares *shares, struct gap *ret_gap);
 
 void shares_deinit(struct shares *shares);

@@ -25,7 +25,7 @@
 #include "recorder/queue/segment.h"
 
 enum {
-	/* Of a pipe that is writable, so much is: a page (pipe_poll(), fs/pipe.c, v6.18). */
+	/* A writable pipe accepts at least this much: a page (pipe_poll(), fs/pipe.c, v6.18). */
 	PIPE_WRITE_BYTES = 4096,
 	GROWTH_PART = 8,
 };
@@ -36,28 +36,28 @@ struct sink {
 	int fd;
 	bool owns_fd;
 	bool is_stream; /* a pipe or socket: has a reader, who may be slow */
-	bool is_over; /* and who is gone */
-	bool must_empty; /* before the first write: what there was is to be replaced */
-	int failure; /* of the last write: 0 or -errno */
+	bool is_over; /* that reader is gone */
+	bool must_empty; /* truncate the file before the first write */
+	int failure; /* result of the last write: 0 or -errno */
 	uint64_t failures;
-	uint64_t retry_ns; /* CLOCK_MONOTONIC: a failed write is not tried again before */
+	uint64_t retry_ns; /* CLOCK_MONOTONIC: earliest retry of a failed write */
 	uint8_t *buffer; /* NULL = nothing waits */
-	size_t begin; /* what is before is written */
-	size_t waiting_bytes; /* entries, from there on */
-	size_t part_bytes; /* of the first of them, is written */
-	uint64_t waiting_records; /* all of them */
+	size_t begin; /* offset in buffer of the first entry not completely written */
+	size_t waiting_bytes; /* entries in buffer from begin on */
+	size_t part_bytes; /* of the entry at begin, already written */
+	uint64_t waiting_records; /* records in waiting_bytes */
 	uint64_t written_records;
 	struct gap gap;
 	uint64_t dropped_records; /* since the start */
-	const char *lost_reason; /* static; of what was dropped last */
+	const char *lost_reason; /* static; of the latest drop */
 	char *name;
 	/* With a limit: */
-	struct sink_file file; /* but its path, which is name */
-	unsigned int files; /* that were begun */
-	uint64_t file_bytes; /* written to this one, */
-	uint64_t head_bytes; /* of these its head, */
-	uint64_t most_bytes; /* and the largest write's */
-	bool is_unchecked; /* its last entries have no check yet */
+	struct sink_file file; /* except path, which is name */
+	unsigned int files; /* begun after the first */
+	uint64_t file_bytes; /* written to the current file */
+	uint64_t head_bytes; /* of file_bytes, the head */
+	uint64_t most_bytes; /* the largest write to the current file */
+	bool is_unchecked; /* the last entries of the file have no check yet */
 };
 
 static void sink_free(struct sink *sink)
@@ -71,9 +71,9 @@ static void sink_free(struct sink *sink)
 DEFINE_CLEANUP(struct sink *, sink_free);
 
 /*
- * Alone, because the bytes of two recorders would be mixed; the kernel lets go of it with the last
- * descriptor, also when we are killed. Those that append to a file (`>> log`) may do it together:
- * each write is whole entries.
+ * Locks exclusively, because the bytes of two recorders would be mixed. The kernel releases the
+ * lock with the last descriptor, also when we are killed. Writers that append to a file (`>> log`)
+ * share the lock: each write is whole entries.
  */
 static int lock_output(const struct sink *sink, const struct stat *status)
 {
@@ -124,8 +124,8 @@ static bool is_named_pipe(const char *path)
 	return lstat(path, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
-/* open(2) would wait for the reader of a named pipe, whatever signal comes (they are blocked), and
- * tells nobody when there is one. */
+/* A blocking open(2) would wait for the reader of a named pipe despite any signal (they are
+ * blocked), and no event signals a reader: polls instead. */
 static int open_patiently(const struct sink *sink, int flags)
 {
 	const int look_ms = 50;
@@ -160,7 +160,7 @@ static int open_file(struct sink *sink, int flags, bool overwrites)
 	r = look_at_output(sink, &status);
 	if (r == 0)
 		r = lock_output(sink, &status);
-	/* Whoever had the lock may have written meanwhile. */
+	/* The previous lock holder may have written before it released the lock. */
 	if (r == 0)
 		r = look_at_output(sink, &status);
 	if (r < 0)
@@ -194,7 +194,7 @@ static int name_kept(const char *path, char ret_path[static PATH_MAX])
 	return snprintf(ret_path, PATH_MAX, "%s.1", path) < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* Whether a limit, if there is one, has a file to bound, and a name for the file before it. */
+/* Checks that a limit, if there is one, applies to a file, and that PATH.1 can be used. */
 static int check_limit(const struct sink_file *file)
 {
 	char kept_path[PATH_MAX];
@@ -204,7 +204,8 @@ static int check_limit(const struct sink_file *file)
 	if (!file->bytes_max)
 		return 0;
 	if (output_file_is_standard(file->path) || (is_there && !S_ISREG(status.st_mode)))
-		return log_error(EINVAL, "--output-max needs a regular file, which %s is not", file->path);
+		return log_error(EINVAL, "--output-max needs a regular file, which %s is not",
+				 file->path);
 	if (name_kept(file->path, kept_path) < 0)
 		return log_error_errno(ENAMETOOLONG, "cannot write %s", file->path);
 	if (!file->overwrites && lstat(kept_path, &status) == 0)
@@ -224,7 +225,7 @@ int sink_check(const struct sink_file *file)
 	if (r < 0 || output_file_is_standard(file->path))
 		return r;
 	r = output_file_look(file->path);
-	/* A pipe's reader would take this for its writer, that came and went. */
+	/* The reader of a pipe would take this open and close for its writer's. */
 	if (r < 0 || lstat(file->path, &status) < 0 || !S_ISREG(status.st_mode))
 		return r;
 	r = sink_new(file, &sink);
@@ -250,7 +251,7 @@ int sink_open(const struct sink_file *file, struct sink **ret_sink)
 	return 0;
 }
 
-/* What of a stream's bytes goes without waiting for its reader; elsewhere, all. */
+/* Writes only what a stream accepts without waiting for its reader; elsewhere, everything. */
 static ssize_t write_some(const struct sink *sink, const uint8_t *bytes, size_t size_bytes)
 {
 	struct pollfd poll_fd = { .fd = sink->fd, .events = POLLOUT };
@@ -265,8 +266,8 @@ static ssize_t write_some(const struct sink *sink, const uint8_t *bytes, size_t 
 		     size_bytes < PIPE_WRITE_BYTES ? size_bytes : PIPE_WRITE_BYTES);
 }
 
-/* Adds what was written to *written_bytes, also when a later write fails. 0: all, or all that goes
- * without waiting. */
+/* Adds the bytes written to *written_bytes, also when a later write fails. 0: all bytes, or all
+ * that could be written without waiting. */
 static int write_all(const struct sink *sink, const uint8_t *bytes, size_t size_bytes,
 		     size_t *written_bytes)
 {
@@ -287,9 +288,9 @@ static int write_all(const struct sink *sink, const uint8_t *bytes, size_t size_
 }
 
 /*
- * Cuts what a failed write left of an entry: true. Only from a file that ends where this write
- * stopped: of a file that somebody else appends to (`>> log`), nothing may be cut, and what is no
- * regular file has no size.
+ * Cuts off what a failed write left of an entry: true if it did. Only if the file ends where this
+ * write stopped: a file that somebody else appends to (`>> log`) must not be cut, and an output
+ * other than a regular file has no size.
  */
 static bool cut_partial_tail(const struct sink *sink, size_t partial_bytes)
 {
@@ -315,7 +316,7 @@ static const char *drop_reason(const struct sink *sink)
 	return sink->failure < 0 ? "file not writable" : "reader too slow";
 }
 
-/* Says once when it starts to fail, and once when it is well again. */
+/* Logs once when writing starts to fail, and once when it works again. */
 static void note_result(struct sink *sink, int r)
 {
 	int before = sink->failure;
@@ -334,7 +335,7 @@ static void note_result(struct sink *sink, int r)
 				sink->name, strerror(-r), SINK_WAITING_BYTES / 1024);
 }
 
-/* Keeps the file under its other name, unless it is not at its own any more. */
+/* Renames the file to PATH.1, unless PATH is no longer this file. */
 static int move_away(const struct sink *sink)
 {
 	char kept_path[PATH_MAX];
@@ -348,8 +349,8 @@ static int move_away(const struct sink *sink)
 	return rename(sink->name, kept_path) < 0 ? -errno : 0;
 }
 
-/* The descriptor of a new file with its head, locked, the caller's; or -errno, and none is there.
- */
+/* Returns the descriptor of a new, locked file with its head, owned by the caller; or -errno, and
+ * no file is left. */
 static int make_file(struct sink *sink)
 {
 	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
@@ -361,7 +362,8 @@ static int make_file(struct sink *sink)
 	if (fd < 0)
 		return -errno;
 	head = sink->file.head(sink->file.user, &size_bytes);
-	/* It is new: nobody has it open, and where locks are not known that was said. */
+	/* The file is new: nobody else has it open. Where locks do not work, lock_output() logged
+	 * it. */
 	(void)flock(fd, LOCK_EX | LOCK_NB);
 	r = head ? write_all(&(struct sink){ .fd = fd }, head, size_bytes, &wrote_bytes) : 0;
 	if (r < 0) {
@@ -390,15 +392,15 @@ static int begin_anew(struct sink *sink)
 	return 0;
 }
 
-/* Whether so much more is too much for this file, which has something in it. */
+/* True if more_bytes do not fit in this file, and it has entries besides its head. */
 static bool is_full(const struct sink *sink, size_t more_bytes)
 {
 	return sink->file.bytes_max && sink->file_bytes > sink->head_bytes &&
 	       sink->file_bytes + more_bytes > sink->file.bytes_max / 2;
 }
 
-/* Whether a write as large as the largest one so far, or as a part of the room if that is more,
- * would have to go on in the next file, but not if all of that began with it. */
+/* True if a write as large as the largest one so far, or as room / GROWTH_PART if that is more,
+ * would have to continue in the next file, but would fit if it began there. */
 static bool is_nearly_full(const struct sink *sink)
 {
 	const uint64_t room = sink->file.bytes_max / 2, part = room / GROWTH_PART;
@@ -407,7 +409,7 @@ static bool is_nearly_full(const struct sink *sink)
 	return likely_bytes <= room && is_full(sink, likely_bytes);
 }
 
-/* Up to where all that is checked at once is in one file, with its check. */
+/* The end of the bytes that must be in one file: those covered by the next check, and the check. */
 static size_t span_end(const struct sink *sink, const uint8_t *bytes, size_t size_bytes,
 		       size_t from)
 {
@@ -419,7 +421,7 @@ static size_t span_end(const struct sink *sink, const uint8_t *bytes, size_t siz
 	return end < size_bytes ? end : size_bytes;
 }
 
-/* As try_write(), up to the next check. */
+/* Like try_write(), but only up to the next check. */
 static int write_span(struct sink *sink, const uint8_t *bytes, size_t size_bytes,
 		      size_t *written_bytes)
 {
@@ -437,7 +439,7 @@ static int write_span(struct sink *sink, const uint8_t *bytes, size_t size_bytes
 	return r;
 }
 
-/* bytes: those that wait, of the first entry *written_bytes are written. */
+/* bytes: the waiting entries; *written_bytes of the first are already written. */
 static int try_write(struct sink *sink, const uint8_t *bytes, size_t size_bytes,
 		     size_t *written_bytes)
 {
@@ -456,7 +458,7 @@ static int try_write(struct sink *sink, const uint8_t *bytes, size_t size_bytes,
 	return r;
 }
 
-/* Forgets the entries that are written. */
+/* Removes completely written entries from the buffer. */
 static void settle(struct sink *sink, size_t written_bytes)
 {
 	uint64_t records = sink->waiting_records;
@@ -477,7 +479,7 @@ static void settle(struct sink *sink, size_t written_bytes)
 	sink->begin = 0;
 }
 
-/* Nobody is there to read the rest. */
+/* Discards the buffer: nobody is there to read it. */
 static void end(struct sink *sink)
 {
 	sink->is_over = true;
@@ -510,7 +512,7 @@ void sink_flush(struct sink *sink)
 		flush(sink);
 }
 
-/* Puts entries behind what waits. */
+/* Appends entries to the buffer. */
 static int add(struct sink *sink, const uint8_t *entries, size_t size_bytes, size_t records)
 {
 	size_t wanted_bytes = sink->waiting_bytes + size_bytes;
@@ -550,16 +552,16 @@ void sink_write(struct sink *sink, const void *entries, size_t size_bytes, size_
 
 	if (sink->is_over || !size_bytes)
 		return;
-	/* What waits may leave room by now. */
+	/* This may make room in the buffer. */
 	sink_flush(sink);
 	r = add(sink, entries, size_bytes, records);
 	if (r < 0)
 		return drop(sink, entries, size_bytes,
 			    r == -ENOMEM ? "no memory" : drop_reason(sink));
 	sink_flush(sink);
-	/* Between two writes, if the next one may be as large: whoever looks at the status knows of
-	 * the new file before it makes what goes there. If it fails, it is tried before that is
-	 * written. */
+	/* Begins the next file now if the next write may be as large: a caller that checks the
+	 * status sees the new file before it encodes its entries. If this fails, write_span() does
+	 * it once a write does not fit. */
 	if (!sink->waiting_bytes && !sink->failure && is_nearly_full(sink))
 		(void)begin_anew(sink);
 }
@@ -596,7 +598,7 @@ void sink_get_status(const struct sink *sink, struct sink_status *ret_status)
 	};
 }
 
-/* What is not in it, for good. */
+/* Drops the waiting entries, and logs how many records are missing from the output. */
 static int say_missing(struct sink *sink)
 {
 	if (sink->waiting_bytes)
@@ -620,7 +622,7 @@ int sink_close(struct sink *sink, struct sink_status *ret_status)
 	if (ret_status)
 		sink_get_status(owned, ret_status);
 	if (!owned->owns_fd) {
-		/* Whoever started us has it open, too: the lock would stay. */
+		/* Our parent process has it open, too, and would keep the lock. */
 		(void)flock(owned->fd, LOCK_UN);
 		return r;
 	}

@@ -14,10 +14,10 @@
 struct spill {
 	struct store store;
 	int fd;
-	uint64_t end_bytes; /* only grows: what is removed becomes a hole */
+	uint64_t end_bytes; /* only grows: a removed segment becomes a hole */
 };
 
-/* Of one that is sealed: it goes whole, or not at all. */
+/* Called only for a sealed segment, which is written completely or not at all. */
 static int spill_write(struct store *store, struct segment *segment, const uint8_t *bytes,
 		       size_t size_bytes)
 {
@@ -41,7 +41,7 @@ static int spill_write(struct store *store, struct segment *segment, const uint8
 	return 0;
 }
 
-/* It is for the life of the process: the page cache will do. */
+/* The file lives only as long as the process: the page cache will do. */
 static int spill_seal(struct store *store, struct segment *segment)
 {
 	(void)store;
@@ -56,7 +56,7 @@ static int spill_read(struct store *store, const struct segment *segment, uint8_
 	return file_bytes_read(spill->fd, ret_bytes, segment->stored_bytes, segment->offset);
 }
 
-/* A hole that cannot be made costs room on the disk, and nothing else. */
+/* If punching the hole fails, only disk space is lost. */
 static int spill_remove(struct store *store, struct segment *segment)
 {
 	const struct spill *spill = (const struct spill *)store;

@@ -27,18 +27,18 @@ enum {
 	ID_DIGITS = 2 * CHUNK_ID_RANDOM_BYTES,
 	/* No segment of ours is larger, whatever the options were. */
 	FILE_BYTES_MAX = 16 * 1024 * 1024,
-	REJECTED_BYTES_MAX = 16 * 1024 * 1024, /* what is rejected beyond is only counted */
-	DAMAGED_BYTES_MAX = 64 * 1024 * 1024, /* and what is damaged beyond stays where it is */
+	REJECTED_BYTES_MAX = 16 * 1024 * 1024, /* entries rejected beyond it are only counted */
+	DAMAGED_BYTES_MAX = 64 * 1024 * 1024, /* damaged segments beyond it stay in place */
 };
 
-/* With more digits names would not be in order any more. */
+/* With more digits, names would no longer sort by number. */
 #define NUMBER_MAX UINT64_C(9999999999999999)
 
 struct spool {
 	struct store store;
 	int fd; /* the directory */
 	int lock_fd;
-	uint64_t last_number; /* of the segments so far, those of earlier processes included */
+	uint64_t last_number; /* highest segment number so far, also of earlier processes */
 };
 
 static void name_open(const struct segment *segment, char ret_name[static NAME_BYTES])
@@ -61,7 +61,7 @@ static void name_sealed(const struct segment *segment, char ret_name[static NAME
 		       segment->is_checked ? "chunks" : "chunk");
 }
 
-/* The reverse: false if it is not a name that one of the above makes. */
+/* The reverse. False if neither of the above makes such a name. */
 static bool parse_name(const char *name, struct segment *segment)
 {
 	char digits[ID_DIGITS + 1] = "", made[NAME_BYTES];
@@ -97,7 +97,8 @@ static void spool_free(struct store *store)
 	free(spool);
 }
 
-/* It may have been on its way from one name to the other. 0, or -errno: one is still there. */
+/* Removes the file by both names, because its rename may not have completed. 0, or -errno: one is
+ * still there. */
 static int remove_files(const struct spool *spool, const struct segment *segment)
 {
 	char name[NAME_BYTES];
@@ -112,7 +113,7 @@ static int remove_files(const struct spool *spool, const struct segment *segment
 	return r;
 }
 
-/* Written again, it keeps its place among the others. */
+/* A segment that is written again keeps its number, and so its place in the order. */
 static int make_file(struct spool *spool, struct segment *segment)
 {
 	char name[NAME_BYTES];
@@ -155,7 +156,7 @@ static int spool_write(struct store *store, struct segment *segment, const uint8
 	return 0;
 }
 
-/* Makes a sealed file of the open one. 0, or -errno; with *ret_is_lost a sync failed, and the bytes
+/* Turns the open file into a sealed one. 0, or -errno; *ret_is_lost: a sync failed, and the bytes
  * that it was to write may be gone. */
 static int seal_file(const struct spool *spool, const struct segment *segment, bool *ret_is_lost)
 {
@@ -164,7 +165,7 @@ static int seal_file(const struct spool *spool, const struct segment *segment, b
 	*ret_is_lost = false;
 	name_open(segment, from);
 	name_sealed(segment, to);
-	/* What a failed write left behind the last whole one. */
+	/* Cuts off what a failed write left behind the last complete one. */
 	if (ftruncate(segment->fd, (off_t)segment->stored_bytes))
 		return -errno;
 	*ret_is_lost = fsync(segment->fd) != 0;
@@ -176,7 +177,7 @@ static int seal_file(const struct spool *spool, const struct segment *segment, b
 	return *ret_is_lost ? -errno : 0;
 }
 
-/* The name of a segment that is kept. */
+/* The name of a kept segment's file. */
 static void name_kept(const struct segment *segment, char ret_name[static NAME_BYTES])
 {
 	if (segment->is_cut_off)
@@ -186,8 +187,8 @@ static void name_kept(const struct segment *segment, char ret_name[static NAME_B
 }
 
 /*
- * After a sync that failed the kernel has thrown away what it could not write, and a later one says
- * nothing of it (fsync(2)): then all is to be written again, to a new file.
+ * When a sync fails, the kernel discards what it could not write, and a later sync does not report
+ * it (fsync(2)): the whole segment must be written again, to a new file.
  */
 static int spool_seal(struct store *store, struct segment *segment)
 {
@@ -200,7 +201,7 @@ static int spool_seal(struct store *store, struct segment *segment)
 	(void)close(TAKE_FD(segment->fd));
 	if (r == 0)
 		return 0;
-	/* If it stays, it is tried again before another one is made. */
+	/* If this fails, make_file() removes the file before it makes another. */
 	(void)remove_files(spool, segment);
 	segment->written_bytes = segment->stored_bytes = 0;
 	return r;
@@ -214,13 +215,13 @@ static int spool_read(struct store *store, const struct segment *segment, uint8_
 
 	name_kept(segment, name);
 	fd = openat(spool->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	/* Nor is a link followed that somebody put in its place. */
+	/* A link that somebody put in its place is not followed. */
 	if (fd < 0)
 		return errno == ELOOP ? -ENOENT : -errno;
 	return file_bytes_read(fd, ret_bytes, segment->stored_bytes, 0);
 }
 
-/* A folder in it, made if it is not there: its fd, or -errno. */
+/* Opens a folder in the spool, and makes it if it does not exist: its fd, or -errno. */
 static int open_inner(const struct spool *spool, const char *name)
 {
 	int fd;
@@ -231,7 +232,7 @@ static int open_inner(const struct spool *spool, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Of the files in a folder. */
+/* The size of all files in a folder. */
 static uint64_t folder_bytes(int folder_fd)
 {
 	struct dirent **names = NULL;
@@ -249,7 +250,7 @@ static uint64_t folder_bytes(int folder_fd)
 	return bytes;
 }
 
-/* 0, or -errno: it is where it was. */
+/* Moves a file to damaged/. 0, or -errno: it stays in place. */
 static int set_aside(const struct spool *spool, const char *name, size_t size_bytes)
 {
 	_cleanup_fd_ int folder_fd = open_inner(spool, "damaged");
@@ -261,7 +262,7 @@ static int set_aside(const struct spool *spool, const char *name, size_t size_by
 	return renameat(spool->fd, name, folder_fd, name) ? -errno : 0;
 }
 
-/* A removal that a power loss undoes sends the segment again, under the same id. */
+/* If a power loss undoes a removal, the segment is sent again, under the same id. */
 static int spool_remove(struct store *store, struct segment *segment)
 {
 	const struct spool *spool = (const struct spool *)store;
@@ -320,7 +321,7 @@ static const struct store_type spool_type = {
 	.free = spool_free,
 };
 
-/* Or a new directory may be gone after a power loss, with all that is in it. */
+/* Otherwise a power loss may remove a new directory with everything in it. */
 static int sync_parent(int fd)
 {
 	_cleanup_fd_ int parent_fd = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -358,7 +359,7 @@ static int check_folder(int fd, const char *path)
 static int lock_folder(struct spool *spool)
 {
 	spool->lock_fd = openat(spool->fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	/* The folder may be one that we may only read. */
+	/* The folder may be read-only for us. */
 	if (spool->lock_fd < 0 && (errno == EROFS || errno == EACCES || errno == EPERM))
 		spool->lock_fd = openat(spool->fd, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (spool->lock_fd < 0)
@@ -373,9 +374,9 @@ static int lock_folder(struct spool *spool)
 }
 
 /*
- * Counts what is whole of a segment that its writer did not end, and seals it, up to its last whole
- * entry; if there is damage in front of that, it is met when it is read. A folder that cannot be
- * written may be read all the same: then it keeps its name. -ENODATA: there is nothing whole.
+ * Counts the whole entries of a segment that its writer did not finish, and seals it up to the last
+ * one; damage before that is found when the segment is read. In a folder that can be read but not
+ * written, the file keeps its name. -ENODATA: there is no whole entry.
  */
 static int salvage(struct spool *spool, struct segment *segment, int fd)
 {
@@ -407,7 +408,7 @@ static int salvage(struct spool *spool, struct segment *segment, int fd)
 	return 0;
 }
 
-/* -ENODATA: there is nothing whole in it. */
+/* -ENODATA: it has no whole entry. */
 static int load_open(struct spool *spool, const char *name, struct segment *segment)
 {
 	_cleanup_fd_ int fd = openat(spool->fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -433,7 +434,7 @@ static int load_file(struct spool *spool, const char *name, struct segment *segm
 	return segment->size_bytes ? load_open(spool, name, segment) : -ENODATA;
 }
 
-/* Somebody may want to look for records in it. */
+/* Keeps a file without a whole entry: somebody may want to search it for records. */
 static void set_aside_unwhole(struct spool *spool, const char *name, size_t size_bytes)
 {
 	int r = set_aside(spool, name, size_bytes);
@@ -451,8 +452,9 @@ static bool is_same(const struct segment *one, const struct segment *other)
 	       memcmp(one->random, other->random, sizeof(one->random)) == 0;
 }
 
-/* A segment for a name; *ret_segment NULL: not one of ours, or nothing in it, or before is of the
- * same one: a power loss may bring both of its files back, and the sealed one comes first. */
+/* Loads the segment for a file name. *ret_segment is NULL if the name is not one of ours, the file
+ * is unusable or has no whole entry, or it is the same segment as before: a power loss may bring
+ * back both of a segment's files, and the sealed one sorts first. */
 static int load_name(struct spool *spool, const char *name, const struct segment *before,
 		     struct segment **ret_segment)
 {
@@ -464,7 +466,7 @@ static int load_name(struct spool *spool, const char *name, const struct segment
 		return r;
 	if (!parse_name(name, segment) || is_same(before, segment))
 		return 0;
-	/* Also of one that is left alone: it comes before those that are new. */
+	/* Also counts files that are left alone: new segments come after them. */
 	if (segment->number > spool->last_number)
 		spool->last_number = segment->number;
 	r = load_file(spool, name, segment);
@@ -491,7 +493,7 @@ static int load(struct spool *spool, struct segment **segments)
 {
 	struct dirent **names = NULL;
 	struct segment *segment;
-	/* By name is by number, and so by age. */
+	/* Sorted by name means by number, and so by age. */
 	int count = scandirat(spool->fd, ".", &names, NULL, alphasort);
 	int r = 0;
 

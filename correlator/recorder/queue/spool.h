@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A store in a directory, for one process at a time: what is sealed there survives us, and the
- * machine. Sealed segments are files NUMBER-ID-ENTRIES-FIRST-LAST.chunks, one that is still written
- * NUMBER-ID.part, entries that no receiver took are in rejected/rejected.msgpack; each file is
- * whole entries, as a recording is. What was written at once is followed by its check (check.h),
- * and only what checks is read. Those of an older correlator, without checks, are .chunk and .open.
- * Segments that turned out damaged are in damaged/. Logs.
+ * A store in a directory, for one process at a time: sealed segments survive our exit, and a crash
+ * of the machine. Its files:
+ * - NUMBER-ID-ENTRIES-FIRST-LAST.chunks: a sealed segment,
+ * - NUMBER-ID.part: a segment that is still being written,
+ * - .chunk and .open: the same by an older correlator, without checks,
+ * - rejected/rejected.msgpack: entries that no receiver accepted,
+ * - damaged/: segments that turned out damaged.
+ * A file holds whole entries, as a recording does. Each write is followed by its check (check.h),
+ * and only entries whose check holds are read. Logs.
  */
 #pragma once
 
 #include "recorder/queue/segment.h"
 #include "recorder/queue/store.h"
 
-/* Whether a directory is a spool: 0; -ENOENT: it is not (logged). To be asked by who makes none:
- * any other one would get a lock, and be found empty. */
+/* Checks that a directory is a spool: 0; -ENOENT: it is not (logged). For callers that do not make
+ * one: spool_open would put a lock in any other directory and find it empty. */
 int spool_expect(const char *path);
 
 /*
- * Makes the directory (mode 0700) if it is not there, locks it, and appends to *segments (utlist)
+ * Makes the directory (mode 0700) if it does not exist, locks it, and appends to *segments (utlist)
  * what an earlier process left, oldest first, each sealed and kept. A segment that was cut off is
- * salvaged entry by entry. 0, and the store is the caller's to free by its type; -EWOULDBLOCK:
- * another process has it; -EPERM: it is not ours alone; or another -errno. All logged.
+ * salvaged entry by entry. 0, and the caller frees the store by its type; -EWOULDBLOCK: another
+ * process has it; -EPERM: others own or may access it; or another -errno. All logged.
  */
 int spool_open(const char *path, struct store **ret_store, struct segment **segments);

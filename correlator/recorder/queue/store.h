@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where the backlog keeps segments outside of memory: a spool (a directory that outlives us) or a
- * spill (a file without a name that dies with us). Called without the backlog's lock; what is
- * written, read or removed is held by the caller. Not more than one call at a time on one segment.
+ * Where the backlog keeps segments outside of memory: a spool (a directory that survives our exit)
+ * or a spill (an unnamed file that does not). Called without the backlog's lock; the caller
+ * protects what is written, read or removed. At most one call at a time per segment.
  */
 #pragma once
 
@@ -14,24 +14,24 @@ struct segment;
 struct store;
 
 struct store_type {
-	bool is_durable; /* each segment belongs here, and may be sent once it is kept */
-	/* Adds bytes of the segment from segment->written_bytes on, and their check; counts them
-	 * there, and in stored_bytes: 0, or -errno, and it may be tried again. Opens the place of
-	 * the segment if it has none. */
+	bool is_durable; /* every segment must be stored, and may be sent once it is kept */
+	/* Appends bytes, the segment's from segment->written_bytes on, and their check. Adds them
+	 * to written_bytes and stored_bytes. Creates the segment's file if it has none. 0, or
+	 * -errno: may be retried. */
 	int (*write)(struct store *store, struct segment *segment, const uint8_t *bytes,
 		     size_t size_bytes);
-	/* All of it was written, and is now kept, whatever happens. 0, or -errno: try again, from
+	/* Makes a completely written segment durable. 0, or -errno: retry from
 	 * segment->written_bytes on. */
 	int (*seal)(struct store *store, struct segment *segment);
-	/* All that is there of it, segment->stored_bytes, checks included. 0; -ENOENT, -ENODATA:
-	 * they are not there any more; any other -errno is a lack, and it may be tried again. */
+	/* Reads segment->stored_bytes, including checks. 0; -ENOENT, -ENODATA: the bytes are gone;
+	 * any other -errno is transient and may be retried. */
 	int (*read)(struct store *store, const struct segment *segment, uint8_t *ret_bytes);
-	/* A damaged segment is set aside, or stays where it is. 0, or -errno: it is still there.
-	 */
+	/* Removes the segment. A spool sets a damaged one aside, or leaves it in place. 0, or
+	 * -errno: it is still there. */
 	int (*remove)(struct store *store, struct segment *segment);
-	/* Sets an entry aside for good. 0, or -errno. */
+	/* Sets an entry aside permanently. 0, or -errno. */
 	int (*reject)(struct store *store, const uint8_t *entry, size_t entry_bytes);
-	/* Bytes that may still be written before the disk is too full for its other users. */
+	/* Bytes that may be written before the disk is too full for its other users. */
 	uint64_t (*room)(struct store *store);
 	void (*free)(struct store *store);
 };
@@ -39,7 +39,7 @@ struct store_type {
 struct store {
 	const struct store_type *type;
 	const char *name; /* for messages; lives as long as the store */
-	/* Found there when it was opened: */
+	/* Found when the store was opened: */
 	unsigned int unusable; /* files that could not be read, and were left where they are */
 	unsigned int damaged; /* segments without a whole record: set aside */
 };
