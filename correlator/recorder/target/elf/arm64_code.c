@@ -29,17 +29,17 @@ static enum arm64_code_kind decode_memory(uint32_t instruction)
 {
 	bool is_pair = is(instruction, 0x3a000000, 0x28000000);
 	bool is_single = is(instruction, 0x3b000000, 0x39000000) || /* unsigned offset */
-			 is(instruction, 0x3b200000, 0x38000000) || /* signed, before or after */
-			 is(instruction, 0x3b200c00, 0x38200800); /* a register's */
+			 is(instruction, 0x3b200000, 0x38000000) || /* signed, pre-/post-indexed */
+			 is(instruction, 0x3b200c00, 0x38200800); /* register offset */
 	bool is_vector = instruction & 1U << 26;
 	unsigned int operation = instruction >> 22 & 3;
 	bool is_store;
 
-	if (is(instruction, 0x3b000000, 0x18000000)) /* of a literal */
+	if (is(instruction, 0x3b000000, 0x18000000)) /* load of a literal */
 		return ARM64_CODE_PLAIN;
 	if (!is_pair && !is_single)
 		return ARM64_CODE_OTHER;
-	/* Of a vector 2 stores 16 bytes. */
+	/* For a vector register, operation 2 stores 16 bytes. */
 	is_store = is_pair ? !(operation & 1) : operation == 0 || (is_vector && operation == 2);
 	return is_store && base_of(instruction) != STACK_POINTER ? ARM64_CODE_STORE
 								 : ARM64_CODE_PLAIN;
@@ -66,7 +66,7 @@ enum arm64_code_kind arm64_code_decode(uint32_t instruction)
 
 struct search {
 	uint64_t slot;
-	bool has_page[REGISTERS]; /* the slot's */
+	bool has_page[REGISTERS]; /* the register holds the slot's page */
 };
 
 static uint64_t page_of(uint32_t instruction, uint64_t address)
@@ -90,7 +90,7 @@ static bool refers(void *context, const uint8_t *code, uint64_t address)
 			page_of(instruction, address) == (search->slot & ~PAGE_MASK);
 		return false;
 	}
-	/* add, or ldr, whose offset is in words, of 64 bits */
+	/* add, or a 64-bit ldr, whose offset counts 8-byte words */
 	if (is(instruction, 0xffc00000, 0xf9400000))
 		immediate *= 8;
 	else if (!is(instruction, 0xffc00000, 0x91000000))

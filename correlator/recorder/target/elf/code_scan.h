@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The walk over an object's code that both machines share: chunk by chunk, at each place where an
- * instruction may begin. In a header, so that what is asked at each place is compiled into the
- * walk. Reads the image, keeps nothing of it; single thread; does not log.
+ * Scans an object's code for both machines: in chunks, at each address where an instruction may
+ * start. In a header, so that is_wanted() can be inlined into the loop. Reads the image, keeps
+ * nothing of it; single thread; does not log.
  */
 #pragma once
 
@@ -20,16 +20,15 @@ enum {
 
 struct code_scan {
 	const struct elf_image *image;
-	size_t step_bytes; /* from one place to the next */
-	size_t instruction_bytes; /* what is looked at: the same or more */
-	/* Whether those bytes, at a virtual address, are wanted. In the order of their addresses.
-	 */
+	size_t step_bytes; /* distance between possible instruction starts */
+	size_t instruction_bytes; /* bytes passed to is_wanted(), >= step_bytes */
+	/* True if the instruction_bytes at address are wanted. Called in address order. */
 	bool (*is_wanted)(void *context, const uint8_t *code, uint64_t address);
 	void *context;
-	uint64_t *addresses; /* of those that are, at most limit of them */
+	uint64_t *addresses; /* of the wanted instructions, at most limit */
 	size_t limit;
-	size_t count; /* of those that are, which may be more */
-	uint64_t bytes_left; /* of all segments together: there may be many, over each other */
+	size_t count; /* of wanted instructions; may exceed limit */
+	uint64_t bytes_left; /* budget for all segments, which may be many and overlap */
 };
 
 static inline void code_scan_chunk(struct code_scan *scan, const uint8_t *code, size_t size_bytes,
@@ -48,7 +47,7 @@ static inline void code_scan_segment(struct code_scan *scan, const struct elf_se
 {
 	uint8_t code[CODE_SCAN_CHUNK_BYTES];
 	uint64_t size_bytes = segment->file_bytes;
-	/* Chunks overlap by what an instruction may straddle. */
+	/* Chunks overlap, so that each instruction is whole in one of them. */
 	uint64_t advance_bytes = sizeof(code) - scan->instruction_bytes + scan->step_bytes;
 
 	if (size_bytes > scan->bytes_left)
@@ -63,7 +62,7 @@ static inline void code_scan_segment(struct code_scan *scan, const struct elf_se
 	}
 }
 
-/* Of an object's code the first CODE_SCAN_BYTES_MAX. Returns the count. */
+/* Scans the first CODE_SCAN_BYTES_MAX of the object's code. Returns the count. */
 static inline size_t code_scan_run(struct code_scan scan)
 {
 	struct elf_segment segment;

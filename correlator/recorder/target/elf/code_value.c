@@ -49,7 +49,7 @@ struct code_value code_value_node(struct code_nodes *nodes, enum code_node_kind 
 	return (struct code_value){ .terms[0] = { find_or_add(nodes, &node), 1 } };
 }
 
-/* Adds a term to a value. False: there is no room for it. */
+/* Adds a term to a value. False: it would be one term too many. */
 static bool add_term(struct code_value *value, struct code_term term)
 {
 	struct code_term *terms = value->terms;

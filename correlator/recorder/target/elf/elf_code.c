@@ -11,7 +11,7 @@ struct elf_code_slot {
 	uint64_t function;
 };
 
-/* False: nothing that matters to code. */
+/* False if the relocation does not matter to code. */
 static bool slot_of(const struct elf_image *image, const struct elf_relocation *relocation,
 		    struct elf_code_slot *ret_slot)
 {
@@ -64,7 +64,7 @@ void elf_code_deinit(struct elf_code *code)
 	code->slots = NULL;
 }
 
-/* As many bytes as there are: a function may be the last of its segment. */
+/* Reads as many bytes as there are: a function may be the last of its segment. */
 static size_t read_code(const void *context, uint64_t address, uint8_t *buffer, size_t size_bytes)
 {
 	const struct elf_code *code = context;

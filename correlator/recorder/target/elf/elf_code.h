@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The code of an ELF file as x86_trace.h wants it: its bytes, and what its relocations say that the
- * loader writes where. Owned by the caller; the image is borrowed. Single thread; does not log.
+ * An ELF file's code as a source for x86_trace.h: its bytes, and the slots that its relocations
+ * make the loader fill. Owned by the caller; the image is borrowed. Single thread; does not log.
  */
 #pragma once
 
@@ -11,12 +11,12 @@
 #include "recorder/target/elf/x86_trace.h"
 
 enum {
-	ELF_CODE_SLOTS_MAX = 1 << 16, /* a large library has some thousands */
+	ELF_CODE_SLOTS_MAX = 1 << 16, /* a large library has several thousand */
 };
 
 struct elf_code {
 	const struct elf_image *image;
-	struct elf_code_slot *slots; /* in the order of their addresses */
+	struct elf_code_slot *slots; /* sorted by address */
 	size_t slot_count;
 };
 

@@ -10,7 +10,7 @@
 #include "base/array.h"
 
 enum {
-	/* Functions that are looked at before an address: parts of one may lie in another. */
+	/* Functions inspected before an address: one function may contain parts of another. */
 	LOOK_BACK = 16,
 };
 
@@ -22,7 +22,7 @@ struct function {
 };
 
 struct elf_functions {
-	struct function *list; /* by start, and of one start by preference */
+	struct function *list; /* by start, then by preference */
 	size_t count;
 	size_t capacity;
 	char *texts; /* each with its NUL */
@@ -47,7 +47,7 @@ static void forget(struct elf_functions *functions)
 	memset(functions, 0, sizeof(*functions));
 }
 
-/* 0; -ENOSPC: there is no room for it; -ENOMEM. */
+/* 0, -ENOSPC (a bound is exceeded), or -ENOMEM. */
 static int add_text(struct elf_functions *functions, const char *name, size_t size_bytes)
 {
 	size_t wanted = functions->text_bytes + size_bytes;
@@ -61,7 +61,7 @@ static int add_text(struct elf_functions *functions, const char *name, size_t si
 	return 0;
 }
 
-/* 0; -E2BIG: there are too many; -ENOMEM. */
+/* 0, -E2BIG (too many functions), or -ENOMEM. */
 static int add(struct elf_functions *functions, const struct elf_function *found)
 {
 	uint32_t name = (uint32_t)functions->text_bytes;
@@ -154,7 +154,7 @@ size_t elf_functions_size_bytes(const struct elf_functions *functions)
 	       functions->text_capacity;
 }
 
-/* How many begin at an address or before it. */
+/* The number of functions that start at or before an address. */
 static size_t count_before(const struct elf_functions *functions, uint64_t address)
 {
 	size_t low = 0, high = functions->count;
@@ -175,7 +175,7 @@ const char *elf_functions_find(const struct elf_functions *functions, uint64_t v
 	size_t end = count_before(functions, virtual_address);
 	const struct function *best = NULL;
 
-	/* The one that begins last; of those of one start the preferred one is met last. */
+	/* The one that starts last wins; among equal starts the preferred one is visited last. */
 	for (size_t i = end; i-- > 0 && end - i <= LOOK_BACK;) {
 		const struct function *function = &functions->list[i];
 

@@ -9,12 +9,12 @@
 
 enum {
 	SEGMENTS_MAX = 1024,
-	SECTIONS_MAX = SHN_LORESERVE - 1, /* above it, e_shnum is 0 and the count elsewhere */
+	SECTIONS_MAX = SHN_LORESERVE - 1, /* above it, e_shnum is 0 and the count is elsewhere */
 	RELOCATION_SECTIONS_MAX = 8, /* .rela.dyn and .rela.plt; linkers make no more */
 	DYNAMIC_ENTRIES_MAX = 1024,
-	NOTES_MAX = 16, /* of a section, linkers make one or two */
-	ANSWERS_MAX = 16, /* symbols that are looked for in one file */
-	/* Read at a time, when less is asked for: most of it is asked for next. */
+	NOTES_MAX = 16, /* per section; linkers make one or two */
+	ANSWERS_MAX = 16, /* cached symbol lookups per file */
+	/* Read-ahead size for smaller requests: most of it is requested next. */
 	WINDOW_BYTES = 16 * 1024,
 };
 
@@ -28,15 +28,15 @@ struct elf_window {
 /* The bytes of the file, and its header. */
 struct elf_file {
 	struct elf_reader reader;
-	const uint8_t *buffer; /* borrowed; NULL = by the reader */
+	const uint8_t *buffer; /* borrowed; NULL = read through reader */
 	uint64_t size_bytes;
 	Elf64_Ehdr header;
 };
 
-/* A section, and all of its bytes. */
+/* A section and all of its bytes. */
 struct elf_table {
 	const Elf64_Shdr *section; /* NULL = none */
-	void *bytes; /* owned; NULL = not read, or the file has not so many */
+	void *bytes; /* owned; NULL = not read, or the file is too short */
 	bool is_read;
 };
 
@@ -47,24 +47,27 @@ struct elf_symbol_table {
 	bool is_dynamic; /* .dynsym */
 };
 
-/* What is held of a file: read when something is looked for in it, given back by a rest. */
+/*
+ * Parts of the file held in memory: read by the first lookup that needs them, freed by
+ * elf_image_rest().
+ */
 struct elf_tables {
 	struct elf_window *window;
-	Elf64_Shdr *sections; /* NULL = at rest */
+	Elf64_Shdr *sections; /* NULL = freed, or not yet read */
 	struct elf_symbol_table dynamic_table;
 	struct elf_symbol_table full_table;
 	struct elf_table relocations[RELOCATION_SECTIONS_MAX];
 	size_t relocation_section_count;
 };
 
-/* What a search for a name came to. */
+/* Cached result of a symbol lookup. */
 struct symbol_answer {
 	char *name; /* owned */
 	bool is_found;
 	struct elf_symbol symbol;
 };
 
-/* What was asked so far: it is known without the tables. */
+/* Cached lookups: they are answered without the tables. */
 struct symbol_answers {
 	struct symbol_answer list[ANSWERS_MAX];
 	size_t count;
@@ -74,12 +77,12 @@ struct elf_image {
 	struct elf_file file;
 	Elf64_Phdr *segments;
 	size_t segment_count;
-	/* Searches fill both, of an image that stays the same. Never NULL. */
+	/* Filled by lookups, also on a const image. Never NULL once the image is open. */
 	struct elf_tables *tables;
 	struct symbol_answers *answers;
 };
 
-/* As much of the file as a window takes, from there on. 0 or -errno. */
+/* Fills the window from offset on, up to the end of the file. 0 or -errno. */
 static int fill_window(const struct elf_file *file, struct elf_window *window, uint64_t offset)
 {
 	uint64_t size_bytes = file->size_bytes - offset;
@@ -118,7 +121,7 @@ static int file_read(const struct elf_image *image, uint64_t offset, void *buffe
 	if (offset < window->offset || offset - window->offset > window->size_bytes ||
 	    size_bytes > window->size_bytes - (offset - window->offset))
 		r = fill_window(file, window, offset);
-	/* It has become shorter since it was opened. */
+	/* The file has become shorter since it was opened. */
 	if (r == -EFAULT)
 		return file->reader.read(file->reader.source, offset, buffer, size_bytes);
 	if (r == 0)
@@ -126,7 +129,7 @@ static int file_read(const struct elf_image *image, uint64_t offset, void *buffe
 	return r;
 }
 
-/* What is allocated by these counts is bounded. */
+/* Bounds the counts by which memory is allocated. */
 static bool is_plausible_header(const Elf64_Ehdr *header)
 {
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -234,7 +237,7 @@ void elf_image_rest(const struct elf_image *image)
 	*tables = (struct elf_tables){ 0 };
 }
 
-/* 0, and table->bytes is NULL if the file has not so many; -ENOMEM; -errno of reading. */
+/* 0 (table->bytes is NULL if the file is too short), -ENOMEM, or -errno of reading. */
 static int read_table(const struct elf_image *image, struct elf_table *table)
 {
 	uint64_t offset = table->section->sh_offset;
@@ -244,7 +247,7 @@ static int read_table(const struct elf_image *image, struct elf_table *table)
 
 	if (table->is_read)
 		return 0;
-	/* Before room is made for it. */
+	/* Checked before memory is allocated. */
 	if (offset > image->file.size_bytes || size_bytes > image->file.size_bytes - offset) {
 		table->is_read = true;
 		return 0;
@@ -258,7 +261,7 @@ static int read_table(const struct elf_image *image, struct elf_table *table)
 	return 0;
 }
 
-/* As many as the file has: the others cannot be read later, either. */
+/* Reads the segments that are inside the file: the others cannot be read later, either. */
 static int read_segments(struct elf_image *image)
 {
 	const struct elf_file *file = &image->file;
@@ -357,7 +360,7 @@ bool elf_image_is_program(const struct elf_image *image)
 	return false;
 }
 
-/* Of one section of notes: the first that is a build ID. */
+/* Reads the first build ID in a section of notes. Returns its length in bytes; 0 = none. */
 static size_t find_build_id(const struct elf_image *image, const Elf64_Shdr *section,
 			    uint8_t ret_id[static ELF_BUILD_ID_BYTES_MAX])
 {
@@ -407,8 +410,9 @@ static bool is_name(const char *strings, uint64_t size_bytes, uint32_t offset, c
 }
 
 /*
- * Linear: the tables are read once. A defined symbol ends the search; an undefined one is stored
- * when *is_found is still false, and the search goes on. 1: it is over; 0; -errno of reading.
+ * Linear: the tables are read once. A defined symbol ends the search; an undefined one is stored if
+ * *is_found is still false, and the search continues. 1: a defined one was found; 0; -errno of
+ * reading.
  */
 static int find_in_table(const struct elf_image *image, struct elf_symbol_table *table,
 			 const char *name, bool *is_found, struct elf_symbol *ret_symbol)
@@ -458,7 +462,7 @@ static const struct symbol_answer *find_answer(const struct elf_image *image, co
 	return NULL;
 }
 
-/* Without memory, or with more names than are ever looked for, it is searched for again. */
+/* Without memory, or with more than ANSWERS_MAX names, the next lookup searches again. */
 static void remember(const struct elf_image *image, const char *name, bool is_found,
 		     const struct elf_symbol *symbol)
 {
@@ -469,7 +473,7 @@ static void remember(const struct elf_image *image, const char *name, bool is_fo
 		answers->list[answers->count++] = (struct symbol_answer){ copy, is_found, *symbol };
 }
 
-/* 0; -errno: not all of it could be searched. */
+/* 0, or -errno: a table could not be searched, and no definition was found. */
 static int search(const struct elf_image *image, const char *name, bool *ret_is_found,
 		  struct elf_symbol *ret_symbol)
 {
@@ -541,7 +545,7 @@ static bool read_symbols(const struct elf_image *image, struct elf_symbol_table 
 	       table->symbols.bytes && table->strings.bytes;
 }
 
-/* Its name, which ends within the table; NULL: it has none. */
+/* The symbol's name, which ends within the table; NULL = none. */
 static const char *name_of(const struct elf_symbol_table *table, const Elf64_Sym *symbol)
 {
 	size_t size_bytes = table->strings.section->sh_size;
@@ -669,7 +673,10 @@ int elf_image_load_bias(const struct elf_image *image, const struct memory_map_e
 	return is_found ? 0 : -ENOENT;
 }
 
-/* The PT_LOAD whose file part has the address, the first one if they overlap; and where in it. */
+/*
+ * Finds the PT_LOAD whose file part contains the address, the first one if they overlap, and the
+ * address's distance from its start.
+ */
 static bool find_loaded(const struct elf_image *image, uint64_t virtual_address,
 			struct elf_segment *ret_segment, uint64_t *ret_distance)
 {

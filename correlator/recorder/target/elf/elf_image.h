@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * An ELF file of the target. Hostile input: every count, size and offset is bounded, loops end, and
- * at most a dozen tables of ELF_IMAGE_TABLE_BYTES_MAX are held. Only what is looked into is read,
- * piece by piece, which is why this is not libelf: that takes a descriptor to read from, which
- * might wait, or the whole file in memory. Single thread; does not log. Symbols and relocations are
+ * at most a dozen tables of ELF_IMAGE_TABLE_BYTES_MAX are held. Reads only what is needed, piece by
+ * piece. That is why this is not libelf, which needs the whole file in memory or a descriptor to
+ * read from, and such a read might block. Single thread; does not log. Symbols and relocations are
  * found by section headers (strip(1) leaves those of the dynamic link).
  */
 #pragma once
@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "recorder/target/proc/memory_map.h"
 
-/* Larger symbol, string and relocation tables are left out as if the file had none. */
+/* Larger symbol, string and relocation tables are ignored, as if the file had none. */
 enum {
 	ELF_IMAGE_TABLE_BYTES_MAX = 64 * 1024 * 1024
 };
@@ -48,27 +48,27 @@ struct elf_segment {
 	uint64_t align;
 };
 
-/* A file's bytes. */
+/* Access to a file's bytes. */
 struct elf_reader {
-	/* Exactly size_bytes of them at an offset: 0; -EFAULT: it has not so many; -errno. */
+	/* Reads exactly size_bytes at offset: 0; -EFAULT: the file is too short; -errno. */
 	int (*read)(void *source, uint64_t offset, void *buffer, size_t size_bytes);
 	void *source; /* must outlive the image */
-	uint64_t size_bytes; /* how many there are, as far as is known */
+	uint64_t size_bytes; /* size of the file, as far as is known */
 };
 
 /*
  * 0, -ENOEXEC (not a 64-bit little-endian ELF file, or more headers than any real one), -ENOMEM,
- * -errno of reading. What a later read fails with is as if the file did not have it, and for that
- * time alone.
+ * -errno of reading. If a later read fails, the call that needs it behaves as if the file lacked
+ * that part; the next call tries again.
  */
 int elf_image_open(const struct elf_reader *reader, struct elf_image **ret_image);
-/* The same of a file in memory, which must outlive the image. */
+/* The same for a file in memory, which must outlive the image. */
 int elf_image_open_memory(const void *buffer, size_t size_bytes, struct elf_image **ret_image);
 void elf_image_free(struct elf_image *image);
 DEFINE_CLEANUP(struct elf_image *, elf_image_free);
 /*
- * Gives back what was read of symbols and relocations; it is read again when something is looked
- * for that was not looked for before. The answers of find_symbol stay.
+ * Frees the symbols and relocations that were read; a lookup of something new reads them again.
+ * Results of elf_image_find_symbol() stay cached.
  */
 void elf_image_rest(const struct elf_image *image);
 
@@ -80,8 +80,10 @@ enum {
 	ELF_BUILD_ID_BYTES_MAX = 64
 };
 
-/* What the linker has made to tell the file from others (NT_GNU_BUILD_ID), by its sections: its
- * length; 0: it has none. */
+/*
+ * The build ID, by which the linker tells the file from others (NT_GNU_BUILD_ID), found by section
+ * headers. Returns its length in bytes; 0 = none.
+ */
 size_t elf_image_build_id(const struct elf_image *image,
 			  uint8_t ret_id[static ELF_BUILD_ID_BYTES_MAX]);
 
@@ -89,29 +91,33 @@ size_t elf_image_build_id(const struct elf_image *image,
  */
 int elf_image_find_symbol(const struct elf_image *image, const char *name,
 			  struct elf_symbol *ret_symbol);
-/* The same of a definition alone. False: there is none. */
+/* The same for definitions only. False: there is none. */
 bool elf_image_find_defined(const struct elf_image *image, const char *name,
 			    struct elf_symbol *ret_symbol);
-/* The value of a symbol that the object itself defines, by its index in .dynsym. False: it is not
- * one. */
+/*
+ * Stores the value of the symbol at index in .dynsym. False: the object does not define one there.
+ */
 bool elf_image_defined_at(const struct elf_image *image, size_t index, uint64_t *ret_value);
 
 /* A function that the file defines. */
 struct elf_function {
 	uint64_t value; /* a virtual address */
 	uint64_t size_bytes; /* > 0 */
-	const char *name; /* not ""; until elf_image_rest() */
+	const char *name; /* not ""; valid until elf_image_rest() */
 	uint8_t binding; /* STB_GLOBAL, ... */
 };
 
 /*
- * The functions of .dynsym, or of .symtab, that say how long they are; not those that choose
- * another one (STT_GNU_IFUNC). *cursor starts at 0; false at the end, and if it cannot be read.
+ * Iterates over the functions of .dynsym or .symtab that have a size and a name, without those that
+ * select another one at load time (STT_GNU_IFUNC). *cursor starts at 0; false at the end, or if the
+ * table cannot be read.
  */
 bool elf_image_next_function(const struct elf_image *image, bool is_dynamic, size_t *cursor,
 			     struct elf_function *ret_function);
 
-/* *cursor starts at 0; false at the end. Relocations of all SHT_RELA sections of the dynamic link.
+/*
+ * Iterates over the relocations of all SHT_RELA sections of the dynamic link. *cursor starts at 0;
+ * false at the end.
  */
 bool elf_image_next_relocation(const struct elf_image *image, size_t *cursor,
 			       struct elf_relocation *ret_relocation);
@@ -125,7 +131,7 @@ bool elf_image_next_segment(const struct elf_image *image, size_t *cursor,
  */
 int elf_image_load_bias(const struct elf_image *image, const struct memory_map_entry *entry,
 			uint64_t *ret_bias);
-/* The virtual address of a file offset inside a PT_LOAD that is code. -ENOENT. */
+/* The virtual address of a file offset inside an executable PT_LOAD. -ENOENT. */
 int elf_image_virtual_address(const struct elf_image *image, uint64_t offset,
 			      uint64_t *ret_virtual_address);
 /* File offset of a virtual address inside a PT_LOAD's file part. -ENOENT. */

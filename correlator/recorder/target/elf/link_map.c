@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 
-/* Places in struct r_debug and struct link_map, an ABI: <link.h>. */
+/* Offsets in struct r_debug and struct link_map, which are an ABI: <link.h>. */
 enum {
 	DEBUG_MAP_AT = 8,
 	MAP_ADDRESS_WORD = 0,
@@ -16,7 +16,7 @@ enum {
 	FIELD_AT_MAX = 64 * 1024
 };
 
-/* Of libthread_db: a field of a structure. */
+/* How libc describes a field of a structure to libthread_db. */
 struct field_description {
 	uint32_t bits;
 	uint32_t count;
@@ -42,7 +42,7 @@ void link_map_note(const struct elf_image *image, uint64_t load_bias,
 
 	if (!layout->debug_address && elf_image_find_defined(image, "_r_debug", &symbol))
 		layout->debug_address = load_bias + symbol.value;
-	/* musl's name for its own, ldso/dynlink.c. */
+	/* musl's own name, ldso/dynlink.c. */
 	if (elf_image_find_defined(image, "_dl_debug_addr", &symbol))
 		layout->is_musl = true;
 	if (!layout->module_at)
@@ -51,7 +51,7 @@ void link_map_note(const struct elf_image *image, uint64_t load_bias,
 		layout->offset_at = read_field(image, "_thread_db_link_map_l_tls_offset");
 }
 
-/* The loader's entry of the object at load_bias. */
+/* Finds the loader's entry for the object at load_bias. */
 static int find_entry(const struct link_map_layout *layout, const struct memory_reader *reader,
 		      uint64_t load_bias, uint64_t *ret_entry)
 {
@@ -99,7 +99,10 @@ int link_map_confirm(const struct link_map_layout *layout, const struct memory_r
 		return 0;
 	if (location->model == TLS_MODEL_DYNAMIC)
 		return disagree(is_final, "module", location->module, module);
-	/* Where the object's block is, from the thread pointer on: above it, or below. */
+	/*
+	 * The loader stores the distance of the object's block from the thread pointer, above or
+	 * below it.
+	 */
 	offset = symbol->symbol_value + (symbol->is_above_thread_pointer ? offset : -offset);
 	if (offset != (uint64_t)location->offset)
 		return disagree(is_final, "offset", (uint64_t)location->offset, offset);

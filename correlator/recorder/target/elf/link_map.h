@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The second way to a thread-local of glibc: what its dynamic loader itself keeps of an object, in
- * the list that it has for debuggers. Module number and static offset are private fields, whose
- * places libc tells by symbols made for libthread_db. Facts: glibc 2.36 include/link.h,
- * nptl_db/structs.def, elf/link.h (struct r_debug, struct link_map). Single thread;
- * logs a disagreement. Keeps nothing but the layout, which its caller owns.
+ * A second way to locate a thread-local of glibc: the dynamic loader's own records of an object, in
+ * the list that it keeps for debuggers. Module number and static offset are private fields; libc
+ * exports their offsets in symbols made for libthread_db. Facts: glibc 2.36 include/link.h,
+ * nptl_db/structs.def, elf/link.h (struct r_debug, struct link_map). Single thread; logs a
+ * disagreement. Keeps nothing but the layout, which its caller owns.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ enum {
 	LINK_MAP_ENTRIES_MAX = 65536
 };
 
-/* What the objects of a process tell of it; 0 = not found (another libc, or none). */
+/* The loader's list as its objects describe it; 0 = not found (another libc, or none). */
 struct link_map_layout {
 	uint64_t debug_address; /* of _r_debug in the process */
 	uint32_t module_at; /* of l_tls_modid in struct link_map */
@@ -28,14 +28,14 @@ struct link_map_layout {
 	bool is_musl; /* the loader is musl's, whatever its file is called */
 };
 
-/* Adds what one loaded object tells. */
+/* Adds to layout what one loaded object describes. */
 void link_map_note(const struct elf_image *image, uint64_t load_bias,
 		   struct link_map_layout *layout);
 
 /*
- * Whether the loader's own figures lead to the variable's location as found in the object at
- * load_bias. 0: they do; -ENOENT: there is no second way, or the loader has no such object in its
- * list; -EUCLEAN: they disagree (logged if is_final, with both); or an error of the reader.
+ * Checks whether the loader's own records lead to the variable's location as found in the object at
+ * load_bias. 0: they do; -ENOENT: there is no second way, or the loader's list lacks the object;
+ * -EUCLEAN: they disagree (logged with both values if is_final); or an error of the reader.
  */
 int link_map_confirm(const struct link_map_layout *layout, const struct memory_reader *reader,
 		     uint64_t load_bias, const struct tls_symbol *symbol, bool is_final);

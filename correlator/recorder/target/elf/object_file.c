@@ -12,7 +12,7 @@
 #include "recorder/target/proc/target_file.h"
 
 enum {
-	NOTES_MAX = 5, /* who looks into files: Ruby, two kinds of publishers, who names code */
+	NOTES_MAX = 5, /* users: Ruby, two kinds of publishers, names of native code */
 	DEVICES_MAX = 64,
 };
 
@@ -22,7 +22,7 @@ struct file_note {
 };
 
 struct object_file {
-	struct object_files *files; /* those that it is shared among; NULL = not shared */
+	struct object_files *files; /* the set it is shared in; NULL = not shared */
 	struct target_file_key key;
 	struct target_file *mapped; /* owned */
 	struct elf_image *image; /* NULL = not an ELF file */
@@ -35,7 +35,7 @@ struct object_files {
 	struct object_file *list; /* uthash, by key */
 	size_t count_max;
 	uint64_t opened;
-	/* Those of maps whose files have others by stat(2); the oldest is forgotten. */
+	/* Devices in maps for which stat(2) reports another one; the oldest entry is dropped. */
 	uint64_t devices[DEVICES_MAX];
 	size_t device_count;
 };
@@ -77,7 +77,7 @@ static struct object_file *find(const struct object_files *files, struct target_
 	return file;
 }
 
-/* Who holds it keeps it; nobody else gets it. */
+/* Present holders keep the file; nobody else gets it. */
 static void stop_sharing(struct object_file *file)
 {
 	if (!file->files)
@@ -86,7 +86,7 @@ static void stop_sharing(struct object_file *file)
 	file->files = NULL;
 }
 
-/* A known file as it is now: one that was written over is not what was looked into. */
+/* Takes a reference to a known file. NULL: the file was overwritten since it was searched. */
 static struct object_file *confirm(struct object_file *file)
 {
 	if (target_file_has_changed(file->mapped)) {
@@ -115,7 +115,7 @@ static struct object_file *find_known(const struct object_files *files, pid_t pi
 	struct target_file_key key = { device_of(entry), entry->inode };
 	struct object_file *file = has_others(files, key.device) ? NULL : find(files, key);
 
-	/* It is held, so nobody else has its inode. */
+	/* The file is held, so no other file has its inode. */
 	if (file)
 		return confirm(file);
 	if (!has_others(files, key.device) || target_file_find_key(pid, entry, &key) < 0)
@@ -139,7 +139,7 @@ static int read_mapped(void *source, uint64_t offset, void *buffer, size_t size_
 	return target_file_read(source, offset, buffer, size_bytes);
 }
 
-/* The mapping's; NULL: the one at that path. */
+/* Opens the file of the mapping entry; if entry is NULL, the one at path. */
 static int open_file(pid_t pid, const struct memory_map_entry *entry, const char *path,
 		     struct object_file **ret_file)
 {
@@ -158,14 +158,17 @@ static int open_file(pid_t pid, const struct memory_map_entry *entry, const char
 	reader.source = file->mapped;
 	reader.size_bytes = target_file_size_bytes(file->mapped);
 	r = elf_image_open(&reader, &file->image);
-	/* Any other failure: it is no ELF file that we know. */
+	/* Any other failure: it is not an ELF file that we support. */
 	if (r == -ETIMEDOUT || r == -ENOMEM)
 		return r;
 	*ret_file = TAKE_PTR(file);
 	return 0;
 }
 
-/* The one that was opened, or that is known by its key, which is known only now. */
+/*
+ * Returns the known file with the key of the one just opened, else the latter: the key was not
+ * available before.
+ */
 static struct object_file *prefer_known(struct object_files *files,
 					const struct memory_map_entry *entry,
 					struct object_file *file)

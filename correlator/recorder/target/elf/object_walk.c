@@ -10,7 +10,7 @@ struct known_object {
 	uint64_t inode;
 	uint32_t device_major;
 	uint32_t device_minor;
-	struct object_file *file; /* held for the next one who maps it; NULL = it is not shared */
+	struct object_file *file; /* held for the next process that maps it; NULL = not shared */
 };
 
 static bool is_mapping_of(const struct known_object *known, const struct memory_map_entry *entry)
@@ -28,7 +28,10 @@ static int compare_start(const void *key, const void *member)
 	return (known->start > entry->start) - (known->start < entry->start);
 }
 
-/* What is not where it was is handed out again wherever it is, and its file is let go. */
+/*
+ * Forgets objects that are no longer where they were: a walk returns them again, wherever they are.
+ * Releases their files.
+ */
 static void drop_unmapped(struct object_walk *walk)
 {
 	size_t count = walk->known_count, kept = 0;
@@ -85,7 +88,7 @@ static bool is_known(const struct object_walk *walk, const struct memory_map_ent
 	return false;
 }
 
-/* 0, or -ENOMEM: the list is as it was. */
+/* 0, or -ENOMEM with the list unchanged. */
 static int make_known(struct object_walk *walk, const struct memory_map_entry *entry,
 		      struct object_file *file)
 {
@@ -110,14 +113,14 @@ static int make_known(struct object_walk *walk, const struct memory_map_entry *e
 	return 0;
 }
 
-/* 1: it is at hand; 0: it is passed over; -ENOMEM, -EMFILE, -ENFILE, -ETIMEDOUT. */
+/* 1: it is the current object; 0: it is skipped; -ENOMEM, -EMFILE, -ENFILE, -ETIMEDOUT. */
 static int open_object(struct object_walk *walk, const struct memory_map_entry *entry)
 {
 	_cleanup_(object_file_releasep) struct object_file *file = NULL;
 	struct loaded_object *object = &walk->object;
 	int r = object_file_get(walk->files, walk->pid, entry, &file);
 
-	/* What we lack is no fact about the target. */
+	/* A shortage of our own says nothing about the target. */
 	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
 		return r;
 	if (r < 0) {

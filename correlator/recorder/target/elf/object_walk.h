@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A walk over what a process has loaded: one reading of its mappings, and each object opened once,
- * for all that look for something in it, and not at all if another process maps it that was walked
- * through. An object that was looked into is not handed out again by a later walk while it stays
- * where it is. Owned by a target; single thread; does not log. What a walk hands out lives until
- * the next call, but for a file that is held.
+ * A walk over the objects that a process has loaded: it reads the mappings once and opens each
+ * object once, for all users that search it. An object that another walked process also maps is not
+ * opened at all. A later walk does not return a searched object again as long as the object stays
+ * where it is. Owned by a target; single thread; does not log. A returned object lives until the
+ * next call, except for a file that is held.
  */
 #pragma once
 
@@ -34,12 +34,12 @@ struct loaded_object {
 };
 
 struct object_walk {
-	pid_t pid; /* of the process, set by the owner; all else zero at first */
-	struct object_files *files; /* those of others, borrowed; may be set, too */
-	struct memory_map map; /* of the walk at hand */
+	pid_t pid; /* set by the owner; all else starts zeroed */
+	struct object_files *files; /* shared files, borrowed; set by the owner, may be NULL */
+	struct memory_map map; /* of the current walk */
 	size_t cursor;
-	struct loaded_object object; /* handed out */
-	struct known_object *known; /* looked into, and not to be again. Owned. */
+	struct loaded_object object; /* the current object */
+	struct known_object *known; /* searched, and skipped from now on. Owned. */
 	size_t known_count;
 	size_t known_room;
 	size_t unreadable_count; /* mapped files that could not be opened, in the last walk */
@@ -47,21 +47,21 @@ struct object_walk {
 };
 
 /*
- * Begins a walk. map: of the process, read just before, taken over and emptied; NULL = it is read
- * now. 0; -ESRCH: no such process, or a zombie, whose objects are not gone: it is; or as
- * memory_map_of_process.
+ * Begins a walk. map: the process's mappings, read just before; the walk takes them over and leaves
+ * map empty. NULL = the walk reads them now. 0; -ESRCH: no such process, or a zombie (the process
+ * is gone, not its objects, so they stay known); or as memory_map_of_process.
  */
 int object_walk_begin(struct object_walk *walk, struct memory_map *map);
 /*
- * The next object that is not known. 1: there is one in walk->object; 0 at the end; -ENOMEM,
- * -EMFILE, -ENFILE; -ETIMEDOUT (object_file.h). What cannot be opened is counted, and what is no
- * ELF file is known from now on.
+ * Moves on to the next object that is not known. 1: it is in walk->object; 0 at the end; -ENOMEM,
+ * -EMFILE, -ENFILE; -ETIMEDOUT (object_file.h). An object that cannot be opened is counted; one
+ * that is not an ELF file becomes known.
  */
 int object_walk_next(struct object_walk *walk);
-/* The object at hand is not to be looked into again. 0 or -ENOMEM. */
+/* Makes the current object known, so that it is not searched again. 0 or -ENOMEM. */
 int object_walk_keep(struct object_walk *walk);
-/* What is known may be something else by now: the next walk begins anew. */
+/* Forgets the known objects, which may have changed: the next walk returns all objects again. */
 void object_walk_forget(struct object_walk *walk);
-/* Ends a walk; what is known stays. Accepts a zeroed one. */
+/* Ends a walk; known objects stay known. Accepts a zeroed walk. */
 void object_walk_end(struct object_walk *walk);
 void object_walk_deinit(struct object_walk *walk);

@@ -32,7 +32,9 @@ static const struct tls_machine machines[] = {
 		.static_relocation = R_AARCH64_TLS_TPREL,
 		.glibc_dtv_offset = 0,
 		.musl_dtv_offset = -8,
-		/* Offsets are positive here, so only what is too low to be mapped is surely none.
+		/*
+		 * Offsets are positive here: only a value too low to be mapped is surely no
+		 * address.
 		 */
 		.static_offset_limit = 65536,
 	},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the machines and C libraries differ in where thread-locals are. Pure. Facts: ELF handling of
- * thread-local storage, sections 3 and 4; relocation types: x86-64 psABI and AArch64 ELF psABI;
+ * How machines and C libraries differ in the placement of thread-locals. Pure. Facts: ELF handling
+ * of thread-local storage, sections 3 and 4; relocation types: x86-64 psABI and AArch64 ELF psABI;
  * shapes of the DTV: glibc 2.36 sysdeps/{x86_64,aarch64}/nptl/tls.h, elf/dl-tls.c, and musl 1.2
  * src/internal/pthread_impl.h.
  */
@@ -21,23 +21,23 @@ struct tls_machine {
 	uint32_t offset_relocation; /* DTPOFF64, DTPREL64 */
 	uint32_t descriptor_relocation;
 	uint32_t static_relocation; /* TPOFF64, TPREL64 */
-	int32_t glibc_dtv_offset; /* of the DTV's address, from the thread pointer */
+	int32_t glibc_dtv_offset; /* of the pointer to the DTV, from the thread pointer */
 	int32_t musl_dtv_offset;
-	uint64_t static_offset_limit; /* a descriptor's argument below it is no address */
+	uint64_t static_offset_limit; /* descriptor arguments of smaller magnitude are offsets */
 };
 
-/* NULL: a machine whose TLS is not known. */
+/* NULL: the TLS of the machine is not known. */
 const struct tls_machine *tls_machine_of(const struct elf_image *image);
 
-/* The location with the machine's and libc's DTV, all else 0. */
+/* A location with the DTV of the machine and libc, all else 0. */
 struct tls_location tls_machine_location(const struct tls_machine *machine, bool is_musl);
 
 /* True if a value can be the static offset of a variable from the thread pointer, modulo 2^64. */
 bool tls_machine_is_static_offset(const struct tls_machine *machine, uint64_t offset);
 
 /*
- * Offset from the thread pointer, modulo 2^64, of what lies at an offset in a main program's block,
- * as linkers compute it. False: the PT_TLS segment's alignment is no power of two.
+ * Stores the offset from the thread pointer, modulo 2^64, of block_offset in a main program's TLS
+ * block, as linkers compute it. False: the alignment of the PT_TLS segment is not a power of two.
  */
 bool tls_machine_program_offset(const struct tls_machine *machine, const struct elf_segment *tls,
 				uint64_t block_offset, uint64_t *ret_offset);

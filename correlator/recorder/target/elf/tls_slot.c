@@ -38,7 +38,7 @@ bool tls_slot_offset_word(const struct elf_image *image, const struct tls_machin
 	return false;
 }
 
-/* What a relocation stands for, as an offset in the object's own block. */
+/* Converts what a relocation stands for into an offset in the object's own TLS block. */
 static bool find_block_offset(const struct elf_image *image,
 			      const struct elf_relocation *relocation, uint64_t *ret_offset)
 {
@@ -49,7 +49,7 @@ static bool find_block_offset(const struct elf_image *image,
 	return true;
 }
 
-/* The module's own relocation says nothing of an offset: it is in the word behind it. */
+/* The module's own relocation has no offset; the next word has it. */
 static bool find_module_offset(const struct elf_image *image, const struct tls_machine *machine,
 			       const struct elf_relocation *module, uint64_t *ret_offset)
 {
@@ -93,7 +93,7 @@ static bool is_user_pointer(uint64_t address)
 	       !(address & POINTER_ALIGN_MASK);
 }
 
-/* Of what is read in the process: the loader may not be done with it. */
+/* Rejects a value read from the process; the loader may not be done with it. */
 static int doubt(const struct tls_object *object, const char *what, uint64_t value)
 {
 	if (!object->logged_name)
@@ -133,8 +133,8 @@ static int set_dynamic(const struct tls_object *object, uint64_t module, uint64_
 }
 
 /*
- * The loader may have bound the symbol to another object's definition, so with a relocation of
- * its own the offset is the loader's word, else the ELF file's.
+ * The loader may have bound the symbol to another object's definition. So if the offset word has
+ * its own relocation, the loader's value counts, else the ELF file's.
  */
 static int resolve_module(const struct tls_object *object, const struct tls_slot *slot,
 			  struct tls_location *location)
@@ -148,7 +148,7 @@ static int resolve_module(const struct tls_object *object, const struct tls_slot
 	if (words[0] == 0)
 		return -EAGAIN;
 	if (slot->has_offset_word) {
-		/* The loader writes the module first: a zero may be the file's still. */
+		/* The loader writes the module first: a zero may still be the file's. */
 		if (words[1] == 0 && offset != slot->delta)
 			return -EAGAIN;
 		offset = words[1] + slot->delta;
@@ -156,7 +156,10 @@ static int resolve_module(const struct tls_object *object, const struct tls_slot
 	return set_dynamic(object, words[0], offset, location);
 }
 
-/* In the object itself: glibc before 2.34 binds descriptors lazily and parks them there. */
+/*
+ * True for addresses in the object itself: glibc before 2.34 binds descriptors lazily and parks
+ * them there.
+ */
 static bool is_in_object(const struct tls_object *object, uint64_t address)
 {
 	struct elf_segment segment;

@@ -20,14 +20,14 @@ static struct tls_slot slot_of(const struct elf_symbol *symbol, enum tls_slot_ki
 	};
 }
 
-/* A module number serves every variable of the object, the other kinds one offset only. */
+/* A module number serves every variable of the object; the other kinds serve a single offset. */
 static bool fits(const struct elf_symbol *symbol, enum tls_slot_kind kind,
 		 const struct elf_relocation *relocation)
 {
 	return kind == TLS_SLOT_MODULE || (uint64_t)relocation->addend == symbol->value;
 }
 
-/* The module's word is followed by the offset's, with a relocation of its own or fixed by ld. */
+/* The word after the module is the offset, with a relocation of its own or fixed by ld. */
 static void find_offset_word(const struct elf_image *image, const struct tls_machine *machine,
 			     const struct elf_symbol *symbol, struct tls_slot *slot)
 {
@@ -42,8 +42,8 @@ static void find_offset_word(const struct elf_image *image, const struct tls_mac
 
 /*
  * Takes the relocation of the symbol itself; else the one without a symbol, which stands for the
- * object's own TLS block, if its addend fits. Returns how many relocations of that second sort
- * there were: above 1 it is open which is the variable's, and *ret_slot is one of them.
+ * object's own TLS block, if its addend fits. Returns the number of relocations of the second kind:
+ * if above 1, it is ambiguous which is the variable's, and *ret_slot is one of them.
  */
 static size_t find_slot(const struct elf_image *image, const struct tls_machine *machine,
 			const struct elf_symbol *symbol, struct tls_slot *ret_slot)

@@ -15,7 +15,7 @@ enum {
 
 struct table_header {
 	uint8_t version;
-	uint8_t frame_encoding; /* of the pointer that follows: 4 bytes with all compilers */
+	uint8_t frame_encoding; /* of frame, which has 4 bytes with all compilers */
 	uint8_t count_encoding;
 	uint8_t table_encoding;
 	int32_t frame;
@@ -63,7 +63,7 @@ static bool read_entry(const struct elf_image *image, uint64_t table, uint32_t i
 	return elf_image_read(image, address, ret_entry, sizeof(*ret_entry)) == 0;
 }
 
-/* True if the description is of the function, and covers the address. */
+/* True if the description belongs to the function and covers the address. */
 static bool covers(const struct elf_image *image, uint64_t description_address, uint64_t function,
 		   uint64_t virtual_address)
 {

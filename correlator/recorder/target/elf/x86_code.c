@@ -9,16 +9,16 @@
 
 #include "recorder/target/elf/code_scan.h"
 
-/* An instruction as the decoder tells it. */
+/* A decoded instruction. */
 struct decoded {
 	ZydisDecodedInstruction instruction;
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
 /*
- * What straight-line code is made of. All else ends it: whatever goes elsewhere without being one
- * of the kernel's branches, traps, locks, waits, repeats, or is newer than what compilers put at
- * the entry of a function by default.
+ * True for instructions of straight-line code. All others end it: jumps that are not branches the
+ * kernel knows, traps, locks, waits, repeats, and instructions newer than those that compilers put
+ * at a function's entry by default.
  */
 static bool is_plain(const ZydisDecodedInstruction *instruction)
 {
@@ -46,7 +46,7 @@ static bool is_plain(const ZydisDecodedInstruction *instruction)
 	}
 }
 
-/* jmp, call and jcc by a displacement, by their opcodes: those the kernel knows. */
+/* jmp, call and jcc with a displacement: the opcodes that the kernel knows. */
 static enum x86_code_kind branch_kind(const ZydisDecodedInstruction *instruction)
 {
 	uint8_t opcode = instruction->opcode;
@@ -88,7 +88,7 @@ static enum x86_code_kind kind_of(const struct decoded *decoded)
 	uint8_t prefix_count = instruction->raw.prefix_count;
 	enum x86_code_kind branch = branch_kind(instruction);
 
-	/* With a prefix, 66 above all, the kernel refuses a branch or takes it for another one. */
+	/* The kernel refuses a branch with a prefix, 66 above all, or takes it for another one. */
 	if (branch != X86_CODE_PLAIN)
 		return prefix_count == 0 ? branch : X86_CODE_LEAVE;
 	if (instruction->opcode_map == ZYDIS_OPCODE_MAP_0F && instruction->opcode == 0x1f)
@@ -118,7 +118,9 @@ int x86_code_decode(const uint8_t *code, size_t size_bytes, struct x86_code *ret
 	is_branch = branch_kind(&decoded.instruction) != X86_CODE_PLAIN;
 	if (!is_branch && !is_plain(&decoded.instruction))
 		return -EINVAL;
-	/* A branch's displacement under 66 is 2 or 4 bytes, by maker: its length is not known. */
+	/*
+	 * A branch's displacement after 66 is 2 or 4 bytes, by CPU vendor: its length is not known.
+	 */
 	if (is_branch && (decoded.instruction.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE))
 		return -EINVAL;
 	if (decoded.instruction.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||

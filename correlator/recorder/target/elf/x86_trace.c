@@ -15,8 +15,8 @@ enum {
 	REGISTER_RSP = 4,
 	REGISTER_RBP = 5,
 	REGISTER_RDI = 7,
-	STACK_SLOTS_MAX = 32, /* words of the stack that are known */
-	PATHS_MAX = 256, /* that wait to be gone on with */
+	STACK_SLOTS_MAX = 32, /* tracked words of the stack */
+	PATHS_MAX = 256, /* pending paths */
 	SEEN_MAX = 4096, /* states at branches; a power of two */
 	WINDOW_BYTES = 512,
 };
@@ -26,7 +26,9 @@ struct stack_slot {
 	struct code_value value;
 };
 
-/* One way through the code. Compared by its bytes: it has no padding, and is zeroed at first. */
+/*
+ * One path through the code. Compared by a hash of its bytes: it has no padding, and starts zeroed.
+ */
 struct path {
 	uint64_t address; /* of the next instruction */
 	struct code_value registers[REGISTERS];
@@ -50,9 +52,9 @@ struct run {
 	struct x86_trace *trace;
 	const struct x86_code_source *source;
 	ZydisDecoder decoder;
-	uint64_t end; /* of the function; 0 = not known */
+	uint64_t end; /* end of the function; 0 = not known */
 	unsigned int depth;
-	struct path paths[PATHS_MAX]; /* a ring: the shortest way comes first */
+	struct path paths[PATHS_MAX]; /* a ring: the shortest path comes first */
 	size_t path_first, path_count;
 	uint64_t seen[SEEN_MAX];
 	size_t seen_count;
@@ -88,7 +90,7 @@ static void note_value(struct run *run, enum x86_trace_kind kind, const struct c
 	note(run, (struct x86_trace_event){ .kind = kind, .value = *value, .number = number });
 }
 
-/* What is not known, of an instruction's operand (or register) number. */
+/* An unknown value, one for each operand (or register) number of an instruction. */
 static struct code_value unknown(struct run *run, const struct instruction *instruction,
 				 unsigned int number)
 {
@@ -96,7 +98,7 @@ static struct code_value unknown(struct run *run, const struct instruction *inst
 			       instruction->address * REGISTERS + number, NULL);
 }
 
-/* False: it is no general register. */
+/* False: it is not a general-purpose register. */
 static bool find_register(ZydisRegister name, size_t *ret_number)
 {
 	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, name);
@@ -112,7 +114,7 @@ static bool is_high_byte(ZydisRegister name)
 	return name >= ZYDIS_REGISTER_AH && name <= ZYDIS_REGISTER_BH;
 }
 
-/* Adds a register times a factor to an address. False: it is not told. */
+/* Adds a register times a factor to an address. False: the sum cannot be expressed. */
 static bool add_register(const struct path *path, ZydisRegister name, int64_t factor,
 			 struct code_value *address)
 {
@@ -126,7 +128,7 @@ static bool add_register(const struct path *path, ZydisRegister name, int64_t fa
 	       code_value_add(address, &part, address);
 }
 
-/* False: it is not a sum of what is known. */
+/* False: the address cannot be expressed as a sum. */
 static bool find_address(struct run *run, const struct path *path,
 			 const struct instruction *instruction,
 			 const ZydisDecodedOperandMem *memory, struct code_value *ret_address)
@@ -153,7 +155,7 @@ static bool find_address(struct run *run, const struct path *path,
 	return true;
 }
 
-/* False: it is not on the stack, or nobody knows where. */
+/* False: the address is not on the stack, or not at a known offset. */
 static bool is_stack(struct run *run, const struct code_value *address)
 {
 	const struct code_term *terms = address->terms;
@@ -184,7 +186,7 @@ static void store(struct run *run, struct path *path, const struct code_value *a
 		*slot = (struct stack_slot){ address->constant, *value };
 }
 
-/* What is at the thread pointer is the thread pointer: psABI, variant II. */
+/* The word at the thread pointer is the thread pointer itself: psABI, variant II. */
 static bool is_thread_itself(struct run *run, const struct code_value *address)
 {
 	const struct code_node *node = code_value_single(&run->trace->nodes, address);
@@ -253,7 +255,7 @@ static void write_operand(struct run *run, struct path *path, const struct instr
 		store(run, path, &address, value);
 }
 
-/* What an instruction that is not understood may have written. */
+/* Makes unknown what an unsupported instruction may have written. */
 static void forget_written(struct run *run, struct path *path,
 			   const struct instruction *instruction)
 {
@@ -341,7 +343,7 @@ static void shift_right(struct run *run, struct path *path, const struct instruc
 	write_operand(run, path, instruction, 0, &value);
 }
 
-/* Bits of a value that was shifted to the right are those of what it was. */
+/* A test of a right-shifted value is a test of the original's bits. */
 static void note_test(struct run *run, struct code_value value, uint64_t mask)
 {
 	const struct code_node *node = code_value_single(&run->trace->nodes, &value);
@@ -420,7 +422,7 @@ static void leave(struct run *run, struct path *path, const struct instruction *
 	path->registers[REGISTER_RBP] = pop(run, path, instruction);
 }
 
-/* What goes on with the next instruction. */
+/* Executes an instruction that falls through. */
 static void execute(struct run *run, struct path *path, const struct instruction *instruction)
 {
 	struct code_value one = code_value_constant(1), value;
@@ -490,7 +492,7 @@ static void execute(struct run *run, struct path *path, const struct instruction
 	forget_written(run, path, instruction);
 }
 
-/* True if it was not there before; false also if there is no room to tell. */
+/* True if the path was not there before; false also if the table is full. */
 static bool is_new(struct run *run, const struct path *path)
 {
 	uint64_t key = hash_bytes(0, path, sizeof(*path)) | 1;
@@ -506,7 +508,7 @@ static bool is_new(struct run *run, const struct path *path)
 	return true;
 }
 
-/* To be gone on with at address. */
+/* Queues the path to continue at address, unless it is known or the queue is full. */
 static void enqueue(struct run *run, const struct path *path, uint64_t address)
 {
 	struct path *next = &run->paths[(run->path_first + run->path_count) % PATHS_MAX];
@@ -519,7 +521,7 @@ static void enqueue(struct run *run, const struct path *path, uint64_t address)
 		run->path_count++;
 }
 
-/* True: it goes on in the caller. */
+/* True: the path continues in the caller. */
 static bool do_return(struct run *run, struct path *path, const struct instruction *instruction)
 {
 	if (path->return_count == 0) {
@@ -532,7 +534,7 @@ static bool do_return(struct run *run, struct path *path, const struct instructi
 	return true;
 }
 
-/* The constant address that an operand refers to, and what slot is there. */
+/* Finds the constant address that an operand refers to, and the slot there. */
 static enum x86_slot_kind find_operand_slot(struct run *run, const struct path *path,
 					    const struct instruction *instruction,
 					    uint64_t *ret_slot, uint64_t *ret_function)
@@ -548,7 +550,7 @@ static enum x86_slot_kind find_operand_slot(struct run *run, const struct path *
 	return run->source->slot(run->source->context, *ret_slot, ret_function);
 }
 
-/* The target of a call or jump of a function. False: it is not known. */
+/* Finds the target of a call or a jump to a function. False: it is not known. */
 static bool find_function(struct run *run, const struct path *path,
 			  const struct instruction *instruction, uint64_t *ret_function)
 {
@@ -562,8 +564,8 @@ static bool find_function(struct run *run, const struct path *path,
 }
 
 /*
- * __tls_get_addr() gets the address of a slot; a descriptor is called through its own. True: it was
- * one of these.
+ * __tls_get_addr() takes the address of a slot; a descriptor is called through its own slot. True:
+ * the call was one of these.
  */
 static bool do_tls_call(struct run *run, struct path *path, const struct instruction *instruction)
 {
@@ -598,17 +600,17 @@ static void do_call(struct run *run, struct path *path, const struct instruction
 	path->address = function;
 }
 
-/* True: it goes on. */
+/* True: the path continues. */
 static bool do_jump(struct run *run, struct path *path, const struct instruction *instruction)
 {
 	if (find_function(run, path, instruction, &path->address))
 		return true;
-	/* A switch, or a function that is not here. */
+	/* A switch, or a function of another object. */
 	forget_call(run, path, instruction);
 	return do_return(run, path, instruction);
 }
 
-/* Both ways of a branch, or of a move that may be. */
+/* Queues both outcomes of a conditional branch or move. */
 static void do_either(struct run *run, const struct path *path,
 		      const struct instruction *instruction)
 {
@@ -627,7 +629,7 @@ static void do_either(struct run *run, const struct path *path,
 	enqueue(run, &moved, path->address);
 }
 
-/* False: there is no instruction. */
+/* False: there is no instruction at address. */
 static bool fetch(struct run *run, uint64_t address, struct instruction *ret_instruction)
 {
 	uint64_t at = address - run->window_address;
@@ -644,7 +646,7 @@ static bool fetch(struct run *run, uint64_t address, struct instruction *ret_ins
 						   ret_instruction->operands));
 }
 
-/* One instruction. False: the path ends, or goes on by those that were enqueued. */
+/* Executes one instruction. False: the path ends, or continues in the queued ones. */
 static bool step(struct run *run, struct path *path)
 {
 	struct instruction instruction;
@@ -675,7 +677,7 @@ static bool step(struct run *run, struct path *path)
 			return false;
 		execute(run, path, &instruction);
 	}
-	/* What a function that does not return is followed by is another one. */
+	/* The code after a call that does not return may belong to another function. */
 	return path->address != run->end;
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 
-/* What one function is asked; several answers that differ are none. */
+/* The function being decoded, and the result. Contradictory answers count as none. */
 struct question {
 	const struct x86_trace *trace;
 	struct ruby_accessor_layout *result;
@@ -15,7 +15,7 @@ struct question {
 
 static const struct {
 	const char *name;
-	unsigned int depth; /* of calls that are looked into */
+	unsigned int depth; /* how deep calls are followed */
 } accessors_table[_RUBY_ACCESSOR_MAX] = {
 	[RUBY_ACCESSOR_THREAD_CURRENT] = { "rb_thread_current", 0 },
 	[RUBY_ACCESSOR_ISEQ_LABEL] = { "rb_iseq_label", 0 },
@@ -70,10 +70,10 @@ void ruby_accessors_find(const struct elf_image *image, struct ruby_accessors *r
 	}
 }
 
-/* The one answer that all events gave. */
+/* The answer that all events agree on. */
 struct answer {
 	bool is_given;
-	bool is_open; /* there are several */
+	bool is_open; /* the events disagree */
 	uint32_t value;
 };
 
@@ -92,7 +92,7 @@ static uint32_t taken(const struct answer *answer)
 	return answer->is_given && !answer->is_open ? answer->value : RUBY_LAYOUT_UNKNOWN;
 }
 
-/* A load, taken apart. */
+/* The parts of a load. */
 struct load {
 	struct code_value base;
 	int64_t offset;
@@ -113,7 +113,7 @@ static bool is_argument(const struct question *question, const struct code_value
 	return node && node->kind == CODE_NODE_ARGUMENT && node->number == 0;
 }
 
-/* The value is a member of the first argument at this offset. */
+/* True if the value is the member at this offset of the first argument. */
 static bool is_member(const struct question *question, const struct code_value *value,
 		      uint32_t offset)
 {
@@ -123,7 +123,7 @@ static bool is_member(const struct question *question, const struct code_value *
 	       is_argument(question, &load.base);
 }
 
-/* The event of this kind behind another one, the first behind NULL; NULL at the end. */
+/* The next event of this kind after last, the first one if last is NULL; NULL at the end. */
 static const struct x86_trace_event *next_event(const struct question *question,
 						enum x86_trace_kind kind,
 						const struct x86_trace_event *last)
@@ -137,7 +137,7 @@ static const struct x86_trace_event *next_event(const struct question *question,
 	return NULL;
 }
 
-/* Where the variable is whose value this is. NONE: it is not a variable's. */
+/* The place of the variable that has this value. RUBY_PLACE_NONE: the value is not a variable's. */
 static struct ruby_place place_of(const struct question *question, const struct code_value *value)
 {
 	const struct code_nodes *nodes = &question->trace->nodes;
@@ -206,7 +206,10 @@ static void ask_thread_current(const struct question *question)
 	layout->thread_self = taken(&self);
 }
 
-/* The offset of a member of what is behind another one of the first argument: a->b->member. */
+/*
+ * Finds the offsets in a->b->member, a being the first argument: *ret_inner of b, *ret_outer of
+ * member.
+ */
 static void ask_behind(const struct question *question, uint32_t *ret_outer, uint32_t *ret_inner)
 {
 	struct answer outer_answer = { 0 }, inner_answer = { 0 };
@@ -224,14 +227,14 @@ static void ask_behind(const struct question *question, uint32_t *ret_outer, uin
 	*ret_inner = taken(&inner_answer);
 }
 
-/* return iseq->body->location.label, and of each function that is like that. */
+/* return iseq->body->location.label, and the functions of the same form. */
 static void ask_iseq(const struct question *question, uint32_t *ret_field)
 {
 	struct ruby_stack_layout *layout = &question->result->layout;
 	uint32_t body, before = layout->iseq_body;
 
 	ask_behind(question, ret_field, &body);
-	/* All of them reach it in the same way. */
+	/* All of them reach body at the same offset. */
 	layout->iseq_body = before == RUBY_LAYOUT_UNKNOWN || before == body ? body : before;
 	if (layout->iseq_body != body)
 		*ret_field = RUBY_LAYOUT_UNKNOWN;
@@ -273,15 +276,15 @@ static void ask_method_name(const struct question *question)
 	layout->body_type = taken(&type_answer);
 }
 
-/* The body of the first argument. */
+/* True if the value is the body of the first argument. */
 static bool is_body(const struct question *question, const struct code_value *value)
 {
 	return is_member(question, value, question->result->layout.iseq_body);
 }
 
 /*
- * What is returned is the line number of an entry, entry bytes times an index that is looked up
- * from where the table starts: int at entries + index * size. The entry itself was compared with 0.
+ * The function returns the line number of an entry: an int at entries + index * line_entry_bytes,
+ * with an index that was looked up before. It has compared the entry itself with 0.
  */
 static void ask_line_entry(const struct question *question)
 {
@@ -310,7 +313,7 @@ static void ask_line_entry(const struct question *question)
 	layout->line_entry_bytes = taken(&bytes);
 }
 
-/* size is compared with 0 and 1; positions of fewer than 54 are in the table's head. */
+/* size is compared with 0 and 1; the table's head has the positions below 54. */
 static void ask_line(const struct question *question)
 {
 	struct ruby_stack_layout *layout = &question->result->layout;
@@ -326,7 +329,7 @@ static void ask_line(const struct question *question)
 		    load.width == 4 && is_body(question, &load.base))
 			give(&count, load.offset);
 	layout->body_line_count = taken(&count);
-	/* struct succ_dict_block: 80 bytes each, behind 48 of imm_part. */
+	/* struct succ_dict_block: 80 bytes each, after 48 of imm_part. */
 	while ((event = next_event(question, X86_TRACE_LOAD, event))) {
 		node = code_value_single(&question->trace->nodes, &event->value);
 		for (size_t i = 0; i < CODE_TERMS_MAX; i++) {
@@ -341,7 +344,7 @@ static void ask_line(const struct question *question)
 		layout->line_positions_kind = RUBY_LINE_POSITIONS_SUCCINCT;
 }
 
-/* The value is a member of the execution context; its offset. */
+/* True if the value is a member of the execution context; stores its offset. */
 static bool is_execution_member(const struct question *question, const struct code_value *value,
 				int64_t *ret_offset)
 {
@@ -356,8 +359,8 @@ static bool is_execution_member(const struct question *question, const struct co
 }
 
 /*
- * ep[0] & VM_FRAME_FLAG_CFRAME of one frame after the other: the offsets of their ep are those of
- * the first one plus a multiple of a frame's size.
+ * ep[0] & VM_FRAME_FLAG_CFRAME of successive frames: the offsets of their ep are the first one's
+ * plus a multiple of the frame size.
  */
 static void ask_frames(const struct question *question)
 {
@@ -388,7 +391,7 @@ static void ask_frames(const struct question *question)
 	layout->frame_bytes = (uint32_t)(next - first);
 }
 
-/* The value is a member of the innermost frame; its offset. */
+/* True if the value is a member of the innermost frame; stores its offset. */
 static bool is_frame_member(const struct question *question, const struct code_value *value,
 			    int64_t *ret_offset)
 {
@@ -427,7 +430,7 @@ static void ask_code(const struct question *question)
 	layout->body_code = taken(&code);
 }
 
-/* vm_stack + 8 * vm_stack_size, that the frame is compared with. */
+/* vm_stack + 8 * vm_stack_size, with which the frame is compared. */
 static void ask_stack(const struct question *question)
 {
 	struct ruby_stack_layout *layout = &question->result->layout;
@@ -463,7 +466,9 @@ static void ask_profile_frames(const struct question *question)
 
 	ask_frames(question);
 	ask_code(question);
-	/* No exported function reads iseq_size: what fits between its neighbours (vm_core.h). */
+	/*
+	 * No exported function reads iseq_size: it is what fits between its neighbours (vm_core.h).
+	 */
 	if (layout->body_type != RUBY_LAYOUT_UNKNOWN &&
 	    layout->body_code == layout->body_type + 2 * sizeof(uint32_t))
 		layout->body_code_words = layout->body_type + (uint32_t)sizeof(uint32_t);
@@ -554,7 +559,9 @@ static uint32_t ask_returned_member(const struct question *question)
 	return taken(&member);
 }
 
-/* The one bit of the class's flags that is of its type (from 12 on, FL_USHIFT) and looked at. */
+/*
+ * The one bit of the class's flags that is tested and specific to its type (from 12 on, FL_USHIFT).
+ */
 static void ask_attached(const struct question *question)
 {
 	const struct x86_trace_event *event = NULL;
@@ -570,7 +577,7 @@ static void ask_attached(const struct question *question)
 	question->result->layout.class_singleton_mask = taken(&bit);
 }
 
-/* A member of what a member of the VM points to: vm->objspace->member. */
+/* True if the value is vm->objspace->member; stores the load of member. */
 static bool is_object_space_member(const struct question *question, const struct code_value *value,
 				   struct load *ret_member)
 {
@@ -592,7 +599,7 @@ static bool is_object_space_member(const struct question *question, const struct
 	return same_place(&place, &result->vm) && space.offset == result->layout.vm_object_space;
 }
 
-/* One bit of the flags, made one of a byte's. */
+/* The tested bit of the flags, converted to a byte's offset and a bit in it. */
 static void ask_during_gc(const struct question *question)
 {
 	struct ruby_stack_layout *layout = &question->result->layout;

@@ -13,7 +13,7 @@
 #include "recorder/target/ruby/ruby_methods.h"
 #include "recorder/target/ruby/ruby_vm_frames.h"
 
-/* What follows if frames look like that. */
+/* Adds the evidence that follows if frames have this shape. */
 static void look_at_frames(struct ruby_evidence *evidence, struct ruby_vm_frames *frames,
 			   const struct ruby_frame_shape *shape)
 {
@@ -24,8 +24,8 @@ static void look_at_frames(struct ruby_evidence *evidence, struct ruby_vm_frames
 }
 
 /*
- * Where every method of Ruby's passes a block, block_code looks like an iseq's word. But no frame
- * runs in the code of the block that it passes.
+ * If every Ruby method on the stack passes a block, the word of block_code looks like that of the
+ * iseq. But no frame runs in the code of the block that it passes.
  */
 static bool runs_in_its_code(struct ruby_evidence *evidence, struct ruby_vm_frames *frames,
 			     const struct ruby_frame_shape *shape)
@@ -40,7 +40,7 @@ static bool runs_in_its_code(struct ruby_evidence *evidence, struct ruby_vm_fram
 	return runs;
 }
 
-/* Leaves the shapes that the program counters confirm, if they confirm one. */
+/* Keeps only the shapes that the program counters confirm, if they confirm any. */
 static void choose_shapes(struct ruby_evidence *evidence, struct ruby_vm_frames *frames,
 			  struct ruby_frame_shapes *shapes)
 {
@@ -82,7 +82,7 @@ int ruby_behaviour_look(const struct memory_reader *reader,
 		ruby_classes_look(&evidence, hints);
 		look_at_stack(&evidence, frames);
 	}
-	/* It may have ended meanwhile: then nothing of this was it. */
+	/* If the process ended during the look, none of this describes it. */
 	if (evidence.failure)
 		r = evidence.failure;
 	if (r == 0)

@@ -24,14 +24,14 @@ static int torn(int r)
 	return r == -EFAULT || r == -EINVAL ? -EAGAIN : r;
 }
 
-/* A filter before ruby_id_table_probe. */
+/* The filter before ruby_id_table_probe. */
 static bool is_plausible(const uint64_t words[static RUBY_ID_TABLE_WORDS])
 {
 	return words[0] >= RUBY_ID_SERIAL_MIN && words[0] <= RUBY_ID_SERIAL_MAX &&
 	       ruby_object_is_address(words[1]) && ruby_object_is_address(words[2]);
 }
 
-/* The VALUE of a page; 0 when there is none of that number. */
+/* Reads the VALUE of a page; 0 if there is no page of that number. */
 static int find_page(const struct ruby_id_table *table, uint64_t page, uint64_t *ret_value)
 {
 	uint64_t words[RUBY_ID_TABLE_WORDS], directory[2] = { 0 }, address;
@@ -243,7 +243,7 @@ enum {
 	CHUNK_BYTES = 1 << 20,
 	PAGE_BYTES = 4096,
 	TABLE_BYTES = RUBY_ID_TABLE_WORDS * sizeof(uint64_t),
-	/* Chunks overlap by this, so that a table across their border is in one of them. */
+	/* Chunks overlap by this, so that a table across a boundary is whole in one of them. */
 	OVERLAP_BYTES = TABLE_BYTES - sizeof(uint64_t),
 };
 
@@ -252,9 +252,9 @@ struct scan {
 	uint8_t *chunk;
 	struct ruby_id_table table;
 	bool is_found;
-	bool is_readable; /* some chunk was */
+	bool is_readable; /* some chunk was readable */
 	size_t candidates;
-	int error; /* why the first unreadable chunk was */
+	int error; /* error of the first unreadable chunk */
 };
 
 static int scan_chunk(struct scan *scan, uint64_t address, size_t size_bytes)
@@ -284,7 +284,7 @@ static int scan_chunk(struct scan *scan, uint64_t address, size_t size_bytes)
 
 static int scan_range(struct scan *scan, uint64_t address, uint64_t end)
 {
-	/* In a chunk with a hole, page by page until here. */
+	/* A chunk with a hole is read page by page up to here. */
 	uint64_t paged_until = address;
 
 	while (address < end && end - address >= TABLE_BYTES) {

@@ -5,8 +5,8 @@
  * because the objects behind it move and are reallocated while Ruby runs. Owns nothing; single
  * thread; does not log.
  *
- * The table is u32 counter @0, VALUE ids @16 in all versions; a page holds 512 entries. What
- * differs shows in the objects' own types, so no version is needed:
+ * The table is u32 counter @0, VALUE ids @16 in all versions; a page holds 512 entries. The
+ * differences show in the objects' own types, so no version is needed:
  *   2.7 to 4.0             Array of page Arrays: element 2n the name, 2n + 1 the symbol
  *   4.1dev to 2026-07-30   Array of T_DATA pages: {size, capacity, {symbol, name}[]}
  *   4.1dev since           T_DATA {capacity, pages} of such T_DATA pages
@@ -24,15 +24,15 @@
 
 enum {
 	RUBY_ID_PAGE_ENTRIES = 512, /* ID_ENTRY_UNIT */
-	/* Some 3 GiB of symbols: a larger counter is not one. */
+	/* Some 3 GiB of symbols: a larger word is not a counter. */
 	RUBY_ID_SERIAL_MAX = 1 << 26,
-	/* An early Ruby has its 168 to 171 operators and a few hundred names of its own. */
+	/* A Ruby just started has its 168 to 171 operators and a few hundred names of its own. */
 	RUBY_ID_SERIAL_MIN = 200,
-	/* What is read at the table's address: counter, one pointer, ids. */
+	/* Words read at the table's address: counter, one pointer, ids. */
 	RUBY_ID_TABLE_WORDS = 3,
-	/* What is scanned for the table; libruby's data is 30 to 270 KiB. */
+	/* Limit of a scan for the table; libruby's data is 30 to 270 KiB. */
 	RUBY_ID_TABLE_BYTES_MAX = 64 << 20,
-	/* Addresses that get past the filter; a Ruby has some dozens. */
+	/* Addresses that pass the filter; a Ruby has some dozens. */
 	RUBY_ID_TABLE_CANDIDATES_MAX = 1 << 16,
 };
 
@@ -56,7 +56,7 @@ struct ruby_id_entry {
 
 /*
  * The serial number in an ID. Operators (below tLAST_OP_ID, at most 171) are their own serial; all
- * others have four bits of scope below it and so are 2704 at the least. ID 0 (none) gives 0.
+ * others have four bits of scope below it, so they are at least 2704. ID 0 (none) gives 0.
  */
 static inline uint64_t ruby_id_serial(uint64_t id)
 {
@@ -77,32 +77,35 @@ int ruby_id_table_probe(const struct memory_reader *reader, uint64_t address,
 			struct ruby_id_table *ret_table);
 
 /*
- * Finds the table of a Ruby that was built without symbols: every address in the ranges that could
- * be one is put to that test. It borrows the reader. 0; -ENOENT (none); -ENOTUNIQ (several); -E2BIG
- * (too many addresses look like one); -ENOMEM; what the reader returned when no range could be read
- * at all. Unreadable parts of a range are passed over.
+ * Finds the table of a Ruby that was built without symbols: applies the test above to every
+ * plausible address in the ranges. Borrows the reader. 0; -ENOENT (none); -ENOTUNIQ (several);
+ * -E2BIG (too many addresses look like one); -ENOMEM; the reader's error if no range could be read
+ * at all. Skips the unreadable parts of a range.
  */
 int ruby_id_table_scan(const struct memory_reader *reader, const struct ruby_data_range *ranges,
 		       size_t range_count, struct ruby_id_table *ret_table);
 
 /*
- * Of all below: -EAGAIN when what was read faulted or does not hold together, as it may while
- * Ruby changes it; any other error is the reader's.
+ * The functions below return -EAGAIN if a read faulted or the data is inconsistent, as it may be
+ * while Ruby changes it. Any other error is the reader's.
  */
 
-/* The highest serial given out; since 4.0 one more. At most RUBY_ID_SERIAL_MAX. */
+/* The highest serial assigned; one more since 4.0. At most RUBY_ID_SERIAL_MAX. */
 int ruby_id_table_read_last_serial(const struct ruby_id_table *table, uint64_t *ret_serial);
-/* The entries of serials page * 512 ... + 511. What the page has not (yet) is zero. */
+/*
+ * Reads the entries of serials page * 512 ... + 511. Entries that the page does not have (yet) are
+ * zero.
+ */
 int ruby_id_table_read_page(const struct ruby_id_table *table, uint64_t page,
 			    struct ruby_id_entry ret_entries[static RUBY_ID_PAGE_ENTRIES]);
 int ruby_id_table_read_entry(const struct ruby_id_table *table, uint64_t serial,
 			     struct ruby_id_entry *ret_entry);
-/* True if the entry can be read again and is what it was: what was read through it was its. */
+/* True if the entry can be read again and is unchanged: what was read through it belonged to it. */
 bool ruby_id_table_is_unchanged(const struct ruby_id_table *table, uint64_t serial,
 				const struct ruby_id_entry *entry);
-/* Where an entry's name is. */
+/* Locates an entry's name. */
 int ruby_id_table_read_name(const struct ruby_id_table *table, const struct ruby_id_entry *entry,
 			    struct ruby_string *ret_name);
-/* The ID in an entry's symbol, which must have this serial. */
+/* Reads the ID in an entry's symbol. The ID must have this serial. */
 int ruby_id_table_read_id(const struct ruby_id_table *table, const struct ruby_id_entry *entry,
 			  uint64_t serial, uint64_t *ret_id);

@@ -21,7 +21,7 @@ struct iseq {
 	uint64_t magic; /* of a frame that runs it; 0 = not known */
 };
 
-/* Those that the frames run. */
+/* The iseqs that the frames run. */
 struct iseqs {
 	struct ruby_evidence *evidence;
 	const struct ruby_vm_frames *frames;
@@ -58,7 +58,7 @@ static void collect_iseqs(struct iseqs *iseqs)
 	}
 }
 
-/* location.pathobj: a String, or an Array of a String and another one or nil. */
+/* location.pathobj: a String, or an Array of a String and a second String or nil. */
 static bool is_path(struct ruby_evidence *evidence, uint64_t value)
 {
 	struct ruby_object object;
@@ -80,7 +80,7 @@ static bool ends_with(const char *text, const char *end)
 	return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-/* A label ends with its base label: "block in each", "each". Long ones pass. */
+/* A label ends with its base label: "block in each", "each". Labels too long to read pass. */
 static bool is_label(struct ruby_evidence *evidence, uint64_t label, uint64_t base_label)
 {
 	char text[RUBY_EVIDENCE_TEXT_MAX], base[RUBY_EVIDENCE_TEXT_MAX];
@@ -91,7 +91,7 @@ static bool is_label(struct ruby_evidence *evidence, uint64_t label, uint64_t ba
 	return ends_with(text, base);
 }
 
-/* All bodies have a location there. */
+/* True if all bodies have a location at word. */
 static bool are_locations(struct iseqs *iseqs, size_t word)
 {
 	for (size_t i = 0; i < iseqs->count; i++) {
@@ -155,7 +155,7 @@ static void take_location(struct iseqs *iseqs, size_t body_word, size_t word)
 	find_first_line(iseqs, word + 3);
 }
 
-/* The bodies stay as they are read for the one word that leads to them. */
+/* True if exactly one word leads to bodies with a location. The bodies stay as read through it. */
 static bool find_bodies(struct iseqs *iseqs)
 {
 	size_t found = 0, last = 0;
@@ -174,7 +174,7 @@ static bool find_bodies(struct iseqs *iseqs)
 	return found == 1 && read_bodies(iseqs, last);
 }
 
-/* enum rb_iseq_type, by what runs it. */
+/* True if type, an enum rb_iseq_type, fits the kind of frame that runs the iseq. */
 static bool is_type(uint64_t magic, uint32_t type)
 {
 	enum {
@@ -231,7 +231,7 @@ static const struct iseq *find_iseq(const struct iseqs *iseqs, uint64_t address)
 	return NULL;
 }
 
-/* Frames whose program counter is in their code; those of C functions have none. */
+/* Counts the frames whose program counter is in their code; frames of C functions have none. */
 static size_t count_in_code(const struct iseqs *iseqs, size_t pc, size_t code, size_t size,
 			    size_t *ret_of)
 {
@@ -239,7 +239,7 @@ static size_t count_in_code(const struct iseqs *iseqs, size_t pc, size_t code, s
 	size_t count = 0;
 
 	*ret_of = 0;
-	/* Half of the address is no size. */
+	/* Half of the address is not a size. */
 	if (size / 2 == code)
 		return 0;
 	for (size_t i = 0; i < frames->count; i++) {
@@ -258,11 +258,11 @@ static size_t count_in_code(const struct iseqs *iseqs, size_t pc, size_t code, s
 	return count;
 }
 
-/* Compiled code (YJIT) leaves the counters of some frames behind: half of them must be right. */
+/* Compiled code (YJIT) leaves stale counters in some frames: at least half must be right. */
 static void find_code(struct iseqs *iseqs)
 {
 	enum {
-		CODE_WORDS = 8 /* all three stand at the start */
+		CODE_WORDS = 8 /* type, size and code are at the start of a body */
 	};
 	size_t most = 0, of;
 
@@ -285,7 +285,7 @@ static void find_code(struct iseqs *iseqs)
 				}
 }
 
-/* The method around: of a method its own, of all others another kind of iseq than a block. */
+/* The enclosing method's iseq: for a method its own, for a block another one, for the rest any. */
 static void find_local(struct iseqs *iseqs)
 {
 	for (size_t word = 8; word < BODY_WORDS; word++) {
@@ -304,11 +304,11 @@ static void find_local(struct iseqs *iseqs)
 	}
 }
 
-/* Lines of one iseq's table, read as entries of this size; and the flags at the end of each. */
+/* True if entries of this size have plausible lines, and event flags at the end of each entry. */
 static bool are_lines(struct ruby_evidence *evidence, uint64_t table, uint32_t count,
 		      uint32_t entry_bytes)
 {
-	/* RUBY_EVENT_*, of iseqs alone: include/ruby/internal/event.h; a node's ID may be -1. */
+	/* RUBY_EVENT_* of iseqs only: include/ruby/internal/event.h; a node's ID may be -1. */
 	const uint32_t events = 0x3ffff;
 	uint32_t words[LINE_WORDS_MAX];
 	size_t entry_words = entry_bytes / sizeof(words[0]);
@@ -324,7 +324,7 @@ static bool are_lines(struct ruby_evidence *evidence, uint64_t table, uint32_t c
 	return true;
 }
 
-/* {entries, positions, how many, table of their ranks}, as struct iseq_insn_info has them. */
+/* {entries, positions, count, table of ranks}, as struct iseq_insn_info has them. */
 static bool are_line_tables(struct iseqs *iseqs, size_t word, uint32_t entry_bytes)
 {
 	for (size_t i = 0; i < iseqs->count; i++) {

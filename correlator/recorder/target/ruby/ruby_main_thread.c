@@ -6,14 +6,14 @@
 #include "recorder/target/ruby/ruby_object.h"
 
 enum {
-	VM_WORDS = 512, /* of rb_vm_t that are looked at; it has 150 to 400 */
+	VM_WORDS = 512, /* of rb_vm_t that are inspected; it has 150 to 400 */
 	THREAD_WORDS = 96, /* of rb_thread_t */
 	NATIVE_WORDS = 24, /* of rb_native_thread, since 3.3 */
 	EXECUTION_WORDS = 24, /* of rb_execution_context_t */
 	STACK_WORDS_MIN = 256,
 };
 
-/* The object whose C structure this is points to it: vm->self. */
+/* True if vm is the C structure of the object that it points to: vm->self. */
 static bool is_vm(struct ruby_evidence *evidence, uint64_t vm)
 {
 	struct ruby_object object;
@@ -35,7 +35,7 @@ static bool try_vm_pointer(struct ruby_evidence *evidence, uint64_t address)
 	return true;
 }
 
-/* Where the variable is said to be, else the first word of libruby's data that passes. */
+/* Tries the hinted variable, then takes the first word of libruby's data that passes. */
 static bool find_vm(struct ruby_evidence *evidence, const struct ruby_behaviour_hints *hints)
 {
 	uint64_t words[64];
@@ -58,7 +58,7 @@ static bool find_vm(struct ruby_evidence *evidence, const struct ruby_behaviour_
 	return false;
 }
 
-/* {stack, its size in words, frame in it} at one offset of it. */
+/* True for {stack, its size in words, frame in it}. */
 static bool is_stack(const uint64_t *words)
 {
 	uint64_t stack = words[0], count = words[1], frame = words[2];
@@ -68,7 +68,7 @@ static bool is_stack(const uint64_t *words)
 	       frame < stack + 8 * count;
 }
 
-/* Takes address as the execution context of the thread, if it is that. */
+/* Takes address as the execution context of the thread, if it is one. */
 static bool try_execution(struct ruby_evidence *evidence, uint64_t thread, uint64_t address,
 			  struct ruby_vm_stack *ret_stack)
 {
@@ -97,7 +97,7 @@ static bool try_execution(struct ruby_evidence *evidence, uint64_t thread, uint6
 	return false;
 }
 
-/* A thread of the VM knows it. */
+/* A thread of the VM points to it. */
 static bool try_thread(struct ruby_evidence *evidence, uint64_t thread,
 		       struct ruby_vm_stack *ret_stack)
 {
@@ -126,7 +126,7 @@ static bool find_main_thread(struct ruby_evidence *evidence, struct ruby_vm_stac
 	return false;
 }
 
-/* The Thread object whose C structure this is. */
+/* Finds the Thread object whose C structure is the main thread. */
 static void find_thread_self(struct ruby_evidence *evidence, const uint64_t *words)
 {
 	struct ruby_object object;
@@ -138,7 +138,9 @@ static void find_thread_self(struct ruby_evidence *evidence, const uint64_t *wor
 			RUBY_EVIDENCE_ADD(evidence, thread_self, 8 * i);
 }
 
-/* What pthread_self() gives: its first and third word are its own address (glibc, x86-64). */
+/*
+ * True for a pthread_self() value: its first and third words are its own address (glibc, x86-64).
+ */
 static bool is_thread_pointer(struct ruby_evidence *evidence, uint64_t address)
 {
 	uint64_t words[3];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From libruby's data to the stack of a Ruby's main thread, by what must hold on the way: part of
- * ruby_behaviour.h, which also names the facts.
+ * Finds the stack of Ruby's main thread, starting from libruby's data, by invariants on the way:
+ * part of ruby_behaviour.h, which also names the facts.
  */
 #pragma once
 
@@ -14,13 +14,13 @@ enum {
 };
 
 struct ruby_vm_stack {
-	uint64_t end; /* the address behind it */
-	uint64_t frame; /* the innermost; in the stack */
+	uint64_t end; /* the address after it */
+	uint64_t frame; /* the innermost frame; in the stack */
 };
 
 /*
- * Adds what is seen of threads and their execution contexts, and where the VM, the main thread and
- * its native thread are. 0; -ENOENT: no VM, or no thread of it that holds together.
+ * Adds the evidence for threads and their execution contexts, and the addresses of the VM, the main
+ * thread and its native thread. 0; -ENOENT: no VM, or none of its threads is consistent.
  */
 int ruby_main_thread_find(struct ruby_evidence *evidence, const struct ruby_behaviour_hints *hints,
 			  struct ruby_vm_stack *ret_stack);

@@ -4,12 +4,12 @@
 #include "recorder/target/ruby/ruby_object.h"
 
 enum {
-	ENTRY_WORDS = 5, /* of a method entry, all of it */
+	ENTRY_WORDS = 5, /* a whole method entry */
 	ENTRIES_MAX = 16,
 	DEFINITION_WORDS = 8,
 };
 
-/* A method entry, and what kind of definition its frame says it has. */
+/* A method entry, and the kind of definition that its frame implies. */
 struct entry {
 	uint32_t type;
 	uint64_t words[ENTRY_WORDS];
@@ -21,7 +21,7 @@ struct entries {
 	size_t count;
 };
 
-/* Those of C functions and of methods. */
+/* Collects the entries of C functions and of methods. */
 static void collect_entries(struct entries *entries, const struct ruby_vm_frames *frames)
 {
 	for (size_t i = 0; i < frames->count && entries->count < ENTRIES_MAX; i++) {
@@ -61,8 +61,8 @@ static void find_method_class(struct entries *entries)
 }
 
 /*
- * The definition's type is what the frame says, and one of its words is the ID by which the entry
- * was called: but of aliases, they are the same. Most entries must agree.
+ * The definition's type matches the frame, and one of the definition's words is the ID by which the
+ * entry was called, except for aliases. At least half of the entries must agree.
  */
 static void find_definition(struct entries *entries)
 {

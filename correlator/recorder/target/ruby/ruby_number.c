@@ -45,7 +45,7 @@ static size_t shortest_digits(double number, char digits[static FLOAT_DIGITS_MAX
 	do {
 		(void)snprintf(text, sizeof(text), "%.*e", precision++, number);
 	} while (strtod(text, NULL) != number && precision < FLOAT_DIGITS_MAX);
-	/* Between the digits stands the locale's decimal point. */
+	/* The locale's decimal point is among the digits. */
 	for (const char *at = text; *at != 'e'; at++) {
 		if (*at >= '0' && *at <= '9')
 			digits[count++] = *at;

@@ -14,11 +14,11 @@
 #include "recorder/target/ruby/ruby_accessors.h"
 #include "recorder/target/ruby/ruby_behaviour.h"
 
-/* Which ways there are to a figure, and whether a walk needs it. */
+/* Whether a walk needs a field, and whether one way is enough to find it. */
 enum field_use {
 	USE_REQUIRED,
 	USE_OPTIONAL,
-	USE_PROVEN, /* what the process shows proves itself: one way is enough */
+	USE_PROVEN, /* the process alone proves it: one way is enough */
 };
 
 static const struct {
@@ -83,7 +83,7 @@ remark(struct search *search, enum ruby_stack_state state, const char *format, .
 	struct ruby_stack_report *report = &search->report;
 	va_list args;
 
-	/* That one is missing matters less than that two disagree. */
+	/* A missing field matters less than a disagreement. */
 	if (report->state == RUBY_STACK_AGREED || state == RUBY_STACK_DISAGREED)
 		report->state = state;
 	if (report->remark_count == RUBY_STACK_REMARKS_MAX)
@@ -99,7 +99,7 @@ static uint32_t *field_of(struct ruby_stack_layout *layout, size_t field)
 	return &layout->gc_flags_mask + field;
 }
 
-/* What the process shows of a field, as text. */
+/* Describes the values of a field that the process shows. */
 static void describe_candidates(const struct ruby_candidates *candidates,
 				char text[static RUBY_STACK_REMARK_BYTES])
 {
@@ -127,7 +127,7 @@ static void complain(struct search *search, size_t i, uint32_t by_code, bool is_
 	       "%s: libruby's code says %s, the process shows %s", fields[i].name, said, seen);
 }
 
-/* Takes what two ways agree on. */
+/* Takes a field on which two ways agree. */
 static void take_field(struct search *search, size_t i)
 {
 	const struct ruby_candidates *shown = &search->process.fields[fields[i].field];
@@ -165,7 +165,7 @@ static uint64_t variable_address(const struct search *search, const struct ruby_
 	return 0;
 }
 
-/* The slot by which the code reaches the thread-local. -ENOENT: the loader does not write it. */
+/* The slot through which code reaches the thread-local. -ENOENT: the loader does not write it. */
 static int slot_of(const struct elf_image *image, const struct tls_machine *machine,
 		   const struct ruby_place *place, struct tls_slot *ret_slot)
 {
@@ -185,7 +185,7 @@ static bool is_thread_local(const struct ruby_place *place)
 	       place->kind == RUBY_PLACE_TLS_FIXED;
 }
 
-/* Where the thread-local pointer to the execution context is, by the code. */
+/* Locates the thread-local pointer to the execution context, according to the code. */
 static int locate(const struct search *search, struct tls_location *ret_location)
 {
 	const struct elf_image *image = search->object->image;
@@ -202,7 +202,7 @@ static int locate(const struct search *search, struct tls_location *ret_location
 	return r < 0 ? r : tls_slot_resolve(&object, &slot, ret_location);
 }
 
-/* Of the thread whose thread pointer is known. 0 = not readable. */
+/* Reads the thread-local of the thread whose thread pointer is known. 0 = not readable. */
 static uint64_t read_thread_local(const struct search *search, const struct tls_location *location)
 {
 	uint64_t thread = search->process.thread_pointer, table, block = thread, value;
@@ -218,7 +218,10 @@ static uint64_t read_thread_local(const struct search *search, const struct tls_
 	return value;
 }
 
-/* The global is that of the thread that runs Ruby: of any, so it is known by its shape alone. */
+/*
+ * The global belongs to whichever thread runs Ruby, so its context is recognized by its shape
+ * alone.
+ */
 static bool is_execution(const struct search *search, uint64_t address)
 {
 	const struct ruby_stack_layout *layout = &search->layout;
@@ -249,7 +252,7 @@ static int take_global(struct search *search, uint64_t variable)
 	return 0;
 }
 
-/* The main thread's is what the process shows it to be. */
+/* The main thread's pointer must lead to the context that the process shows. */
 static int take_thread_local(struct search *search)
 {
 	struct tls_location location;
@@ -294,8 +297,9 @@ static int take_execution(struct search *search)
 }
 
 /*
- * Two functions reached the object space in one way, from the VM that the process confirmed, and
- * there is a count of collections. Without it the rest is as good.
+ * Takes the GC fields if two functions reached the object space in the same way, from the VM that
+ * the process confirmed, and there is a count of collections. The rest of the layout is valid
+ * without them.
  */
 static void take_gc(struct search *search)
 {
@@ -331,7 +335,7 @@ static int look_at_code(struct search *search)
 	int r = elf_code_init(&code, search->object->image);
 
 	ruby_stack_layout_forget(&search->code.layout);
-	/* Another machine's: what each field's remark says is enough. */
+	/* Another machine's code: compare() adds a remark. */
 	if (r < 0)
 		return r == -ENOTSUP ? 0 : r;
 	source = elf_code_source(&code);
@@ -362,7 +366,7 @@ static int look_at_process(struct search *search, unsigned int skipped_quarters)
 	return r == -ENOENT ? -EAGAIN : r;
 }
 
-/* What the ways agree on, as the process is now. -EAGAIN: nothing holds together. */
+/* Takes the fields on which the ways agree, as the process is now. -EAGAIN: it is inconsistent. */
 static int compare(struct search *search, unsigned int skipped_quarters)
 {
 	int r;
@@ -394,7 +398,10 @@ int ruby_stack_finder_find(const struct ruby_stack_object *object,
 			   const struct memory_reader *reader, struct ruby_stack_layout *ret_layout,
 			   struct ruby_stack_report *ret_report)
 {
-	/* A thread that runs is not the same from one read to the next, but at its root. */
+	/*
+	 * A running thread's stack changes between reads, except at its root: later attempts skip
+	 * more.
+	 */
 	static const unsigned char attempts[] = { 0, 0, 1, 2, 3, 3 };
 	_cleanup_free_ struct search *search = calloc(1, sizeof(*search));
 	int r;

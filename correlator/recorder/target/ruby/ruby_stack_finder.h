@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Finds where a process's Ruby keeps its frames (correlator/ruby_stack_layout.h), without a table
- * of versions, in independent ways: the code of what libruby exports (ruby_accessors.h), and what
- * is seen in the process (ruby_behaviour.h). A figure is taken only if two of them agree, and a
- * layout is given only if all that a walk needs are; what else is not agreed on is unknown in it.
- * Costs some 50 ms, once at attach. Single thread; does not log.
+ * of versions, in independent ways: from the code of functions that libruby exports
+ * (ruby_accessors.h), and from the live process (ruby_behaviour.h). A field is taken only if two
+ * ways agree, except for a few that the process alone proves. A layout is returned only if all
+ * fields that a walk needs are taken; the others may be unknown in it. Costs some 50 ms, once at
+ * attach. Single thread; does not log.
  */
 #pragma once
 
@@ -35,26 +36,26 @@ struct ruby_stack_object {
 
 enum ruby_stack_state {
 	RUBY_STACK_AGREED = 0,
-	RUBY_STACK_DISAGREED = 1, /* the ways say different things; see the remarks */
-	RUBY_STACK_MISSING = 2, /* one of them says too little; see the remarks */
+	RUBY_STACK_DISAGREED = 1, /* the ways contradict each other; see the remarks */
+	RUBY_STACK_MISSING = 2, /* one of them finds too little; see the remarks */
 };
 
-/* What each way came to, for doctor. */
+/* Results of each way, for doctor. */
 struct ruby_stack_report {
 	enum ruby_stack_state state;
 	uint32_t frames_seen; /* in the process */
 	uint32_t iseqs_seen;
-	uint32_t by_code; /* figures that the functions gave */
-	uint32_t by_process; /* that the process showed */
-	uint32_t agreed; /* that two ways agree on */
+	uint32_t by_code; /* fields found in the code of functions */
+	uint32_t by_process; /* fields found in the process */
+	uint32_t agreed; /* fields on which two ways agree */
 	size_t remark_count;
-	/* Which figure, and which way said what of it; text without control characters. */
+	/* The field, and what each way found; text without control characters. */
 	char remarks[RUBY_STACK_REMARKS_MAX][RUBY_STACK_REMARK_BYTES];
 };
 
 /*
- * 0: report is set, and layout if its state is RUBY_STACK_AGREED; -EAGAIN: what is in the process
- * does not hold together now, as while it starts; -ENOMEM; or an error of the reader.
+ * 0: *ret_report is set, and *ret_layout if the state is RUBY_STACK_AGREED; -EAGAIN: the data of
+ * the process is inconsistent now, as during startup; -ENOMEM; or an error of the reader.
  */
 int ruby_stack_finder_find(const struct ruby_stack_object *object,
 			   const struct memory_reader *reader, struct ruby_stack_layout *ret_layout,

@@ -17,12 +17,12 @@
 enum {
 	/* Two million symbols, about a second: what one call of find_ids reads at most. */
 	PAGES_PER_CALL_MAX = 4096,
-	/* A serial is given out a moment before its entry is written: read the last ones again. */
+	/* A serial is assigned a moment before its entry is written: read the last ones again. */
 	TAIL_SERIALS = 64,
 	RETRIES_PER_CALL = 5,
 	RETRIES_PER_SECOND = 20,
 	RETRY_PAUSE_NS = 1000 * 1000,
-	/* Slots of the cache; an ID has one slot, a newer name takes it. */
+	/* Slots of the cache; an ID has one slot, and a newer name replaces the old one. */
 	NAME_SLOTS = 1024,
 };
 
@@ -35,7 +35,7 @@ struct ruby_symbols {
 	struct memory_reader reader;
 	struct ruby_id_table table;
 	uint64_t next_serial; /* the symbols below are known not to be the names sought */
-	uint64_t names_hash; /* of the names that next_serial is true for */
+	uint64_t names_hash; /* of the names to which next_serial applies */
 	uint64_t retries_refill_ns;
 	unsigned int retries_left;
 	struct symbol_name *names[NAME_SLOTS];
@@ -50,7 +50,7 @@ struct search {
 	uint64_t *ids; /* by name; 0 = wanted */
 	/* Names still without an ID. */
 	size_t missing;
-	/* Of the page at hand. */
+	/* The current page. */
 	struct ruby_id_entry entries[RUBY_ID_PAGE_ENTRIES];
 	struct ruby_id_entry entries_again[RUBY_ID_PAGE_ENTRIES];
 	struct ruby_object objects[RUBY_ID_PAGE_ENTRIES];
@@ -116,8 +116,8 @@ static bool pause_for_retry(struct ruby_symbols *symbols, unsigned int *retries)
 }
 
 /*
- * Stores the ID of an entry whose name's length, and whose text as far as it is in the object,
- * are names[i]'s. 0 also when the rest of the text is another.
+ * Stores the ID of an entry if its name is names[i]. The caller has matched the name's length, and
+ * its text as far as it is in the object. Returns 0 also if the rest of the text differs.
  */
 static int match_name(struct search *search, uint64_t serial, const struct ruby_id_entry *entry,
 		      const struct ruby_string *string, size_t i)
@@ -132,7 +132,7 @@ static int match_name(struct search *search, uint64_t serial, const struct ruby_
 		r = ruby_id_table_read_id(search->table, entry, serial, &id);
 	if (r < 0)
 		return r == -EFAULT ? -EAGAIN : r;
-	/* The text was the entry's only if the entry is still the same behind it. */
+	/* The text belonged to the entry only if the entry is still the same afterwards. */
 	if (!ruby_id_table_is_unchanged(search->table, serial, entry))
 		return -EAGAIN;
 	search->ids[i] = id;
@@ -190,8 +190,8 @@ static int read_names(struct search *search)
 
 /*
  * A name that moved while the page was read may have left another string in its old place, and a
- * page that moved may have left zeros: either looks as good as the truth. Only a second walk from
- * the table on tells.
+ * page that moved may have left zeros: either looks valid. Only a second walk that starts at the
+ * table detects it.
  */
 static int check_unmoved(struct search *search, uint64_t page, uint64_t last_serial)
 {
@@ -207,10 +207,10 @@ static int check_unmoved(struct search *search, uint64_t page, uint64_t last_ser
 }
 
 /*
- * Reads a page with the headers of all its names, and stores the IDs of those that are wanted:
- * they are right even when the table is changing. 0: none of the names still missing is on the
- * page, as far as last_serial. -EAGAIN: part of it could not be read, changed or made no sense.
- * Else an error of the reader.
+ * Reads a page with the headers of all its names, and stores the IDs of those that are wanted: they
+ * are right even if the table is changing. 0: none of the names still missing is on the page, up to
+ * last_serial. -EAGAIN: part of the page could not be read, changed or made no sense. Else an error
+ * of the reader.
  */
 static int search_page(struct search *search, uint64_t page, uint64_t last_serial)
 {
@@ -238,7 +238,7 @@ static int search_page(struct search *search, uint64_t page, uint64_t last_seria
 						  : check_unmoved(search, page, last_serial);
 }
 
-/* Sets missing, and returns a hash of the names that are (with their ends). */
+/* Sets missing, and returns a hash of the names that are missing (with their NULs). */
 static uint64_t count_missing(struct search *search)
 {
 	uint64_t hash = 0;
@@ -255,7 +255,7 @@ static uint64_t count_missing(struct search *search)
 	return hash;
 }
 
-/* Searches all pages from next_serial on, and moves it past those that were read whole. */
+/* Searches the pages from next_serial on, and moves it past those that were read completely. */
 static int search_pages(struct ruby_symbols *symbols, struct search *search)
 {
 	uint64_t page = symbols->next_serial / RUBY_ID_PAGE_ENTRIES;
@@ -347,7 +347,9 @@ static int read_text(const struct memory_reader *reader, const struct ruby_strin
 	return 0;
 }
 
-/* Reads the name of an ID once. -ENOENT: the ID's serial is not in use, or by another ID. */
+/*
+ * Reads the name of an ID once. -ENOENT: the ID's serial is not in use, or belongs to another ID.
+ */
 static int read_name(const struct ruby_symbols *symbols, uint64_t id, struct symbol_name **ret_name)
 {
 	_cleanup_free_ struct symbol_name *name = NULL;

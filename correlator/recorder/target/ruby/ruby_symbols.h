@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The symbol table of a live CRuby (2.7 to 4.1dev), read from outside: the ID of a key's name,
- * and the name of an ID. No table of versions: the layout is probed with a semantic test.
- * One object per process image (an exec needs a new one; a forked child has the parent's IDs but
- * needs its own object). Owned by a ruby_target; single thread; does not log. Reads may sleep some
- * milliseconds, see -EAGAIN.
+ * The symbol table of a live CRuby (2.7 to 4.1dev), read from outside: the ID of a key's name, and
+ * the name of an ID. No table of versions: the layout is probed with a semantic test. One object
+ * per process image (an exec needs a new one; a forked child has the parent's IDs but needs its own
+ * object). Owned by a ruby_target; single thread; does not log. Reads may sleep some milliseconds,
+ * see -EAGAIN.
  *
- * The table may be changing while it is read. A read that does not hold together is tried again,
- * 1 ms later and at most 5 times a call and 20 times a second, then reported as -EAGAIN. What is
- * found has been read twice, so it is right; that something is missing is never remembered.
+ * The table may change while it is read. An inconsistent read is retried after 1 ms, at most 5
+ * times per call and 20 times per second, then reported as -EAGAIN. A found ID or name has been
+ * read twice, so it is right; an absence is never cached.
  */
 #pragma once
 
@@ -51,25 +51,25 @@ uint64_t ruby_symbols_table_address(const struct ruby_symbols *symbols);
 enum string_layout ruby_symbols_string_layout(const struct ruby_symbols *symbols);
 
 /*
- * Looks names[i] up for each i with ret_ids[i] == 0 and stores the ID where found; names not in
- * the table stay 0: normal early in a process's life, so call again; while the names still wanted
- * are the same, only symbols added since are then read. Returns the number of names still without
- * an ID, or -EAGAIN (some part could not be read now, or there are more than the two million
- * symbols that one call reads: the next call goes on from there), -ENOMEM, or an error of the
- * reader. IDs found before an error are kept.
+ * Looks up names[i] for each i with ret_ids[i] == 0 and stores the ID if found. Names that are not
+ * in the table stay 0, which is normal early in a process's life: call again. While the names still
+ * wanted are the same, a later call reads only symbols added since. Returns the number of names
+ * still without an ID, or -EAGAIN (some part could not be read now, or there are more than the two
+ * million symbols that one call reads: the next call continues from there), -ENOMEM, or an error of
+ * the reader. IDs found before an error are kept.
  */
 int ruby_symbols_find_ids(struct ruby_symbols *symbols, const char *const *names, size_t name_count,
 			  uint64_t *ret_ids);
 
 /*
- * The name of an ID, as the kernel programs capture that of a heap symbol: VALUE_KIND_SYMBOL.
- * 0, -ENOENT (no such ID, yet), -EAGAIN, or an error of the reader. Names are cached: an ID keeps
- * its name for the process's life.
+ * The name of an ID, in the form in which the kernel programs capture a heap symbol's:
+ * VALUE_KIND_SYMBOL. 0, -ENOENT (no such ID, yet), -EAGAIN, or an error of the reader. Names are
+ * cached: an ID keeps its name for the process's life.
  */
 int ruby_symbols_find_name(struct ruby_symbols *symbols, uint64_t id,
 			   struct value_snapshot *ret_name);
 
 /* True if the name of an ID is cached: ruby_symbols_find_name() reads no memory for it. */
 bool ruby_symbols_has_name(const struct ruby_symbols *symbols, uint64_t id);
-/* Drops it from the cache, if it is there. */
+/* Drops the name of an ID from the cache, if it is there. */
 void ruby_symbols_forget_name(struct ruby_symbols *symbols, uint64_t id);

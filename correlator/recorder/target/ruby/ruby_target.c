@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Writable pieces of one object: .data, .bss and what relro left; more is not an object's shape. */
+/* Writable pieces of one object: .data, .bss and the part that relro left; no object has more. */
 enum {
 	DATA_RANGES_MAX = 16
 };
 
-/* What was found in some process of a file: where to look first in the others. */
+/* Found in one process that maps a file, and tried first in the others. */
 struct ruby_note {
-	uint64_t table_offset; /* from where it is loaded; 0 = not known */
+	uint64_t table_offset; /* from the load bias; 0 = not known */
 	uint64_t key_ids[KEYS_MAX]; /* by key; 0 = not known */
 };
 
@@ -100,7 +100,7 @@ static bool is_name(const struct value_snapshot *value, const char *name)
 	       memcmp(value->bytes, name, length) == 0;
 }
 
-/* An ID that another process has for a name, if it is that here, too. */
+/* Takes an ID known from another process if it has the same name here. */
 static void try_known_ids(struct ruby_target *target, const struct ruby_note *note,
 			  const char *const *names, size_t count)
 {
@@ -134,7 +134,7 @@ int ruby_target_find_keys(struct ruby_target *target, const char *const *names, 
 		wanted[wanted_count] = names[i];
 		ids[wanted_count++] = target->key_ids[i];
 	}
-	/* Before they are looked for: what is added meanwhile asks for another look. */
+	/* Read before the search: symbols added during it then cause another one. */
 	if (memory_read(reader, ruby_symbols_table_address(target->symbols), &target->symbol_count,
 			sizeof(target->symbol_count)) < 0)
 		target->symbol_count = 0;
@@ -147,7 +147,7 @@ int ruby_target_find_keys(struct ruby_target *target, const char *const *names, 
 	return r >= 0 || r == -EAGAIN || r == -EFAULT ? 0 : r;
 }
 
-/* The first mapping of an object that is loaded there. */
+/* The first mapping of the target's object at its load bias. */
 static const struct memory_map_entry *find_object(const struct memory_map *map,
 						  const struct ruby_target *target)
 {

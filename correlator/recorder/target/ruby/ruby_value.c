@@ -38,9 +38,9 @@ struct symbol_finder {
 };
 
 /*
- * encindex.h, unchanged from v2_7_0 to v4_0_1. Those above depend on the build and on what the
- * program loaded, so their text is shown as far as it is ASCII. UTF-16 and UTF-32 are decoded here,
- * not with iconv(3): its converters are files that a small container lacks.
+ * encindex.h, unchanged from v2_7_0 to v4_0_1. Higher indices depend on the build and on what the
+ * program loaded, so bytes above 0x7f in their text are escaped. UTF-16 and UTF-32 are decoded
+ * here, not with iconv(3): its converters are files that a small container lacks.
  */
 enum encoding_index {
 	ENCODING_BINARY = 0,
@@ -80,8 +80,8 @@ static bool is_surrogate(uint32_t unit, uint32_t first)
 }
 
 /*
- * Decodes the character at `at`: returns its bytes, 0 when there is none, -1 when the input ends
- * inside it.
+ * Decodes the character at `at`: returns its length in bytes, 0 if it is invalid, -1 if the input
+ * ends inside it.
  */
 static int wide_next(const struct wide_input *input, size_t at, uint32_t *ret_code_point)
 {
@@ -130,7 +130,10 @@ static size_t wide_text(const struct wide_input *input, size_t at, bool is_cut, 
 	return writer.length_bytes;
 }
 
-/* Takes the byte order from the mark and returns its bytes; without one it is big-endian. */
+/*
+ * Takes the byte order from the mark and returns the mark's length in bytes. Without a mark:
+ * big-endian, 0.
+ */
 static size_t skip_mark(struct wide_input *input)
 {
 	uint32_t code_point = 0;
@@ -145,8 +148,8 @@ static size_t skip_mark(struct wide_input *input)
 }
 
 /*
- * Writes a string's text by the index of its encoding, as valid UTF-8, NUL-terminated and cut to
- * fit at a whole character or escape. is_cut: the string goes on after size_bytes, so a last
+ * Writes a string's text according to its encoding index, as valid UTF-8, NUL-terminated and cut to
+ * fit at a whole character or escape. is_cut: the string continues after size_bytes, so a last
  * character that the cut split is dropped. Returns the length without the NUL.
  */
 static size_t encoded_text(uint8_t encoding, const void *bytes, size_t size_bytes, bool is_cut,
@@ -194,7 +197,7 @@ static int put_text(const struct value_snapshot *value, char ret_text[static VAL
 	if (value->length_bytes > VALUE_BYTES_MAX ||
 	    (is_cut ? value->length_bytes != VALUE_BYTES_MAX : value->raw != value->length_bytes))
 		return -EINVAL;
-	/* It leaves room for the mark: see above. */
+	/* The text leaves room for the mark: see the assertions above. */
 	length = encoded_text(value->encoding, value->bytes, value->length_bytes, is_cut, ret_text,
 			      VALUE_TEXT_BYTES);
 	if (is_cut)
@@ -250,7 +253,7 @@ static int put_immediate(uint64_t raw, const struct symbol_finder *finder,
 		text = "#<T_UNDEF>";
 		break;
 	default:
-		/* An aligned one is an address, which no program takes for an immediate. */
+		/* An aligned value is an address: no kernel program captures it as an immediate. */
 		if ((raw & 7) == 0)
 			return -EINVAL;
 		text = "#<T_NONE>";

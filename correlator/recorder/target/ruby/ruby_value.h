@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The text of a captured value (snapshot.h) as it stands in records. Pure but for the names of
- * symbols, which a callback resolves. Any thread; does not log. Facts: special_consts.h,
- * value_type.h and encindex.h, v2_7_0 to v4_0_1.
+ * The text of a captured value (snapshot.h) as written to records. Pure, except that a callback
+ * resolves the names of symbols. Any thread; does not log. Facts: special_consts.h, value_type.h
+ * and encindex.h, v2_7_0 to v4_0_1.
  *
- *   String    its text; UTF-16/32 converted; what is not valid UTF-8, and control characters, as
- *             \xNN; of an encoding that is not known all that is not ASCII
+ *   String    its text; UTF-16/32 converted; invalid UTF-8 and control characters as \xNN; in an
+ *             unknown encoding, also all bytes that are not ASCII
  *   Symbol    its name; ":0x<id>" when the symbol table does not have it
  *   Integer   decimal; a bignum of more than VALUE_BYTES_MAX bytes "#<T_BIGNUM>" with the cut mark
  *   Float     as Ruby prints it (shortest round trip)

@@ -9,8 +9,8 @@ enum {
 };
 
 /*
- * The outermost frames as they are if each has this size, innermost first, but for the very last
- * one, a dummy.
+ * Reads the outermost frames, innermost first, assuming that each has frame_bytes. Leaves out the
+ * very last one, a dummy.
  */
 static bool read_frames(struct ruby_evidence *evidence, struct ruby_vm_frames *frames,
 			uint32_t frame_bytes)
@@ -19,14 +19,14 @@ static bool read_frames(struct ruby_evidence *evidence, struct ruby_vm_frames *f
 	uint64_t words[FRAMES_WORDS_MAX];
 	size_t count, frame_words = frame_bytes / 8;
 
-	/* The innermost is in the stack: there is one at least, the very last. */
+	/* The innermost frame is in the stack, so there is at least one, the dummy. */
 	if (size_bytes % frame_bytes)
 		return false;
 	count = size_bytes / frame_bytes - 1;
 	count -= count * frames->skipped_quarters / 4;
 	if (count > RUBY_FRAMES_MAX)
 		count = RUBY_FRAMES_MAX;
-	/* In one go: the process runs meanwhile. */
+	/* In a single read, because the process keeps running. */
 	if (!ruby_evidence_read(evidence, frames->stack.end - (count + 1) * frame_bytes, words,
 				count * frame_words))
 		return false;
@@ -36,7 +36,9 @@ static bool read_frames(struct ruby_evidence *evidence, struct ruby_vm_frames *f
 	return true;
 }
 
-/* Each frame has an iseq there, a block of C's (vm_ifunc) or 0, and one has an iseq. */
+/*
+ * True if each frame has an iseq, a block of C code (vm_ifunc) or 0 at word, and one has an iseq.
+ */
 static bool are_iseqs(struct ruby_evidence *evidence, const struct ruby_vm_frames *frames,
 		      size_t word)
 {
@@ -73,7 +75,7 @@ static bool is_magic(uint64_t flags)
 	}
 }
 
-/* Its flags are a frame's, and say of it what its iseq says. */
+/* True if the flags at word's ep are those of a frame, and consistent with the frame's iseq. */
 static bool is_environment(struct ruby_evidence *evidence, const struct ruby_vm_frames *frames,
 			   struct ruby_frame_words *frame, size_t word)
 {
@@ -97,7 +99,7 @@ static bool are_environments(struct ruby_evidence *evidence, struct ruby_vm_fram
 	return true;
 }
 
-/* What frames of this size may look like: the words for iseq and ep. */
+/* Adds the shapes that frames of this size may have: the words for iseq and ep. */
 static void find_frame_words(struct ruby_evidence *evidence, struct ruby_vm_frames *frames,
 			     uint32_t bytes, struct ruby_frame_shapes *shapes)
 {
@@ -124,7 +126,9 @@ void ruby_vm_frames_find_shapes(struct ruby_evidence *evidence, struct ruby_vm_f
 			find_frame_words(evidence, frames, bytes, ret_shapes);
 }
 
-/* Not a base pointer of the VM's (to 3.0): in the last word of each frame. */
+/*
+ * The last word of each frame is jit_return, unless one is a base pointer into the stack (to 3.0).
+ */
 static void find_jit_return(struct ruby_evidence *evidence, const struct ruby_vm_frames *frames)
 {
 	size_t last = frames->bytes / 8 - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The frames of a Ruby's main thread, by what must hold of each whatever its size is: part of
+ * Finds the frames of Ruby's main thread, by invariants that hold whatever their size is: part of
  * ruby_behaviour.h, which also names the facts.
  */
 #pragma once
@@ -12,13 +12,13 @@
 #include "recorder/target/ruby/ruby_main_thread.h"
 
 enum {
-	RUBY_FRAMES_MAX = 64, /* the outermost: they stay longest */
+	RUBY_FRAMES_MAX = 64, /* the outermost ones: they live longest */
 	RUBY_FRAME_BYTES_MIN = 48,
 	RUBY_FRAME_BYTES_MAX = 72,
-	RUBY_FRAME_SHAPES_MAX = 8, /* what more there are is left out */
+	RUBY_FRAME_SHAPES_MAX = 8, /* further ones are ignored */
 };
 
-/* What stands in ep[0]: VM_FRAME_MAGIC_* of vm_core.h, unchanged since 2.5. */
+/* Frame types in ep[0]: VM_FRAME_MAGIC_* of vm_core.h, unchanged since 2.5. */
 enum ruby_frame_magic {
 	RUBY_MAGIC_MASK = 0x7fff0001,
 	RUBY_MAGIC_METHOD = 0x11110001,
@@ -32,7 +32,7 @@ enum ruby_frame_magic {
 	RUBY_MAGIC_DUMMY = 0x79990001,
 };
 
-/* What a frame may look like, in bytes. */
+/* A possible shape of the frames, in bytes. */
 struct ruby_frame_shape {
 	uint32_t bytes;
 	uint32_t iseq; /* offset */
@@ -51,23 +51,23 @@ struct ruby_frame_words {
 };
 
 struct ruby_vm_frames {
-	struct ruby_vm_stack stack; /* by the caller, as the next */
-	unsigned int skipped_quarters; /* ruby_behaviour.h; at most 3 */
-	uint32_t bytes; /* of each; all from here on as they were read */
-	uint32_t iseq; /* its offset */
+	struct ruby_vm_stack stack; /* set by the caller, like the next member */
+	unsigned int skipped_quarters; /* ruby_evidence.h; at most 3 */
+	uint32_t bytes; /* per frame; this and all below as of the last read */
+	uint32_t iseq; /* offset of iseq in a frame */
 	struct ruby_frame_words list[RUBY_FRAMES_MAX]; /* innermost first */
 	size_t count;
 };
 
-/* What they may look like. Reads them, as each of that. */
+/* Finds the possible shapes of the frames. Reads the frames once for each possible size. */
 void ruby_vm_frames_find_shapes(struct ruby_evidence *evidence, struct ruby_vm_frames *frames,
 				struct ruby_frame_shapes *ret_shapes);
 
-/* Reads them as they are now, and adds what follows. False: they do not look like that. */
+/* Reads the frames as they are now, and adds the evidence. False: they do not have this shape. */
 bool ruby_vm_frames_read(struct ruby_evidence *evidence, struct ruby_vm_frames *frames,
 			 const struct ruby_frame_shape *shape);
 
-/* What the frame runs: an iseq, a block of C's, or 0. */
+/* The iseq that frame i runs, a block of C code (vm_ifunc), or 0. */
 static inline uint64_t ruby_vm_frames_iseq(const struct ruby_vm_frames *frames, size_t i)
 {
 	return frames->list[i].words[frames->iseq / 8];
