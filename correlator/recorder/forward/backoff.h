@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How long to wait before the next try: full jitter below a ceiling that doubles with each failure.
- * Reset it by what counts as success, an ack, and not by a connect: a receiver that is paused or
- * refuses still accepts connections. Pure: the caller brings the randomness.
+ * Computes the wait before the next try: full jitter below a ceiling that doubles with each
+ * failure. Reset it on an ack, not on a connect: a receiver that is paused or refuses still accepts
+ * connections. Pure: the caller provides the randomness.
  */
 #pragma once
 

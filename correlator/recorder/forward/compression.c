@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 enum {
-	LEVEL = 1, /* a seventh of our records, at twice the speed of the default level */
+	LEVEL = 1, /* shrinks our records to a seventh, twice as fast as the default level */
 	WINDOW_BITS_GZIP = 15 + 16,
 	MEMORY_LEVEL = 8,
 };
@@ -68,7 +68,7 @@ int compressor_run(struct compressor *compressor, const void *bytes, size_t size
 	stream->avail_in = (unsigned int)size_bytes;
 	stream->next_out = compressor->output;
 	stream->avail_out = (unsigned int)compressor->capacity_bytes;
-	/* With that much room, one call does it. */
+	/* With a buffer of that size one call is enough. */
 	if (deflate(stream, Z_FINISH) != Z_STREAM_END)
 		return -ENOMEM;
 	*ret_bytes = compressor->output;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* gzip of one payload at a time, in memory that is kept for the next. Single thread. */
+/* Compresses one payload at a time with gzip, in a buffer that is reused. Single thread. */
 #pragma once
 
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 struct compressor;
 
-/* NULL without memory. */
+/* NULL: out of memory. */
 struct compressor *compressor_new(void);
 void compressor_free(struct compressor *compressor);
 DEFINE_CLEANUP(struct compressor *, compressor_free);

@@ -18,9 +18,9 @@
 
 enum {
 	LOOKUP_S = 10,
-	CONNECT_S = 5, /* to each address */
+	CONNECT_S = 5, /* per address */
 	TLS_HANDSHAKE_S = 10,
-	/* Of stall_ns: one message takes no longer, however steadily its bytes trickle away. */
+	/* In multiples of stall_ns: limit for one message, even if its bytes trickle steadily. */
 	STALLS_PER_MESSAGE = 20,
 };
 
@@ -37,7 +37,7 @@ static uint64_t in_seconds(uint64_t seconds)
 	return clock_monotonic_ns() + seconds * NS_PER_S;
 }
 
-/* Dead peers are noticed by the kernel, too. What an odd socket does not know, it does without. */
+/* The kernel detects dead peers, too. Options that a socket does not support are skipped. */
 static void set_tcp_options(int fd, uint64_t stall_ns)
 {
 	const uint64_t stall_ms = stall_ns / NS_PER_MS;
@@ -115,7 +115,7 @@ static int explain_lookup(int r, const char *host, const char *reason, struct fa
 	return r;
 }
 
-/* The addresses one after the other: a host's IPv6 may be dead where its IPv4 is not. */
+/* Tries the addresses in turn: a host's IPv6 may be dead while its IPv4 works. */
 static int connect_any(const struct connection_options *options, const struct addrinfo *addresses)
 {
 	unsigned int ignored = 0, *number = options->address ? options->address : &ignored;
@@ -221,7 +221,7 @@ static bool is_ended(int error)
 	return error == EPIPE || error == ECONNRESET;
 }
 
-/* 0 bytes: the end, or a reset, which is one too. -EAGAIN and *ret_events: not now. */
+/* 0: end of stream, or a reset, which counts as one. -EAGAIN and *ret_events: no data now. */
 static ssize_t read_some(struct connection *connection, short *ret_events,
 			 struct failure *ret_failure)
 {
@@ -275,7 +275,7 @@ int connection_read(struct connection *connection, uint64_t deadline_ns,
 	}
 }
 
-/* What a write still has to send. */
+/* The part of a write that is not sent yet. */
 struct unsent {
 	struct iovec parts[CONNECTION_PARTS_MAX];
 	size_t next;
@@ -301,7 +301,7 @@ static ssize_t write_some(struct connection *connection, struct unsent *output, 
 		sent = tls_stream_write(connection->tls, first->iov_base, first->iov_len,
 					ret_events, ret_failure);
 	} else {
-		/* It does not wait: no signal cuts into it. */
+		/* Does not block, so no signal can interrupt it. */
 		sent = sendmsg(connection->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (sent < 0)
 			sent = -errno;
@@ -311,7 +311,7 @@ static ssize_t write_some(struct connection *connection, struct unsent *output, 
 	return sent;
 }
 
-/* After a failed write: what the peer said before it left may explain it. */
+/* After a failed write: data that the peer sent before it closed may explain the failure. */
 static int end_write(struct connection *connection, int r, struct failure *ret_failure)
 {
 	if (r == -EPROTO)
@@ -326,7 +326,7 @@ static int end_write(struct connection *connection, int r, struct failure *ret_f
 	return -EPIPE;
 }
 
-/* No answer is due before everything is sent: whoever speaks now says something else. */
+/* No answer is due before everything is sent: any input is something else. */
 static int listen_while_writing(struct connection *connection, struct failure *ret_failure)
 {
 	int got = connection_read_now(connection, ret_failure);

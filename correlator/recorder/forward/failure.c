@@ -6,9 +6,12 @@
 
 #include "base/clock.h"
 
-/* After so long without a new kind of failure, the known ones are news again. */
+/* An ack this long after the first logged failure makes all kinds of failures news again. */
 #define CALM_NS (60 * NS_PER_S)
-/* A failure that lasts so long is said, known or not: or the last word would be "delivering". */
+/*
+ * A failure that lasts this long is logged even if known; otherwise the last log line would be
+ * "delivering".
+ */
 #define LASTING_NS (5 * NS_PER_S)
 
 void failure_set(struct failure *failure, enum failure_kind kind, const char *format, ...)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Why a collector did not take what it was sent. A value, not a log line: the same failure comes
- * again with every try, and is said once: when it begins, and that it is over; not every second for
- * a collector that comes and goes, but once it has gone for good. Pure; any thread, a report one at
- * a time.
+ * Why a collector did not take what it was sent. A value, not a log line: the same failure recurs
+ * with every try, and is logged once when it begins, and once when it is over; a collector that
+ * comes and goes is not logged every second, but once it is gone for good. Pure; any thread, each
+ * report by one at a time.
  */
 #pragma once
 
@@ -20,11 +20,11 @@ enum failure_kind {
 	FAILURE_NO_HELLO = 6, /* a key is configured, and the collector does not ask for it */
 	FAILURE_KEY_WANTED = 7, /* no key is configured, and the collector asks for one */
 	FAILURE_KEY_REFUSED = 8,
-	FAILURE_IMPOSTOR = 9, /* it took our key and does not know it itself */
+	FAILURE_IMPOSTOR = 9, /* it accepted our key and does not know the key itself */
 	FAILURE_STALLED = 10, /* takes no bytes */
-	FAILURE_SILENT = 11, /* took the chunk and says nothing */
+	FAILURE_SILENT = 11, /* took the chunk and does not answer */
 	FAILURE_CLOSED = 12, /* closed or reset the connection instead of an ack */
-	FAILURE_REFUSED = 13, /* a map without an ack: Vector's "no" */
+	FAILURE_REFUSED = 13, /* a map without an ack: how Vector refuses */
 	FAILURE_WRONG_ACK = 14,
 	FAILURE_GARBAGE = 15,
 	_FAILURE_KIND_MAX
@@ -36,10 +36,10 @@ enum {
 
 struct failure {
 	enum failure_kind kind;
-	char text[FAILURE_TEXT_BYTES]; /* without the collector's name; fit to print */
+	char text[FAILURE_TEXT_BYTES]; /* without the collector's name; printable */
 };
 
-/* Fills it in, unless it says something already: the first cause is the one to know. */
+/* Sets the failure unless it is set already: the first cause matters. */
 __attribute__((format(printf, 3, 4))) void
 failure_set(struct failure *failure, enum failure_kind kind, const char *format, ...);
 
@@ -47,21 +47,21 @@ failure_set(struct failure *failure, enum failure_kind kind, const char *format,
 const char *failure_kind_name(enum failure_kind kind);
 
 /*
- * Whether it speaks against the chunk rather than the collector: a working connection was ended, or
- * "no" was said, on account of what it carried. Silence does not: a paused collector is silent,
- * too.
+ * True if the failure is due to the chunk rather than the collector: a working connection was
+ * closed, or the chunk was refused, because of its contents. Silence does not count: a paused
+ * collector is silent, too.
  */
 bool failure_is_refusal(const struct failure *failure);
 
-/* What was said of one collector. All zero at first. */
+/* Failures of one collector that were logged. All zero at first. */
 struct failure_report {
-	uint32_t said_kinds; /* bits of enum failure_kind, since the last calm */
-	uint64_t said_ns; /* CLOCK_MONOTONIC of the first of them */
+	uint32_t said_kinds; /* logged since the last reset: bits of enum failure_kind */
+	uint64_t said_ns; /* CLOCK_MONOTONIC of the first of said_kinds */
 	uint64_t failing_ns; /* of the first failure since the last ack; 0 = none */
-	bool has_failed; /* a failure was said, and not yet that it is over */
-	bool has_delivered; /* and that was said */
+	bool has_failed; /* a failure was logged, and not yet its end */
+	bool has_delivered; /* a delivery was logged */
 };
 
-/* It failed, or acked, at now_ns: true if that is to be said. */
+/* Note a failure, or an ack, at now_ns; true if it is to be logged. */
 bool failure_report_failed(struct failure_report *report, enum failure_kind kind, uint64_t now_ns);
 bool failure_report_acked(struct failure_report *report, uint64_t now_ns);

@@ -28,7 +28,7 @@ static struct part text_part(const char *text)
 	return (struct part){ text, strlen(text) };
 }
 
-/* Of the parts in a row; the last may be empty. */
+/* Digest of the concatenated parts; the last may be empty. */
 static int digest(const struct part parts[static DIGEST_PARTS],
 		  char ret_text[static DIGEST_TEXT_BYTES])
 {
@@ -66,7 +66,9 @@ static int digest_password(const struct forward_hello *hello,
 						  text_part(credentials->password),
 						  text_part("") };
 
-	/* Collectors offer a salt also when they know no users: only who has a user sends one. */
+	/*
+	 * Collectors offer a salt even if they know no users: only send a digest if a user is set.
+	 */
 	if (credentials->user[0])
 		return digest(parts, ret_text);
 	ret_text[0] = '\0';
@@ -140,8 +142,10 @@ static bool digest_equals(const msgpack_object *value, const char *expected)
 	       CRYPTO_memcmp(bytes, expected, size_bytes) == 0;
 }
 
-/* Of ["PONG", ok, reason, server_hostname, digest]; ok comes first: a refusal may leave the rest
- * empty. */
+/*
+ * Checks ["PONG", ok, reason, server_hostname, digest]; ok comes first: a refusal may leave the
+ * rest empty.
+ */
 static int check_pong(const msgpack_object *value, const struct forward_hello *hello,
 		      const struct forward_credentials *credentials, const char *client_name,
 		      const char *salt, char ret_reason[static FORWARD_REASON_BYTES])
@@ -165,7 +169,10 @@ static int check_pong(const msgpack_object *value, const struct forward_hello *h
 	}
 	if (!wire_value_as_bytes(&parts[3], (const char **)&host_name.bytes, &host_name.size_bytes))
 		return -EBADMSG;
-	/* The digests differ in nothing but this name: under ours, anybody could return our own. */
+	/*
+	 * The digests differ in this name alone: under our name, anybody could return our own
+	 * digest.
+	 */
 	if (wire_value_is(&parts[3], client_name))
 		return -EKEYREJECTED;
 	r = digest_key(hello, credentials->shared_key, salt, host_name, expected);

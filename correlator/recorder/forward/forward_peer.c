@@ -10,9 +10,11 @@
 
 enum {
 	HANDSHAKE_S = 10, /* for the HELO, and for the PONG */
-	/* An ack may come byte by byte, but not for ever: so many times the timeout. */
+	/* In multiples of the timeout: limit for an ack that arrives byte by byte. */
 	ACK_TIMEOUTS_MAX = 4,
-	/* Without acks nobody would tell us that a collector wanted a handshake first. */
+	/*
+	 * Wait for a HELO: without acks nothing else would show that a collector wants a handshake.
+	 */
 	EARLY_WORD_MS = 200,
 };
 
@@ -21,7 +23,7 @@ struct forward_peer {
 	struct resolver *resolver;
 	struct connection *connection; /* NULL = not open */
 	bool is_kept_alive;
-	unsigned int address; /* of the host's: the one that is tried next, or in use */
+	unsigned int address; /* index of the host's address in use, or to try next */
 };
 
 struct forward_peer *forward_peer_new(const struct forward_peer_options *options)
@@ -52,7 +54,7 @@ void forward_peer_close(struct forward_peer *peer)
 	connection_close(TAKE_PTR(peer->connection));
 }
 
-/* The host's next address may work where this one answered and then failed. */
+/* If this address answered and then failed, the host's next one may work. */
 static void give_up(struct forward_peer *peer)
 {
 	forward_peer_close(peer);
@@ -60,8 +62,8 @@ static void give_up(struct forward_peer *peer)
 }
 
 /*
- * What the peer said where nothing, or an end, was due. Its words explain more than the end does:
- * a collector that wants a handshake says so, and then cannot make sense of our chunk.
+ * Explains data that the peer sent where none, or an end, was due. It explains more than the end
+ * does: a collector that wants a handshake sends HELO, and then cannot parse our chunk.
  */
 static void explain_words(struct forward_peer *peer, enum failure_kind otherwise,
 			  const char *otherwise_text, struct failure *ret_failure)
@@ -88,14 +90,14 @@ static void explain_words(struct forward_peer *peer, enum failure_kind otherwise
 struct reader {
 	int (*parse)(void *user, const uint8_t *bytes, size_t available_bytes, size_t *ret_bytes);
 	void *user;
-	uint64_t patience_ns; /* after each piece */
-	uint64_t end_ns; /* in any case */
+	uint64_t patience_ns; /* timeout after each piece */
+	uint64_t end_ns; /* absolute deadline */
 };
 
 /*
- * Reads until parse is done with what there is. Its result (0, or an -errno of its own but
- * -EAGAIN); -ECONNRESET: the peer ended the connection; -ETIMEDOUT; -ECANCELED and what else may
- * happen on the way, with ret_failure.
+ * Reads until parse has a complete value. Returns parse's result (0, or an -errno of its own except
+ * -EAGAIN); -ECONNRESET: the peer ended the connection; -ETIMEDOUT; -ECANCELED and other errors of
+ * reading, with ret_failure.
  */
 static int await_value(struct forward_peer *peer, const struct reader *reader,
 		       struct failure *ret_failure)
@@ -142,7 +144,7 @@ static int parse_pong(void *user, const uint8_t *bytes, size_t available_bytes, 
 				  ret_bytes);
 }
 
-/* Nobody who wants acks sooner waits longer for a word. */
+/* The handshake waits no longer than the ack timeout. */
 static uint64_t handshake_ns(const struct forward_peer *peer)
 {
 	const uint64_t most_ns = HANDSHAKE_S * NS_PER_S;
@@ -193,7 +195,7 @@ static int await_pong(struct handshake *handshake, struct failure *ret_failure)
 		failure_set(ret_failure, FAILURE_IMPOSTOR,
 			    "it does not know the shared key itself: not the collector it claims "
 			    "to be");
-	/* Fluent Bit says nothing to a wrong key. */
+	/* Fluent Bit does not answer a wrong key. */
 	else if (r == -ECONNRESET)
 		failure_set(ret_failure, FAILURE_KEY_REFUSED,
 			    "it closed the connection in the handshake: a wrong shared key?");
@@ -207,7 +209,7 @@ static int await_pong(struct handshake *handshake, struct failure *ret_failure)
 	return r;
 }
 
-/* In one write: Fluent Bit reads it with one read. */
+/* Sends it in one write: Fluent Bit reads it with one read. */
 static int send_ping(struct handshake *handshake, struct failure *ret_failure)
 {
 	const struct forward_peer_options *options = &handshake->peer->options;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One collector: a connection when there is one, the handshake that opens it, and chunks with their
- * acks, one at a time. Says nothing itself: each failure is handed up. Single thread.
+ * One collector: its connection, if open, the handshake that opens it, and chunks with their acks,
+ * one at a time. Logs nothing: each failure is passed to the caller. Single thread.
  */
 #pragma once
 
@@ -28,24 +28,28 @@ struct forward_peer_options {
 
 struct forward_peer;
 
-/* options: copied, what they point to is borrowed. NULL without memory. */
+/* options are copied; what they point to is borrowed. NULL: out of memory. */
 struct forward_peer *forward_peer_new(const struct forward_peer_options *options);
 void forward_peer_free(struct forward_peer *peer);
 DEFINE_CLEANUP(struct forward_peer *, forward_peer_free);
 
-/* Connects, and shakes hands. 0, also when it is open already; -errno with ret_failure. After a
- * failure, here or of a send, the host's next address is tried first. */
+/*
+ * Connects, and does the handshake. 0, also when it is open already; -errno with ret_failure. After
+ * a failure, here or in a send, the host's next address is tried first.
+ */
 int forward_peer_open(struct forward_peer *peer, struct failure *ret_failure);
 void forward_peer_close(struct forward_peer *peer);
 
 /*
- * Sends one payload, whose chunk_id is there when options say so, and waits for its ack. 0: acked
+ * Sends one payload and waits for its ack; with wants_ack, its chunk_id must be set. 0: acked
  * (without acks: handed to the kernel); -errno with ret_failure, and the connection is closed.
  */
 int forward_peer_send(struct forward_peer *peer, const struct forward_payload *payload,
 		      struct failure *ret_failure);
 
-/* Between chunks: the descriptor to watch, -1 when it is not open; and, when that is readable or
- * before a chunk, whether the connection is still good. If not, it is closed. */
+/*
+ * Between chunks: the descriptor to poll, -1 when not open; and a check, when it is readable or
+ * before a chunk, whether the connection still works. If not, it is closed.
+ */
 int forward_peer_fd(const struct forward_peer *peer);
 bool forward_peer_check(struct forward_peer *peer);

@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of host names and IPv4 addresses: letters, digits and what else appears in practice. Everything
- * odd is a typo. */
+/*
+ * Checks host names and IPv4 addresses: letters, digits and other characters that occur in
+ * practice. Anything else is a typo.
+ */
 static bool is_host_name(const char *host)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
@@ -19,7 +21,7 @@ static bool is_host_name(const char *host)
 	return host[0] && host[0] != '-' && host[0] != '.' && host[strspn(host, allowed)] == '\0';
 }
 
-/* With a zone (fe80::1%eth0), as getaddrinfo takes it. */
+/* Accepts a zone (fe80::1%eth0), as getaddrinfo does. */
 static bool is_ipv6(const char *host)
 {
 	char address_text[INET6_ADDRSTRLEN];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where a collector listens, as users write it: tcp://HOST[:PORT], tls://HOST[:PORT] or unix:PATH.
+ * Address of a collector in the user's notation: tcp://HOST[:PORT], tls://HOST[:PORT] or unix:PATH.
  * Pure; any thread.
  */
 #pragma once
@@ -24,9 +24,9 @@ struct forward_url {
 	enum forward_transport transport;
 	char host[FORWARD_HOST_BYTES]; /* without brackets; "" with unix */
 	char port[8]; /* decimal */
-	char path[FORWARD_PATH_BYTES]; /* "" but with unix */
-	char name[FORWARD_NAME_BYTES]; /* the whole, with the port, for messages */
+	char path[FORWARD_PATH_BYTES]; /* "" except for unix */
+	char name[FORWARD_NAME_BYTES]; /* the full URL with the port, for messages */
 };
 
-/* 0, or -EINVAL and in *ret_problem what is wrong with it, a phrase without the text itself. */
+/* 0, or -EINVAL with the problem in *ret_problem, a phrase that does not repeat text. */
 int forward_url_parse(const char *text, struct forward_url *ret_url, const char **ret_problem);

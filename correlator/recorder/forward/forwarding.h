@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sending as the command line wants it: reads secrets and certificates, then runs a sender.
- * Single thread.
+ * Sending, set up from the command line's options: reads secrets and certificates, then runs a
+ * sender. Single thread.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 
 struct forwarding_options {
 	struct forward_url urls[SENDER_URLS_MAX];
-	size_t url_count; /* 0 = nothing is sent */
+	size_t url_count; /* 0 = do not send */
 	const char *tag;
 	const char *shared_key_path; /* NULL = the environment */
 	const char *user; /* NULL = none */
@@ -31,13 +31,15 @@ struct forwarding_options {
 
 struct forwarding;
 
-/* What can be wrong before anything is sent. 0, or -errno, logged. options are borrowed. */
+/* Checks everything that can fail before sending. 0, or -errno, logged. options are borrowed. */
 int forwarding_new(const struct forwarding_options *options, struct forwarding **ret_forwarding);
 void forwarding_free(struct forwarding *forwarding);
 DEFINE_CLEANUP(struct forwarding *, forwarding_free);
 
-/* A sender for this source, the caller's, which must not outlive the forwarding. give_up_ns:
- * struct sender_options. 0, or -errno, logged. */
+/*
+ * Starts a sender for source. The caller owns it, and must free it before the forwarding.
+ * give_up_ns: struct sender_options. 0, or -errno, logged.
+ */
 int forwarding_start(const struct forwarding *forwarding, const struct chunk_source *source,
 		     uint64_t give_up_ns, struct sender **ret_sender);
 

@@ -8,23 +8,22 @@
 #include "record/entry_scan.h"
 
 enum {
-	/* So many refusals in a row are the collector's doing, not the entries': no more halving.
-	 */
+	/* More refusals in a row are the collector's fault, not the entries': stop halving. */
 	REFUSALS_IN_A_ROW_MAX = 64,
-	/* Twice may be chance with a collector that is overloaded and refuses at random. */
+	/* Two may be chance with a collector that is overloaded and refuses at random. */
 	REFUSALS_ALONE_MAX = 3,
 };
 
 struct part {
 	struct part *prev, *next;
 	struct poison_part range;
-	unsigned int refusals_alone; /* as a single entry, with other acks in between */
-	uint64_t acks_alone; /* at the last of them */
+	unsigned int refusals_alone; /* as a single entry, with other acks between them */
+	uint64_t acks_alone; /* value of acks at the last of refusals_alone */
 };
 
 struct poison_hunt {
 	const uint8_t *bytes;
-	struct part *parts; /* utlist: the next one to try first */
+	struct part *parts; /* utlist: next to try first */
 	size_t part_count;
 	uint64_t acks;
 	size_t refusals_in_a_row;
@@ -101,7 +100,7 @@ void poison_hunt_witnessed(struct poison_hunt *hunt)
 	hunt->refusals_in_a_row = 0;
 }
 
-/* Bytes of the first entries of a range; 0: it is not what it was said to hold. */
+/* Size of the first entries of a range; 0: the range does not hold them. */
 static size_t measure(const struct poison_hunt *hunt, const struct poison_part *range,
 		      uint32_t entries)
 {
@@ -116,7 +115,7 @@ static size_t measure(const struct poison_hunt *hunt, const struct poison_part *
 	return size_bytes < range->size_bytes ? size_bytes : 0;
 }
 
-/* False: no memory for that, the part stays whole. */
+/* False: out of memory, or not divisible; the part stays whole. */
 static bool halve(struct poison_hunt *hunt, const struct part *part)
 {
 	const struct poison_part *range = &part->range;

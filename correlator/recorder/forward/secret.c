@@ -38,7 +38,7 @@ static int copy(const char *text, size_t size_bytes, const char *name, char **re
 	return r;
 }
 
-/* A pipe may have nobody yet who writes to it. 0, or -EINTR. */
+/* A pipe may have no writer yet. 0, or -EINTR. */
 static int await_writer(int fd, const char *path)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
@@ -54,7 +54,7 @@ static int await_writer(int fd, const char *path)
 	return 0;
 }
 
-/* Up to the end, or until text is full. The size, or -errno. */
+/* Reads to the end, or until text is full. Returns the size, or -errno. */
 static ssize_t read_all(int fd, const char *path, char *text, size_t text_bytes)
 {
 	size_t size_bytes = 0;
@@ -75,7 +75,7 @@ static ssize_t read_all(int fd, const char *path, char *text, size_t text_bytes)
 
 static int read_file(const char *path, char **ret_secret)
 {
-	/* A byte more, and the newline, than may be there. */
+	/* Holds the newline, and one byte more than allowed. */
 	char text[SECRET_BYTES_MAX + 2];
 	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Secrets of the user: from a file or the environment, never from the command line, which everybody
+ * The user's secrets: from a file or the environment, never from the command line, which everybody
  * on the machine can read. Single thread.
  */
 #pragma once
@@ -12,9 +12,10 @@ enum {
 };
 
 /*
- * What path holds, without a newline at its end, or, with path NULL, the environment variable,
- * which is removed from our environment: no command that we start gets it. 0 and *ret_secret,
- * NULL if there is none of the two, the caller's to secret_free; -errno, logged.
+ * Reads the contents of path, without a trailing newline, or, if path is NULL, the environment
+ * variable. Always removes the variable from our environment: no command that we start inherits it.
+ * 0 and *ret_secret, which the caller frees with secret_free, NULL if neither is set; -errno,
+ * logged.
  */
 int secret_read(const char *path, const char *variable, char **ret_secret);
 /* Overwrites it first. */

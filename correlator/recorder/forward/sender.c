@@ -20,20 +20,20 @@
 #include "recorder/forward/poison.h"
 #include "recorder/net/waiter.h"
 
-/* A collector that is gone is not waited for at the end, but for the time of one try. */
+/* At the end, an unreachable collector gets only the time of one try. */
 #define DRAIN_FAILING_NS NS_PER_S
 
 enum {
-	/* Of a chunk in a row: a collector may be restarted under it, also twice. */
+	/* of one chunk in a row: a collector may restart during it, even twice */
 	REFUSALS_MAX = 5
 };
 
-/* A chunk that was refused, and what is known of it since. */
+/* A chunk that was refused, and what was found out about it. */
 struct suspect {
 	struct suspect *prev, *next;
 	char id[CHUNK_ID_BYTES];
-	unsigned int refusals; /* of the whole, in a row */
-	struct poison_hunt *hunt; /* NULL = not yet */
+	unsigned int refusals; /* of the whole chunk, in a row */
+	struct poison_hunt *hunt; /* NULL = not started */
 };
 
 struct collector {
@@ -47,24 +47,23 @@ struct sender {
 	struct chunk_source source;
 	struct waiter waiter;
 	struct collector collectors[SENDER_URLS_MAX];
-	size_t current; /* the one to try first: it was the last to ack */
+	size_t current; /* index of the collector to try first: the last to ack */
 	struct compressor *compressor; /* NULL = no compression */
 	struct backoff backoff;
 	struct suspect *suspects; /* utlist */
-	uint64_t
-		last_ack_ns; /* CLOCK_MONOTONIC; or of the start, or when a chunk was there again */
-	char last_id[CHUNK_ID_BYTES]; /* of the last try */
+	uint64_t last_ack_ns; /* CLOCK_MONOTONIC: last ack, start, or end of an idle wait */
+	char last_id[CHUNK_ID_BYTES]; /* of the last chunk tried */
 	pthread_t thread;
-	bool is_running; /* the thread has to be joined */
+	bool is_running; /* the thread must be joined */
 	int ended_fd;
-	pthread_mutex_t mutex; /* of status */
+	pthread_mutex_t mutex; /* guards status */
 	struct sender_status status;
 };
 
 enum delivery {
 	DELIVERY_ACKED = 0,
-	DELIVERY_REFUSED = 1, /* a working collector dislikes the payload */
-	DELIVERY_FAILED = 2, /* no collector could be had */
+	DELIVERY_REFUSED = 1, /* a working collector refuses the payload */
+	DELIVERY_FAILED = 2, /* no collector could be reached */
 };
 
 static void note_failure(struct sender *sender, size_t index, const struct failure *failure)
@@ -118,8 +117,8 @@ static void note_try(struct sender *sender, const struct chunk *chunk)
 }
 
 /*
- * A connection that served before may have been closed in the same moment: that says nothing, and
- * the payload goes over a new one at once.
+ * A reused connection may have been closed at the same moment: that proves nothing, and the payload
+ * is sent over a new one at once.
  */
 static int offer(struct sender *sender, size_t index, const struct chunk *chunk,
 		 const struct forward_payload *payload, struct failure *ret_failure)
@@ -211,7 +210,7 @@ static void forget_suspects(struct sender *sender)
 		drop_suspect(sender, sender->suspects);
 }
 
-/* An ack proves to all that are being looked into that the collector takes something. */
+/* For all other suspects, an ack proves that the collector accepts something. */
 static void witness(struct sender *sender, const struct suspect *besides)
 {
 	struct suspect *suspect;
@@ -253,7 +252,7 @@ static void suspect_whole(struct sender *sender, const struct chunk *chunk)
 		(void)poison_hunt_refused(suspect->hunt);
 }
 
-/* Nothing more can be known of this one for now: the others go first, if there are any. */
+/* If this chunk cannot be judged further for now, other chunks go first, if there are any. */
 static void handle_stuck(struct sender *sender, struct suspect *suspect, const struct chunk *chunk)
 {
 	struct poison_part range;
@@ -275,7 +274,7 @@ static void handle_stuck(struct sender *sender, struct suspect *suspect, const s
 	}
 }
 
-/* A part travels as a chunk of its own. */
+/* A part is sent as a chunk of its own. */
 static enum delivery try_part(struct sender *sender, struct suspect *suspect,
 			      const struct chunk *chunk)
 {
@@ -344,7 +343,7 @@ static void pause_before_retry(struct sender *sender)
 	waiter_idle(&sender->waiter, NULL, 0, end_ns);
 }
 
-/* Until a chunk may be there. A collector that closes meanwhile is noticed. */
+/* Waits until there may be a chunk. Notices a collector that closes the connection. */
 static void wait_for_chunk(struct sender *sender)
 {
 	struct forward_peer *peer = sender->collectors[sender->current].peer;
@@ -356,11 +355,11 @@ static void wait_for_chunk(struct sender *sender)
 	waiter_idle(&sender->waiter, fds, sizeof(fds) / sizeof(fds[0]), UINT64_MAX);
 	if (fds[1].revents)
 		(void)forward_peer_check(peer);
-	/* That nothing was to be sent is no silence of the collector. */
+	/* Time without anything to send does not count as silence of the collector. */
 	sender->last_ack_ns = clock_monotonic_ns();
 }
 
-/* False: it is over. */
+/* False: the sender ends. */
 static bool send_next(struct sender *sender)
 {
 	struct chunk chunk;
@@ -374,7 +373,7 @@ static bool send_next(struct sender *sender)
 		return false;
 	if (r == 0 && try_chunk(sender, &chunk) == DELIVERY_ACKED)
 		return true;
-	/* While stopping, a collector that does not take it now does not get it. */
+	/* While stopping, the first failed try ends the sender. */
 	if (waiter_is_stopping(&sender->waiter))
 		return false;
 	if (has_given_up(sender, clock_monotonic_ns()))

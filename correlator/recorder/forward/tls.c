@@ -32,7 +32,7 @@ static const char *take_reason(void)
 	unsigned long error = ERR_get_error();
 	const char *reason = NULL;
 
-	/* OpenSSL has no words for the system's own (ERR_reason_error_string(3)). */
+	/* OpenSSL has no text for system errors (ERR_reason_error_string(3)). */
 	if (error)
 		reason = ERR_SYSTEM_ERROR(error) ? strerror((int)ERR_GET_REASON(error))
 						 : ERR_reason_error_string(error);
@@ -80,7 +80,7 @@ static int load_certificate(SSL_CTX *ssl_context, const struct tls_options *opti
 	return 0;
 }
 
-/* Nobody is there to type the password of a key. */
+/* Never prompts for a key's password: there is no user to type it. */
 static int refuse_password(char *ret_password, int capacity, int is_writing, void *user)
 {
 	(void)ret_password;
@@ -98,7 +98,9 @@ static void configure(SSL_CTX *ssl_context, bool is_unverified)
 						    SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_verify(ssl_context, is_unverified ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
 	SSL_CTX_set_default_passwd_cb(ssl_context, refuse_password);
-	/* A connection that ends without goodbye is an end: the protocol above has acks. */
+	/*
+	 * A connection that ends without close_notify is a normal end: the protocol above has acks.
+	 */
 	(void)SSL_CTX_set_options(ssl_context, SSL_OP_IGNORE_UNEXPECTED_EOF);
 }
 
@@ -134,7 +136,7 @@ void tls_context_free(struct tls_context *context)
 	free(context);
 }
 
-/* The certificate must be of that address, without its zone, or of that name. */
+/* Requires a certificate for that address, without its zone, or for that name. */
 static int expect_name(SSL *ssl, const char *name)
 {
 	char address[FORWARD_HOST_BYTES];
@@ -142,7 +144,7 @@ static int expect_name(SSL *ssl, const char *name)
 	(void)snprintf(address, sizeof(address), "%.*s", (int)strcspn(name, "%"), name);
 	if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), address))
 		return 1;
-	/* The subject is no name of a host (RFC 6125, 6.4.4; RFC 9525, 2). */
+	/* The subject is not a host name (RFC 6125, 6.4.4; RFC 9525, 2). */
 	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
 				       X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
 	return SSL_set1_host(ssl, name) && SSL_set_tlsext_host_name(ssl, name);
@@ -176,8 +178,10 @@ void tls_stream_free(struct tls_stream *stream)
 	free(stream);
 }
 
-/* What OpenSSL wants after a call that did not succeed: -EAGAIN and *ret_events, 0 at the end of
- * the stream, -EPROTO for what TLS itself dislikes, or the socket's -errno. */
+/*
+ * Maps the result of a failed OpenSSL call: -EAGAIN and *ret_events, 0 at the end of the stream,
+ * -EPROTO for an error of TLS itself, or the socket's -errno.
+ */
 static int want(struct tls_stream *stream, int returned, int socket_error, short *ret_events)
 {
 	switch (SSL_get_error(stream->ssl, returned)) {
@@ -231,7 +235,7 @@ int tls_stream_handshake(struct tls_stream *stream, short *ret_events, struct fa
 	return r == 0 ? -ECONNRESET : r;
 }
 
-/* After the handshake a collector may still refuse our certificate (TLS 1.3). */
+/* A collector may still refuse our certificate after the handshake (TLS 1.3). */
 static int explain_transfer(struct tls_stream *stream, int returned, int socket_error,
 			    short *ret_events, struct failure *ret_failure)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * TLS by OpenSSL 3 over a non-blocking socket: the collector's certificate is verified, and that it
- * is of the host that was named, unless that is switched off. One tls_context for all connections;
- * a tls_stream is used by one thread.
+ * TLS by OpenSSL 3 over a non-blocking socket. Verifies the collector's certificate, and that it
+ * names the expected host, unless that is switched off. One tls_context for all connections; each
+ * tls_stream is used by one thread.
  */
 #pragma once
 
@@ -15,10 +15,10 @@
 #include "recorder/forward/forward_url.h"
 
 struct tls_options {
-	const char *ca_path; /* PEM file, or folder of hashed certificates; NULL = the system's */
+	const char *ca_path; /* PEM file, or directory of hashed ones; NULL = the system's */
 	const char *certificate_path; /* our own, PEM with its chain; NULL = none */
 	const char *key_path; /* NULL = in certificate_path */
-	const char *server_name; /* to expect instead of the URL's host; NULL = that */
+	const char *server_name; /* expected instead of the URL's host; NULL = the host */
 	bool is_unverified;
 };
 
@@ -37,9 +37,9 @@ void tls_stream_free(struct tls_stream *stream);
 DEFINE_CLEANUP(struct tls_stream *, tls_stream_free);
 
 /*
- * Each: what was done (bytes; the handshake 0); -EAGAIN: again once the socket is ready for
- * *ret_events (POLLIN or POLLOUT), a write with the same bytes; any other -errno with ret_failure.
- * Reading gives 0 at the end.
+ * All three: the result (bytes; 0 for the handshake); -EAGAIN: call again once the socket is ready
+ * for *ret_events (POLLIN or POLLOUT), a write with the same bytes; any other -errno with
+ * ret_failure. Reading returns 0 at the end.
  */
 int tls_stream_handshake(struct tls_stream *stream, short *ret_events, struct failure *ret_failure);
 ssize_t tls_stream_read(struct tls_stream *stream, void *ret_bytes, size_t size_bytes,
@@ -47,5 +47,5 @@ ssize_t tls_stream_read(struct tls_stream *stream, void *ret_bytes, size_t size_
 ssize_t tls_stream_write(struct tls_stream *stream, const void *bytes, size_t size_bytes,
 			 short *ret_events, struct failure *ret_failure);
 
-/* Says goodbye (close_notify), without waiting for an answer. */
+/* Sends close_notify, without waiting for an answer. */
 void tls_stream_say_goodbye(struct tls_stream *stream);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a collector says: single msgpack values, read without trust. A value is bounded before it
- * is decoded (value_scan). Pure.
+ * Data from a collector: single msgpack values, untrusted. A value is bounded before it is decoded
+ * (value_scan). Pure.
  */
 #pragma once
 
@@ -12,22 +12,22 @@
 #include <msgpack.h>
 
 enum {
-	WIRE_VALUE_BYTES_MAX = 4096, /* a PONG with a long reason is a tenth of that */
+	WIRE_VALUE_BYTES_MAX = 4096, /* ten times a PONG with a long reason */
 	WIRE_VALUE_DEPTH_MAX = 3,
 	WIRE_VALUES_MAX = 64,
 };
 
 /*
- * Decodes the value at the front of bytes. 0, *ret_value_bytes its size, and ret_unpacked the
- * caller's to destroy, which points into bytes; -EAGAIN: only its beginning is there; -EBADMSG,
- * -E2BIG or -ELOOP as value_scan says; -ENOMEM.
+ * Decodes the value at the front of bytes. 0, its size in *ret_value_bytes, and ret_unpacked, which
+ * points into bytes and which the caller destroys; -EAGAIN: incomplete; -EBADMSG, -E2BIG or -ELOOP
+ * from value_scan; -ENOMEM.
  */
 int wire_value_decode(const uint8_t *bytes, size_t available_bytes, msgpack_unpacked *ret_unpacked,
 		      size_t *ret_value_bytes);
 
-/* str or bin, which is all the same to receivers: true and where its bytes are. */
+/* Accepts str or bin, between which receivers do not distinguish: true, and sets its bytes. */
 bool wire_value_as_bytes(const msgpack_object *value, const char **ret_bytes, size_t *ret_size);
-/* Whether it is that text. */
+/* True if it is a str or bin equal to text. */
 bool wire_value_is(const msgpack_object *value, const char *text);
 /* The value of a field of a map; NULL: not there, or not a map. */
 const msgpack_object *wire_value_field(const msgpack_object *map, const char *name);

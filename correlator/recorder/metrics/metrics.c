@@ -62,7 +62,7 @@ static void end_process(struct metrics *metrics, struct metrics_process *process
 	remove_process(metrics, process);
 }
 
-/* A new one, or that of the process which ended first. NULL: all of them live. */
+/* A new place, or that of the process that ended first. NULL: all processes are alive. */
 static struct metrics_process *find_place(struct metrics *metrics)
 {
 	struct metrics_process *oldest = NULL;
@@ -98,7 +98,7 @@ void metrics_add_process(struct metrics *metrics, const struct process_record *r
 		return;
 	}
 	if (process == &metrics->others) {
-		/* One that had none stays without: its figures are in the sum of the others. */
+		/* A process without a place stays without: its figures are part of others. */
 		if (record->event == PROCESS_EVENT_EXEC)
 			return;
 		process = find_place(metrics);
@@ -138,7 +138,7 @@ void metrics_add_balance(struct metrics *metrics, const struct balance_record *r
 
 void metrics_add_gap(struct metrics *metrics, const struct gap_record *record)
 {
-	/* Else nobody knows whose. */
+	/* Otherwise the process is unknown. */
 	if (record->process_dropped_records)
 		find(metrics, record->common.pid)->dropped_records += record->dropped_records;
 }

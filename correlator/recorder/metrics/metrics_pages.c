@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 
-/* Held by the pages. */
+/* The reference is held by the pages. */
 static struct metrics_page *render(const struct metrics *metrics, enum metrics_format format)
 {
 	_cleanup_free_ struct metrics_page *page = calloc(1, sizeof(*page));

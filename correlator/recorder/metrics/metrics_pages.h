@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Metrics as text, rendered once in each format, and only on demand. A page that is being sent
- * outlives the next publication: its holder keeps it. Pure; single thread.
+ * Metrics as text, rendered on demand, once per format. A page that is being sent outlives the next
+ * publication: its holder keeps it. Pure; single thread.
  */
 #pragma once
 
@@ -18,17 +18,17 @@ struct metrics_page {
 	char *text;
 };
 
-/* All zeros: none is rendered. */
+/* All zeros: nothing rendered. */
 struct metrics_pages {
 	struct metrics_page *pages[_METRICS_FORMAT_MAX];
-	_Atomic uint64_t held; /* how often; any thread may read it */
+	_Atomic uint64_t held; /* number of holds; readable from any thread */
 };
 
-/* The page of these metrics, held by the caller. NULL: no memory. */
+/* The page of these metrics, held by the caller. NULL: out of memory. */
 struct metrics_page *metrics_pages_hold(struct metrics_pages *pages, const struct metrics *metrics,
 					enum metrics_format format);
-/* Nothing happens to NULL. */
+/* Accepts NULL. */
 void metrics_page_release(struct metrics_page *page);
 
-/* The metrics have changed, or it is the end. */
+/* Call when the metrics have changed, and at the end. */
 void metrics_pages_forget(struct metrics_pages *pages);

@@ -23,35 +23,37 @@
 
 enum {
 	SCRAPERS_MAX = 8,
-	SCRAPER_MS = 5000, /* from connecting to the last byte, */
-	DAWDLE_MS = 100, /* or without a good part of it, if another one may be waiting */
-	RETRY_S = 5, /* of an address that somebody else has */
-	FILE_MODE = 0644, /* as of what is asked for by HTTP */
+	SCRAPER_MS = 5000, /* from connecting to the last byte */
+	DAWDLE_MS = 100, /* since it last took 64 KiB, if another scraper may wait */
+	RETRY_S = 5, /* for an address that another process has */
+	FILE_MODE = 0644, /* readable by all, like HTTP answers */
 };
 
 struct metrics_server {
 	pthread_t thread;
 	bool has_thread;
-	int event_fd; /* something new, or the end */
+	int event_fd; /* new metrics, or the end */
 	pthread_mutex_t lock; /* guards published and is_ending */
 	struct metrics published;
-	struct request_figures *published_requests; /* owned: what it points to; NULL = none */
+	struct request_figures *published_requests; /* published.requests, owned; NULL = none */
 	bool is_ending;
-	/* The thread's: */
-	struct metrics metrics; /* what is given out */
-	struct request_figures *requests; /* owned: the same */
-	struct metrics_pages pages; /* the same as text */
-	char *address; /* to listen at; NULL = a file is written */
+	/* Owned by the thread: */
+	struct metrics metrics; /* served now */
+	struct request_figures *requests; /* metrics.requests, owned */
+	struct metrics_pages pages; /* metrics as text */
+	char *address; /* to listen on; NULL = writes a file */
 	struct listener listener;
-	uint64_t retry_ns; /* CLOCK_MONOTONIC: to listen again; UINT64_MAX = it does */
+	uint64_t retry_ns; /* CLOCK_MONOTONIC: next try to listen; UINT64_MAX = listening */
 	struct scraper scrapers[SCRAPERS_MAX];
-	struct cpu_budget budget; /* for what is asked */
-	uint64_t cpu_ns; /* of the thread, when it was last looked at */
+	struct cpu_budget budget; /* for serving requests */
+	uint64_t cpu_ns; /* of the thread, at the last check */
 	char *file; /* NULL = none */
 	bool has_file_failed;
 };
 
-/* All of it, or the one before: readers never see a half. node_exporter takes what ends in .prom.
+/*
+ * Replaces the file atomically: readers never see a partial one. node_exporter reads names that end
+ * in .prom.
  */
 static int write_file(struct metrics_server *server)
 {
@@ -80,7 +82,7 @@ static void update_file(struct metrics_server *server)
 	server->has_file_failed = r < 0;
 }
 
-/* With a copy of what it points to, into figures, which has room for it. */
+/* Copies from, and its request figures into figures, which must be large enough. */
 static void take(struct metrics *metrics, struct request_figures *figures,
 		 const struct metrics *from)
 {
@@ -90,7 +92,7 @@ static void take(struct metrics *metrics, struct request_figures *figures,
 		request_figures_assign(figures, from->requests);
 }
 
-/* False: it is time to end. */
+/* False: the thread must end. */
 static bool take_published(struct metrics_server *server)
 {
 	eventfd_t count;
@@ -106,7 +108,7 @@ static bool take_published(struct metrics_server *server)
 	return !is_ending;
 }
 
-/* When its time is over, and when it has to make room for another one (CLOCK_MONOTONIC). */
+/* When its time is over, and when it may be evicted for another one (CLOCK_MONOTONIC). */
 static uint64_t end_ns(const struct scraper *scraper)
 {
 	return scraper->begin_ns + SCRAPER_MS * NS_PER_MS;
@@ -135,7 +137,7 @@ static void listen_again(struct metrics_server *server, uint64_t now_ns)
 		server->retry_ns = now_ns + RETRY_S * NS_PER_S;
 }
 
-/* Whether one makes room for a new scraper sooner than the other. */
+/* True if one is evicted for a new scraper before other. */
 static bool yields_before(const struct scraper *one, const struct scraper *other)
 {
 	if (!one->head_bytes != !other->head_bytes)
@@ -143,7 +145,7 @@ static bool yields_before(const struct scraper *one, const struct scraper *other
 	return one->moved_ns < other->moved_ns;
 }
 
-/* A free place, or else that of the scraper that makes room first, if any dawdles; NULL: none. */
+/* A free place, or else that of the first scraper to evict, if any dawdles; NULL: none. */
 static struct scraper *find_place(struct metrics_server *server, uint64_t now_ns)
 {
 	struct scraper *found = NULL;
@@ -159,7 +161,7 @@ static struct scraper *find_place(struct metrics_server *server, uint64_t now_ns
 	return found;
 }
 
-/* Accepts scrapers while there is a place for them; the kernel keeps the rest waiting. */
+/* Accepts scrapers while there is a place for them; the kernel queues the rest. */
 static void accept_scrapers(struct metrics_server *server, uint64_t now_ns)
 {
 	struct scraper *scraper;
@@ -175,7 +177,7 @@ static void accept_scrapers(struct metrics_server *server, uint64_t now_ns)
 	}
 }
 
-/* The time (CLOCK_MONOTONIC) of the next deadline; UINT64_MAX: there is none. */
+/* The time (CLOCK_MONOTONIC) of the next deadline; UINT64_MAX = none. */
 static uint64_t next_ns(struct metrics_server *server, uint64_t now_ns)
 {
 	uint64_t first_ns = server->retry_ns;
@@ -234,7 +236,7 @@ static void await_scrapers(struct metrics_server *server, struct pollfd *fds)
 		accept_scrapers(server, now_ns);
 }
 
-/* Serves nobody until then, and moves all deadlines by as much. */
+/* Serves nobody until until_ns, and moves all deadlines by the length of the pause. */
 static void pause_until(struct metrics_server *server, struct pollfd *event, uint64_t until_ns)
 {
 	uint64_t begin_ns = clock_monotonic_ns(), paused_ns;
@@ -280,7 +282,7 @@ static int start(struct metrics_server *server)
 {
 	int r;
 
-	/* There is something to give out at once. */
+	/* There are metrics to publish at once. */
 	server->event_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (server->event_fd < 0)
 		return log_error_errno(errno, "cannot serve metrics");
@@ -289,7 +291,7 @@ static int start(struct metrics_server *server)
 	return r < 0 ? log_error_errno(r, "cannot serve metrics") : 0;
 }
 
-/* An address that another process has may become free later: the recording begins without it. */
+/* If another process has the address, it may become free later: the recording starts without it. */
 static int listen_at(struct metrics_server *server, const char *address)
 {
 	int r;

@@ -59,11 +59,11 @@ static void put_own_seconds(const struct writer *writer, const char *name, const
 
 struct process_family {
 	const char *name;
-	const char *unit; /* NULL = it is a count */
+	const char *unit; /* NULL = a count */
 	size_t offset; /* of the figure in struct metrics_process, 64 bits; ns, or the count */
 	enum openmetrics_type type;
 	const char *help;
-	uint32_t needs; /* bit of the enum cost that it is, where that may be not measured */
+	uint32_t needs; /* bit of its enum cost, if that may be unmeasured; 0 = always measured */
 };
 
 #define BOOK(field, type_, help_)                                                        \
@@ -90,7 +90,7 @@ static const struct process_family dropped_family = {
 	.help = "The part of these that gap records have told of, by process.",
 };
 
-/* A line of a family: the figure of one process, if that was measured. */
+/* Writes one line of a family: the figure of one process, if it was measured. */
 static void put_process(const struct writer *writer, const struct process_family *family,
 			const char *pid, const struct metrics_process *process)
 {
@@ -260,7 +260,7 @@ static void put_forward(const struct writer *writer, const struct metrics *metri
 		      failure_kind_name(sender->last_failure));
 }
 
-/* A bucket holds those below it, too. */
+/* Buckets are cumulative. */
 static void put_histogram(FILE *file, const char *name, const struct request_figures *figures,
 			  const struct request_series *series,
 			  const struct metrics_histogram *histogram)

@@ -2,7 +2,7 @@
 /*
  * Metrics as text: OpenMetrics 1.0 ("OpenMetrics, a cloud-native, highly scalable metrics
  * protocol", https://github.com/prometheus/OpenMetrics), or the older format of Prometheus, which
- * is what node_exporter's textfile collector reads. Pure; any thread.
+ * node_exporter's textfile collector reads. Pure; any thread.
  */
 #pragma once
 
@@ -16,6 +16,6 @@ enum metrics_format {
 	_METRICS_FORMAT_MAX,
 };
 
-/* 0, and text of the caller's to free; or -ENOMEM. */
+/* 0, and *ret_text, which the caller frees; or -ENOMEM. */
 int metrics_text(const struct metrics *metrics, enum metrics_format format, char **ret_text,
 		 size_t *ret_size_bytes);

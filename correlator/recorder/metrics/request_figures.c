@@ -15,7 +15,7 @@
 #include "requests/request_charge.h"
 #include "requests/request_tracker.h"
 
-/* Three to four for each factor of ten, as requests of a web server spread. */
+/* Three to four per factor of ten, matching the spread of a web server's requests. */
 const struct metrics_bucket metrics_buckets[METRICS_BUCKETS] = {
 	{ 100000, "0.0001" },	 { 250000, "0.00025" },	  { 500000, "0.0005" },
 	{ 1000000, "0.001" },	 { 2500000, "0.0025" },	  { 5000000, "0.005" },
@@ -26,17 +26,17 @@ const struct metrics_bucket metrics_buckets[METRICS_BUCKETS] = {
 	{ 0, "+Inf" },
 };
 
-/* Which series a value has. */
+/* The series of a value. */
 struct place {
 	size_t index;
-	uint32_t pid; /* whose request brought it */
-	uint64_t used_ns; /* by the clock of the tracker */
+	uint32_t pid; /* the process whose request had the value first */
+	uint64_t used_ns; /* last use, by the tracker's clock */
 	UT_hash_handle hh;
-	struct place *prev, *next; /* in the order of their last use */
+	struct place *prev, *next; /* by last use */
 	char value[METRICS_VALUE_BYTES];
 };
 
-/* A process that has brought some. */
+/* A process that has places. */
 struct owner {
 	uint32_t pid;
 	size_t places;
@@ -46,8 +46,8 @@ struct owner {
 struct request_metrics {
 	char *key;
 	struct request_tracker *tracker;
-	struct place *places; /* uthash; METRICS_OTHER's, too */
-	struct place *oldest; /* utlist, of the others: not used for longest */
+	struct place *places; /* uthash; includes METRICS_OTHER's */
+	struct place *oldest; /* utlist, without METRICS_OTHER's: least recently used first */
 	struct owner *owners; /* uthash */
 	uint64_t seed;
 	struct request_figures *figures;
@@ -72,7 +72,7 @@ struct request_figures *request_figures_copy(const struct request_figures *from)
 	return figures;
 }
 
-/* Letters, digits and _, no digit first; le is a bucket's. */
+/* Keeps letters, digits and _, no digit first; le is reserved for buckets. */
 static void name_label(const char *key, char ret_label[static METRICS_LABEL_BYTES])
 {
 	size_t length = 0;
@@ -97,7 +97,7 @@ static struct place *find_place(const struct request_metrics *metrics, const cha
 	return place;
 }
 
-/* False: no memory. */
+/* False: out of memory. */
 static bool add_place(struct request_metrics *metrics, struct place *place)
 {
 	size_t value_bytes = strlen(place->value);
@@ -115,7 +115,7 @@ static struct owner *find_owner(const struct request_metrics *metrics, uint32_t 
 	return owner;
 }
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static struct owner *need_owner(struct request_metrics *metrics, uint32_t pid)
 {
 	struct owner *owner = find_owner(metrics, pid);
@@ -149,7 +149,7 @@ static void add_histogram(struct metrics_histogram *to, const struct metrics_his
 	to->sum_ns += from->sum_ns;
 }
 
-/* METRICS_OTHER has what it had, and the last series its number. */
+/* Adds the series to METRICS_OTHER, and moves the last series to its index. */
 static void remove_place(struct request_metrics *metrics, struct place *place)
 {
 	struct request_figures *figures = metrics->figures;
@@ -182,7 +182,7 @@ static struct owner *largest_owner(const struct request_metrics *metrics)
 	return largest;
 }
 
-/* For a value that a process brings. False: it has its share already. */
+/* Makes room for a value of process pid. False: the process has its share already. */
 static bool make_room(struct request_metrics *metrics, uint32_t pid)
 {
 	const struct owner *own = find_owner(metrics, pid);
@@ -198,7 +198,7 @@ static bool make_room(struct request_metrics *metrics, uint32_t pid)
 	return true;
 }
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static struct place *new_place(struct request_metrics *metrics, const char *value)
 {
 	struct request_figures *figures = metrics->figures;
@@ -217,7 +217,7 @@ static struct place *new_place(struct request_metrics *metrics, const char *valu
 	return TAKE_PTR(place);
 }
 
-/* NULL: it cannot have one. */
+/* NULL: no place for the value. */
 static struct place *give_place(struct request_metrics *metrics, const char *value, uint32_t pid)
 {
 	struct owner *owner = make_room(metrics, pid) ? need_owner(metrics, pid) : NULL;
@@ -243,8 +243,10 @@ static void use(struct request_metrics *metrics, struct place *place)
 	DL_APPEND(metrics->oldest, place);
 }
 
-/* The others' where it cannot have one of its own. By the text that is given out: two that look the
- * same are one. */
+/*
+ * METRICS_OTHER's series if the value cannot have its own. Compares escaped text: values that look
+ * the same are one.
+ */
 static struct request_series *find_series(struct request_metrics *metrics, struct record_text text,
 					  uint32_t pid)
 {

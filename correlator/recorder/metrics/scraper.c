@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 enum {
-	READS_MAX = 64, /* a request comes in one piece, or a few */
-	MOVE_BYTES = 65536, /* taken at once: the scraper does not dawdle */
+	READS_MAX = 64, /* a request arrives in one piece, or a few */
+	MOVE_BYTES = 65536, /* sent at once: the scraper makes progress */
 };
 
 void scraper_begin(struct scraper *scraper, int fd, bool names_host, uint64_t now_ns)
@@ -46,8 +46,10 @@ static double read_weight(const char *range, const char *end)
 	return 1;
 }
 
-/* How much a list of media ranges (RFC 9110, 12.5.1), which ends with its line, wants a type: the
- * most that it says by name; 0 = nothing. */
+/*
+ * The weight that a list of media ranges (RFC 9110, 12.5.1), up to the end of its line, gives to a
+ * type: the highest one for its exact name; 0 = not listed.
+ */
 static double accept_weight(const char *accept, const char *type)
 {
 	size_t length = strlen(type);
@@ -67,8 +69,10 @@ static double accept_weight(const char *accept, const char *type)
 	}
 }
 
-/* The value of a field of the request's, which ends with its line; NULL: it has none. name: a line
- * break, the name in lower case, and a colon. */
+/*
+ * The value of a request's header field, up to the end of its line; NULL = absent. name: a newline,
+ * the name in lower case, and a colon.
+ */
 static const char *find_field(const char *request, const char *name)
 {
 	const char *field = strcasestr(request, name);
@@ -76,7 +80,10 @@ static const char *find_field(const char *request, const char *name)
 	return field ? field + strlen(name) + strspn(field + strlen(name), " \t") : NULL;
 }
 
-/* The newer one for who asks for it, as Prometheus does; promtool reads what curl gets. */
+/*
+ * OpenMetrics for a client that asks for it, as Prometheus does; otherwise the classic format,
+ * because promtool reads what curl gets.
+ */
 static enum metrics_format choose_format(const char *request)
 {
 	const char *accept = find_field(request, "\naccept:");
@@ -90,9 +97,9 @@ static enum metrics_format choose_format(const char *request)
 }
 
 /*
- * Whether the request names this machine's loopback interface as its host, or no host, as HTTP/1.0
+ * True if the request names this machine's loopback interface as its host, or no host, as HTTP/1.0
  * may. Another name means that its owner has pointed it here, so that a page of that name can read
- * the metrics through somebody's browser (DNS rebinding).
+ * the metrics through a user's browser (DNS rebinding).
  */
 static bool is_meant_for_us(const char *request)
 {
@@ -110,7 +117,7 @@ static bool is_meant_for_us(const char *request)
 	return false;
 }
 
-/* body: NULL = the client wants to know of it only. */
+/* body: NULL = the client asked for the header only. */
 static void answer_with(struct scraper *scraper, const char *status, const char *type,
 			const char *body, size_t body_bytes)
 {
@@ -171,7 +178,7 @@ static bool answer(struct scraper *scraper, struct metrics_pages *pages,
 	return answer_metrics(scraper, pages, metrics);
 }
 
-/* True while it may go on. */
+/* True while the connection may continue. */
 static bool read_request(struct scraper *scraper, struct metrics_pages *pages,
 			 const struct metrics *metrics)
 {

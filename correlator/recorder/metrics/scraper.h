@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A connection that asks for metrics: its request and our answer, by HTTP/1.0 (RFC 1945; clients of
- * HTTP/1.1 take it). Never waits. Single thread.
+ * A connection that asks for metrics: its request and our answer, by HTTP/1.0 (RFC 1945; HTTP/1.1
+ * clients accept it). Never blocks. Single thread.
  */
 #pragma once
 
@@ -18,27 +18,27 @@ enum {
 
 struct scraper {
 	int fd; /* -1 = none */
-	bool names_host; /* it came by TCP: the request must name us as its host */
-	uint64_t begin_ns; /* CLOCK_MONOTONIC: when it came, */
-	uint64_t moved_ns; /* and when it last took 64 KiB of the answer at once */
-	char request[SCRAPER_REQUEST_BYTES_MAX + 1]; /* zeros behind what came */
+	bool names_host; /* true for TCP: the request must name us as its host */
+	uint64_t begin_ns; /* CLOCK_MONOTONIC: time of the connect */
+	uint64_t moved_ns; /* time it last took 64 KiB of the answer at once */
+	char request[SCRAPER_REQUEST_BYTES_MAX + 1]; /* zeros after request_bytes */
 	size_t request_bytes;
-	unsigned int reads; /* pieces that it came in */
+	unsigned int reads; /* reads that the request took */
 	char head[SCRAPER_HEAD_BYTES_MAX];
-	size_t head_bytes; /* 0 = the request has not come yet */
+	size_t head_bytes; /* 0 = the request is incomplete */
 	struct metrics_page *page; /* held; or NULL */
-	const char *body; /* behind the head */
+	const char *body; /* sent after the head */
 	size_t body_bytes;
-	size_t sent_bytes; /* of both */
+	size_t sent_bytes; /* of head and body */
 };
 
-/* A connection that is non-blocking, which it owns from now on. */
+/* Begins a connection. fd is non-blocking, and owned by the scraper from now on. */
 void scraper_begin(struct scraper *scraper, int fd, bool names_host, uint64_t now_ns);
 void scraper_end(struct scraper *scraper);
 
-/* For poll(2). */
+/* Events for poll(2). */
 short scraper_events(const struct scraper *scraper);
 
-/* Something came, or went. False: it has all, or is no more. */
+/* Call when the socket is ready. False: the answer is complete, or the connection failed. */
 bool scraper_go_on(struct scraper *scraper, struct metrics_pages *pages,
 		   const struct metrics *metrics, uint64_t now_ns);

@@ -12,16 +12,16 @@
 #define ELLIPSIS    "…"
 
 enum {
-	RUST_HASH_BYTES = 19, /* "::h" and 16 digits, at the end of Rust's names */
+	RUST_HASH_BYTES = 19, /* "::h" and 16 digits, at the end of Rust names */
 };
 
-/* Memory of malloc(3), the caller's; NULL: it is none. */
+/* Returns malloc(3) memory that the caller owns; NULL = not a mangled name. */
 typedef char *(*demangle_fn)(const char *name, char *buffer, size_t *length, int *ret_status);
 
 struct demangler {
 	bool was_looked_for;
 	void *library;
-	demangle_fn demangle; /* NULL = there is none */
+	demangle_fn demangle; /* NULL = not available */
 };
 
 struct demangler *demangler_new(void)
@@ -48,7 +48,7 @@ static void look_for(struct demangler *demangler)
 		*(void **)&demangler->demangle = dlsym(demangler->library, "__cxa_demangle");
 }
 
-/* Substitutions (S) and parameters of templates (T), and what only looks so. */
+/* Counts S (substitutions), T (template parameters), and letters that only look like them. */
 static bool may_grow(const char *name)
 {
 	size_t references = 0;
@@ -58,7 +58,7 @@ static bool may_grow(const char *name)
 	return references > DEMANGLER_REFERENCES_MAX;
 }
 
-/* Rust's names end so, which are C++'s for the rest. */
+/* Rust names end this way, and otherwise follow the C++ scheme. */
 static bool has_rust_hash(const char *text, size_t length)
 {
 	const char *hash = text + length - RUST_HASH_BYTES;
@@ -67,7 +67,9 @@ static bool has_rust_hash(const char *text, size_t length)
 	       strspn(hash + 3, "0123456789abcdef") == RUST_HASH_BYTES - 3;
 }
 
-/* The character that a mark stands for, "$LT$" or "$u20$", and its length; 0: it is no mark. */
+/*
+ * Decodes a mark, such as "$LT$" or "$u20$", into its character. Returns its length; 0 = no mark.
+ */
 static size_t read_mark(const char *text, char *ret_character)
 {
 	static const struct {
@@ -89,7 +91,9 @@ static size_t read_mark(const char *text, char *ret_character)
 	return (size_t)length;
 }
 
-/* In place: what Rust writes for characters that names cannot have, and without the hash. */
+/*
+ * In place: decodes Rust's marks for characters that symbols cannot contain, and removes the hash.
+ */
 static void write_rust(char *text, size_t length)
 {
 	char *to = text, *end = text + length - RUST_HASH_BYTES, character;
@@ -125,7 +129,7 @@ static void copy(const char *name, char *ret_text, size_t text_bytes)
 		(void)strcpy(ret_text, name);
 		return;
 	}
-	/* Not within a character. */
+	/* Do not cut within a character. */
 	while (room > 0 && ((unsigned char)name[room] & 0xc0) == 0x80)
 		room--;
 	(void)snprintf(ret_text, text_bytes, "%.*s" ELLIPSIS, (int)room, name);

@@ -13,7 +13,7 @@
 
 enum {
 	ENCODING_US_ASCII = 2, /* encindex.h: 0 binary, 1 UTF-8, then this */
-	KLASS_OFFSET = 8, /* struct RBasic: of an iclass the module */
+	KLASS_OFFSET = 8, /* klass of struct RBasic; an iclass's is its module */
 	CODE_WORD_BYTES = 8,
 	BLOCK_DEPTH_MAX = 999,
 	CLASS_TEXT_BYTES = FRAME_PATH_BYTES + 1,
@@ -23,7 +23,7 @@ enum {
 
 static const char cut_mark[] = "…";
 
-/* One reading of a frame. */
+/* State while one frame is read. */
 struct naming {
 	const struct frame_namer *namer;
 	const struct ruby_stack_layout *layout;
@@ -31,13 +31,13 @@ struct naming {
 	struct frame_name *name;
 };
 
-/* A text of the target's, fit to print. */
+/* A text of the target's, escaped for printing. */
 struct target_text {
 	char text[FRAME_PATH_BYTES];
 	size_t length_bytes;
 };
 
-/* Cuts a text that is fit to print at a whole character. */
+/* Copies an escaped text, cut at a whole character. */
 static void put_text(char *ret_text, size_t text_bytes, const char *text)
 {
 	(void)text_escape(text, strlen(text), 0, ret_text, text_bytes);
@@ -77,7 +77,7 @@ static int require_imemo(const struct naming *naming, uint64_t object, uint32_t 
 	return 0;
 }
 
-/* Of a String at most text_bytes_max, and whether there are more. */
+/* Reads at most text_bytes_max bytes of a String, and marks a longer one as cut. */
 static int read_string(const struct naming *naming, uint64_t value, size_t text_bytes_max,
 		       struct target_text *ret_text)
 {
@@ -119,7 +119,7 @@ static int read_string_member(const struct naming *naming, uint64_t object, uint
 	return r < 0 ? r : read_string(naming, value, FRAME_TEXT_BYTES_MAX, ret_text);
 }
 
-/* A String, or an Array whose first element it is. */
+/* The path is a String, or an Array whose first element it is. */
 static int read_path(const struct naming *naming, uint64_t body)
 {
 	struct ruby_object object;
@@ -172,7 +172,7 @@ static int read_first_line(const struct naming *naming, uint64_t body)
 	return 0;
 }
 
-/* The line that runs; without a table, or with a pc of other code, it stays unknown. */
+/* Reads the current line; without a table, or with a pc outside this code, it stays unknown. */
 static int read_line(const struct naming *naming, uint64_t body, uint64_t pc)
 {
 	const struct ruby_stack_layout *layout = naming->layout;
@@ -198,7 +198,7 @@ static int read_line(const struct naming *naming, uint64_t body, uint64_t pc)
 		return r;
 	if (pc < code || pc - code > (uint64_t)words * CODE_WORD_BYTES)
 		return 0;
-	/* It is that of the next instruction, but for the first. */
+	/* pc points to the next instruction, except at the first one. */
 	position = (uint32_t)((pc - code) / CODE_WORD_BYTES);
 	r = line_table_find(naming->reader, &table, position > 0 ? position - 1 : 0,
 			    &naming->name->line);
@@ -218,9 +218,9 @@ static int read_symbol(const struct naming *naming, uint64_t id, char ret_text[V
 }
 
 /*
- * Where a method is defined, with what is between it and its name: "Order#", "Order.", "" without a
- * name. A singleton class has none of its own, and what it is attached to has; in other classes
- * there is a function's address in that place.
+ * Writes the class that defines a method with the separator before the method's name: "Order#",
+ * "Order."; "" if it has no name. A singleton class has no name of its own, but the object it is
+ * attached to has; other classes have a function's address in that place.
  */
 static int read_class(const struct naming *naming, uint64_t class, char *ret_text,
 		      size_t text_bytes)
@@ -267,7 +267,7 @@ static int read_class(const struct naming *naming, uint64_t class, char *ret_tex
 }
 
 /*
- * The name of a method entry that is of this kind, qualified. 0; -ENOENT: it is of another kind;
+ * Writes the qualified name of a method entry of type definition_type. 0; -ENOENT: another type;
  * -EINVAL, or an error of the reader or the symbol table.
  */
 static int read_method(const struct naming *naming, uint64_t method, uint32_t definition_type,
@@ -302,7 +302,10 @@ static int read_method(const struct naming *naming, uint64_t method, uint32_t de
 
 static const char block_label[] = "block ";
 
-/* "block in", "block (3 levels) in", also behind "rescue in" (make_name_for_block(), compile.c). */
+/*
+ * Parses "block in" or "block (3 levels) in", also after "rescue in" (make_name_for_block(),
+ * compile.c).
+ */
 static uint32_t find_block_depth(const char *label, size_t prefix_bytes)
 {
 	const char *found = strstr(label, block_label);
@@ -318,8 +321,9 @@ static uint32_t find_block_depth(const char *label, size_t prefix_bytes)
 }
 
 /*
- * A block that is a method's body has the method's name, and blocks in it count from there; Ruby's
- * label is of where it was written. 1; 0: it is none, or it is not known how many levels down.
+ * A block that is a method's body takes the method's name, and blocks in it count from there;
+ * Ruby's label names the place where the block was written. 1; 0: no such block, or its depth is
+ * unknown.
  */
 static int read_block_method(const struct naming *naming, const struct ruby_frame *frame,
 			     const char *label)
@@ -346,7 +350,7 @@ static int read_block_method(const struct naming *naming, const struct ruby_fram
 	return 1;
 }
 
-/* The label, with the qualified name in place of the base label that it ends with. */
+/* Sets the label, with the qualified name in place of the base label that it ends with. */
 static int read_label(const struct naming *naming, uint64_t body, const struct ruby_frame *frame)
 {
 	const struct ruby_stack_layout *layout = naming->layout;
@@ -362,7 +366,10 @@ static int read_label(const struct naming *naming, uint64_t body, const struct r
 		r = read_string_member(naming, body, layout->body_base_label, &base);
 	if (r < 0)
 		return r;
-	/* What eval compiles is called so since 3.4; Ruby itself shows what stands around it. */
+	/*
+	 * Since 3.4 code compiled by eval has this label; Ruby itself shows the label of the
+	 * surrounding code.
+	 */
 	if (!strcmp(label.text, "<compiled>"))
 		label = base;
 	put_text(name->label, sizeof(name->label), label.text);

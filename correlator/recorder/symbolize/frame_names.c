@@ -12,20 +12,23 @@
 #include "recorder/symbolize/witness.h"
 
 enum {
-	/* Of one that changes while it is read. */
+	/* Reads of a name that changes while it is read. */
 	TRIES_MAX = 3,
-	WAYS = 8, /* places of a frame */
-	/* That a name was surely so in: what has it is of the old generation then. */
+	WAYS = 8, /* slots that a frame may be in */
+	/*
+	 * Collections during which a name was certainly valid; its objects are of the old
+	 * generation then.
+	 */
 	OLD_COLLECTIONS = 4,
 };
 
 struct kept_name {
 	struct ruby_frame frame;
-	struct gc_state since; /* from then on it was so, */
-	struct gc_state checked; /* at least until then */
-	bool is_survivor; /* collections have found its objects in use */
-	uint64_t asked; /* frame_names.asked, when it last was */
-	uint64_t batch; /* the last that has found it to be so still */
+	struct gc_state since; /* valid from here on, */
+	struct gc_state checked; /* at least until here */
+	bool is_survivor; /* a collection has found its objects in use */
+	uint64_t asked; /* frame_names.asked at its last use */
+	uint64_t batch; /* the last batch that confirmed it */
 	uint64_t witness_hash;
 	uint32_t first_line;
 	uint32_t line;
@@ -33,7 +36,7 @@ struct kept_name {
 	bool is_line_old;
 	uint8_t read_count;
 	uint16_t path_offset; /* in texts */
-	struct witness_read *reads; /* these and the texts behind the structure */
+	struct witness_read *reads; /* allocated with the texts, after the structure */
 	char *texts; /* label, NUL, path, NUL */
 };
 
@@ -44,9 +47,9 @@ struct frame_names {
 	struct frame_namer namer;
 	uint64_t seed;
 	struct frame_names_counts counts;
-	uint64_t asked; /* frames, so far */
-	uint64_t batch; /* number of the last */
-	struct witness witness; /* of the name that is being read */
+	uint64_t asked; /* frames looked up so far */
+	uint64_t batch; /* number of the last batch */
+	struct witness witness; /* of the name being read */
 	struct kept_name *slots[FRAME_NAMES_MAX];
 };
 
@@ -60,7 +63,7 @@ int frame_names_new(const struct memory_reader *reader, const struct ruby_stack_
 	names->reader = *reader;
 	names->namer = (struct frame_namer){ .layout = layout, .symbols = symbols };
 	names->seed = random_seed();
-	names->batch = 1; /* none was part of it */
+	names->batch = 1; /* 0 means never confirmed by a batch */
 	*ret_names = names;
 	return 0;
 }
@@ -79,7 +82,7 @@ struct frame_names_counts frame_names_count(const struct frame_names *names)
 	return names->counts;
 }
 
-/* Where a frame is; else where there is room for it, or what was asked for the longest ago. */
+/* The slot of a frame; else a free one, or the least recently used one. */
 static struct kept_name **slot_of(struct frame_names *names, const struct ruby_frame *frame)
 {
 	uint64_t set =
@@ -117,7 +120,7 @@ static int read_state(const struct frame_names *names, struct gc_state *ret_stat
 	return r == -EFAULT ? 0 : r;
 }
 
-/* Whether it was so when a stack was met. */
+/* True if the name was valid when the stack was seen. */
 static bool was_so(const struct kept_name *kept, const struct gc_state *then)
 {
 	return (kept->since.count < then->count || gc_state_freed_nothing(then, &kept->since)) &&
@@ -125,13 +128,13 @@ static bool was_so(const struct kept_name *kept, const struct gc_state *then)
 }
 
 /*
- * Whether a name that was so when it was last checked, and is so again, was so in between. If not,
- * what has it was freed, something of another name came to its place and was freed, too, and what
- * came then is called as the first: that takes two collections, and a third one that finds the last
- * in use. (A compaction that moves an old one there does both at once, which two in a row must.)
- * Of what has outlived many collections that is not believed whatever their number is: old objects
- * are rarely freed, and it would have to be back to the byte, with its texts, its code, its place
- * in them and its age, between two checks.
+ * True if a name that was valid at its last check, and is valid again, was valid in between. If it
+ * was not, its object was freed, an object of another name took its place and was freed, too, and
+ * the next object there has the first one's name: that takes two collections, and a third that
+ * finds the last object in use. (A compaction that moves an old object there does both at once;
+ * that takes two compactions in a row.) For an object that has outlived many collections this is
+ * ruled out whatever their number: old objects are rarely freed, and it would have to be back to
+ * the byte, with its texts, its code, its place in them and its age, between two checks.
  */
 static bool was_so_since(const struct kept_name *kept, const struct gc_state *now)
 {
@@ -142,7 +145,7 @@ static bool was_so_since(const struct kept_name *kept, const struct gc_state *no
 	       (kept->is_survivor && checked->count >= kept->since.count + OLD_COLLECTIONS);
 }
 
-/* It was found to be so between the two: all the time since it was last, or from now on. */
+/* Notes that the name was valid between both states: ever since the last check, or from now on. */
 static void note_check(struct kept_name *kept, const struct gc_state *before,
 		       const struct gc_state *after)
 {
@@ -151,7 +154,10 @@ static void note_check(struct kept_name *kept, const struct gc_state *before,
 	kept->checked = *before;
 }
 
-/* 1: what it was made of is what it was, which is noted; 0: it is not; an error of the reader. */
+/*
+ * 1: everything the name was read from is unchanged, which is noted; 0: changed; an error of the
+ * reader.
+ */
 static int check(struct frame_names *names, struct kept_name *kept)
 {
 	struct gc_state before, after;
@@ -182,7 +188,7 @@ static void copy_kept(const struct kept_name *kept, struct frame_name *ret_name)
 	       strlen(kept->texts + kept->path_offset) + 1);
 }
 
-/* With all behind it in one piece of memory; NULL = there is none. */
+/* Allocates the name, its reads and its texts in one block; NULL: out of memory. */
 static struct kept_name *new_kept(const struct frame_names *names, const struct ruby_frame *frame,
 				  const struct frame_name *name)
 {
@@ -210,8 +216,8 @@ static struct kept_name *new_kept(const struct frame_names *names, const struct 
 }
 
 /*
- * Reads all, and all again: only what both times was the same belongs together. 1: a name; 0: there
- * is none; or an error of the reader.
+ * Reads everything twice: only what is the same both times belongs together. 1: a name; 0: none; or
+ * an error of the reader.
  */
 static int read_twice(struct frame_names *names, const struct ruby_frame *frame,
 		      struct frame_name *ret_name)
@@ -239,7 +245,7 @@ static int read_twice(struct frame_names *names, const struct ruby_frame *frame,
 	return 0;
 }
 
-/* Of the objects that a name was made of: a method has not always a part in it. */
+/* Checks the objects that a name was read from: a method is not always one of them. */
 static bool is_of_survivors(const struct witness *witness, const struct ruby_frame *frame)
 {
 	uint64_t flags;
@@ -252,7 +258,8 @@ static bool is_of_survivors(const struct witness *witness, const struct ruby_fra
 	       (flags & RUBY_OBJECT_SURVIVED);
 }
 
-/* Reads it anew and keeps it. 1: a name, whose place is empty without memory; else as read_twice().
+/*
+ * Reads a name and keeps it. 1: a name, whose slot is empty without memory; else as read_twice().
  */
 static int renew(struct frame_names *names, const struct ruby_frame *frame, struct kept_name **slot,
 		 struct frame_name *ret_name)
@@ -279,7 +286,7 @@ static int renew(struct frame_names *names, const struct ruby_frame *frame, stru
 	return 1;
 }
 
-/* Whether a name that is so now is that of what was met. */
+/* Whether a name that is valid now belongs to the frame that was seen. */
 static int is_of(struct frame_names *names, struct stack_sighting *sighting,
 		 const struct ruby_frame *frame, const struct kept_name *kept)
 {
@@ -343,7 +350,7 @@ int frame_names_find(struct frame_names *names, struct stack_sighting *sighting,
 	return 0;
 }
 
-/* What is to be read again of the names of a stack that may not be so any more, in one go. */
+/* The names of one stack that may be outdated, to be read again in one go. */
 struct batch {
 	struct kept_name *names[RUBY_FRAMES_MAX];
 	size_t count;
@@ -371,7 +378,10 @@ static void gather(struct frame_names *names, const struct stack_sighting *sight
 	}
 }
 
-/* Before, after, and between them all that is to be read. 0 or an error of the reader. */
+/*
+ * Reads the state before, everything to be read again, and the state after. 0, or an error of the
+ * reader.
+ */
 static int read_batch(const struct frame_names *names, const struct batch *batch,
 		      struct memory_span *spans, uint8_t *bytes, struct gc_state ret_states[2])
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/symbolize/gc_state.h"
 
-/* A collection that is on in no mode is about to mark, or has ended. */
+/* A collection that is on without a mode is about to mark, or has ended. */
 struct gc_state gc_state_of(const struct ruby_stack_layout *layout, uint64_t count, uint32_t flags)
 {
 	struct gc_state state = { .count = count, .phase = GC_UNKNOWN };

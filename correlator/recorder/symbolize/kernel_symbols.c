@@ -20,15 +20,15 @@ enum {
 struct kernel_symbol {
 	uint64_t address;
 	uint32_t name; /* offset in texts */
-	uint32_t module; /* the same, with its brackets; 0 = the kernel itself */
+	uint32_t module; /* offset of its name with brackets; 0 = the kernel itself */
 	char type;
 };
 
 struct kernel_symbols {
-	struct kernel_symbol *list; /* by address, and of one address by preference */
+	struct kernel_symbol *list; /* by address, then by preference */
 	size_t count;
 	size_t capacity;
-	char *texts; /* each with its NUL; at 0 is "" */
+	char *texts; /* each with its NUL; offset 0 is "" */
 	size_t text_bytes;
 	size_t text_capacity;
 	uint32_t last_module;
@@ -72,7 +72,7 @@ static int add_text(struct kernel_symbols *symbols, const char *text, uint32_t *
 	return 0;
 }
 
-/* Of one module the symbols are in a row. */
+/* The symbols of one module are consecutive. */
 static int find_module(struct kernel_symbols *symbols, const char *module, uint32_t *ret_offset)
 {
 	int r = 0;
@@ -100,7 +100,7 @@ static bool is_code(char type)
 	return type == 't' || type == 'T' || type == 'w' || type == 'W';
 }
 
-/* One line: address, type, name, and of a module its name in brackets. 0 or -errno. */
+/* Parses one line: address, type, name, and a module's name in brackets. 0 or -errno. */
 static int add_line(struct kernel_symbols *symbols, const char *line)
 {
 	char name[LINE_NAME_BYTES], module[LINE_NAME_BYTES];
@@ -122,7 +122,7 @@ static int add_line(struct kernel_symbols *symbols, const char *line)
 	return r == 0 ? add(symbols, &symbol) : r;
 }
 
-/* Which of two names of one address it is called by: one that is exported, else the first. */
+/* Rank among the names of one address: global before local before weak; then the first wins. */
 static int preference(const struct kernel_symbol *symbol)
 {
 	return symbol->type == 'T' ? 0 : symbol->type == 't' ? 1 : 2;
@@ -173,7 +173,7 @@ int kernel_symbols_read_running(struct kernel_symbols *symbols)
 	return -errno;
 }
 
-/* The last address not above it, by the name that is preferred there; NULL: there is none. */
+/* The last symbol at or below the address, under its preferred name; NULL = none. */
 static const struct kernel_symbol *find(const struct kernel_symbols *symbols, uint64_t address)
 {
 	size_t low = 0, high = symbols->count;
@@ -193,7 +193,7 @@ static const struct kernel_symbol *find(const struct kernel_symbols *symbols, ui
 	return &symbols->list[low];
 }
 
-/* The next one that begins at another address; NULL: it is the last. */
+/* The next symbol at another address; NULL = none. */
 static const struct kernel_symbol *next_of(const struct kernel_symbols *symbols,
 					   const struct kernel_symbol *symbol)
 {
@@ -204,7 +204,7 @@ static const struct kernel_symbol *next_of(const struct kernel_symbols *symbols,
 	return next < end ? next : NULL;
 }
 
-/* Whether it surely reaches to an address before the next symbol. */
+/* True if the function certainly extends to address, which is below the next symbol. */
 static bool reaches(const struct kernel_symbols *symbols, const struct kernel_symbol *symbol,
 		    uint64_t address)
 {
@@ -219,7 +219,7 @@ static bool reaches(const struct kernel_symbols *symbols, const struct kernel_sy
 	       (address | (MODULE_PAGE_BYTES - 1)) == (symbol->address | (MODULE_PAGE_BYTES - 1));
 }
 
-/* Of what comes and goes without being a module. */
+/* Code that comes and goes without a module. */
 static bool is_fleeting(const char *module)
 {
 	return strcmp(module, "[bpf]") == 0 || strncmp(module, "[__builtin", 10) == 0;

@@ -27,7 +27,7 @@ struct succinct_block {
 
 _Static_assert(sizeof(struct succinct_block) == BLOCK_BYTES, "as the target has it");
 
-/* How many entries begin at the position or before. */
+/* Number of entries that begin at or before the position. */
 static int find_rank(const struct memory_reader *reader, uint64_t table, uint32_t position,
 		     uint64_t *ret_rank)
 {
@@ -62,11 +62,11 @@ static int find_rank(const struct memory_reader *reader, uint64_t table, uint32_
 	return 0;
 }
 
-/* The same of an ascending list, by halves. */
+/* find_rank for an ascending list, by binary search. */
 static int search_list(const struct memory_reader *reader, const struct line_table *table,
 		       uint32_t position, uint64_t *ret_rank)
 {
-	uint64_t low = 0, high = table->count; /* the rank is one of low to high */
+	uint64_t low = 0, high = table->count; /* low <= rank <= high */
 	uint32_t at;
 	int r;
 

@@ -15,37 +15,37 @@
 #include "recorder/target/elf/unwind_table.h"
 #include "recorder/target/proc/memory_map.h"
 
-/* After its mappings were read, a process's are left alone for so many times as long. */
+/* Pause between reads of a process's mappings, in multiples of the time that the last read took. */
 #define MAP_PAUSE_PART 50
-/* After this time what is said to be no file's may be one's by now. */
+/* Age at which an address without a file is looked up anew: a file may be mapped there now. */
 #define MAP_OLD_NS NS_PER_S
 
-/* What libruby exports in all versions, and who embeds Ruby in a program of its own, too. */
+/* Exported by libruby in all versions, and by programs that embed Ruby. */
 #define RUBY_SYMBOL "ruby_init"
 
-/* Where Debian and others keep what was stripped of files, by their build IDs. */
+/* Where Debian and others install separate debug files, by build ID. */
 #define DEBUG_FOLDER "/usr/lib/debug/.build-id/"
 
-/* A mapping that is code. */
+/* A mapping of code. */
 struct code {
-	struct memory_map_entry entry; /* its path is in the process's paths */
-	struct object_file *file; /* held; NULL = not asked for yet */
+	struct memory_map_entry entry; /* path points into native_process.paths */
+	struct object_file *file; /* held; NULL = not opened yet */
 };
 
 struct native_process {
 	pid_t pid;
 	bool has_map;
 	uint64_t read_ns; /* when the mappings were read */
-	uint64_t cost_ns; /* and how long that took */
+	uint64_t cost_ns; /* time that this took */
 	struct code *code; /* by address */
 	size_t count;
 	char *paths;
 };
 
-/* What was read of a file. */
+/* The data read from a file. */
 struct object_functions {
-	uint64_t serial; /* of the file, in its note */
-	uint64_t asked; /* native_names.asked, when it last was */
+	uint64_t serial; /* of the file, from its note */
+	uint64_t asked; /* native_names.asked at its last use */
 	struct elf_functions *functions;
 	bool is_ruby;
 	UT_hash_handle hh;
@@ -53,12 +53,12 @@ struct object_functions {
 
 struct start_key {
 	uint64_t serial;
-	uint64_t address; /* in the file */
+	uint64_t address; /* virtual address in the file */
 };
 
 struct known_start {
 	struct start_key key;
-	uint64_t start; /* of its function; UINT64_MAX = not known */
+	uint64_t start; /* start of its function; UINT64_MAX = not known */
 	UT_hash_handle hh;
 };
 
@@ -67,9 +67,9 @@ struct native_names {
 	struct demangler *demangler;
 	struct object_functions *objects; /* uthash, by serial */
 	struct known_start *starts; /* uthash, by key */
-	uint64_t serials; /* given so far */
+	uint64_t serials; /* handed out so far */
 	uint64_t asked;
-	size_t size_bytes; /* of all functions */
+	size_t size_bytes; /* of all objects' functions */
 };
 
 struct native_names *native_names_new(struct object_files *files)
@@ -155,7 +155,7 @@ static bool is_same_mapping(const struct memory_map_entry *a, const struct memor
 	       memory_map_same_object(a, b);
 }
 
-/* Files that were held stay so, where they still are. Both are by address. */
+/* Moves held files to the same mappings in code. Both lists are sorted by address. */
 static void keep_files(struct code *code, size_t count, struct native_process *process)
 {
 	size_t old = 0;
@@ -169,7 +169,7 @@ static void keep_files(struct code *code, size_t count, struct native_process *p
 	}
 }
 
-/* What of a map is code, as far as there is room for it, with paths of its own. 0 or -ENOMEM. */
+/* Copies the code mappings of a map and their paths, up to the limits. 0 or -ENOMEM. */
 static int take_code(const struct memory_map *map, struct code **ret_code, size_t *ret_count,
 		     char **ret_paths)
 {
@@ -221,7 +221,7 @@ static int read_code(struct native_process *process, uint64_t now_ns)
 	return 0;
 }
 
-/* Reads the mappings, if they were not just read. 0; -EAGAIN: not now; -errno. */
+/* Reads the mappings unless they were just read. 0; -EAGAIN: not now; -errno. */
 static int refresh(struct native_process *process, uint64_t now_ns, bool may_read)
 {
 	if (!may_read ||
@@ -230,7 +230,7 @@ static int refresh(struct native_process *process, uint64_t now_ns, bool may_rea
 	return read_code(process, now_ns);
 }
 
-/* NULL: no code is mapped there, as far as is known. */
+/* NULL: no code is known to be mapped there. */
 static struct code *find_code(const struct native_process *process, uint64_t address)
 {
 	size_t low = 0, high = process->count;
@@ -254,8 +254,8 @@ static bool is_of_file(const struct memory_map_entry *entry)
 }
 
 /*
- * Opens a mapping's file: what is mapped there now. Where stat(2) gives another inode than the map
- * does (overlays), only a map that was just read says that this is still what it tells of.
+ * Opens the file that is mapped there now. Where stat(2) shows another inode than the map
+ * (overlays), only a map that was just read proves that it is still the mapping's file.
  */
 static int open_file(const struct native_names *names, const struct native_process *process,
 		     uint64_t now_ns, struct code *code)
@@ -269,7 +269,7 @@ static int open_file(const struct native_names *names, const struct native_proce
 	return -ESTALE;
 }
 
-/* Sees to it that a mapping's file is held. 0; -ESTALE: it is not mapped there any more; -errno. */
+/* Makes sure that a mapping's file is held. 0; -ESTALE: no longer mapped there; -errno. */
 static int hold_file(const struct native_names *names, const struct native_process *process,
 		     uint64_t now_ns, bool may_read, struct code *code)
 {
@@ -286,8 +286,8 @@ static int hold_file(const struct native_names *names, const struct native_proce
 }
 
 /*
- * The mapping of an address, as of now, and its file, if it is of one that can be opened.
- * *ret_code: NULL = none is known. 0 or -errno.
+ * Finds the current mapping of an address, and its file if it can be opened. *ret_code: NULL = not
+ * known. 0 or -errno.
  */
 static int locate(const struct native_names *names, struct native_process *process,
 		  uint64_t address, uint64_t now_ns, bool may_read, struct code **ret_code)
@@ -305,7 +305,7 @@ static int locate(const struct native_names *names, struct native_process *proce
 		if (code && is_of_file(&code->entry))
 			r = hold_file(names, process, now_ns, may_read, code);
 	}
-	/* That it is still mapped there only its file could have said. */
+	/* Only its file could have confirmed that it is still mapped there. */
 	if (r < 0 && now_ns - process->read_ns >= MAP_OLD_NS)
 		code = NULL;
 	*ret_code = r == -ESTALE ? NULL : code;
@@ -314,7 +314,7 @@ static int locate(const struct native_names *names, struct native_process *proce
 
 /* ---- the file ---- */
 
-/* 0: no memory. */
+/* 0: out of memory. */
 static uint64_t serial_of(struct native_names *names, struct object_file *file)
 {
 	uint64_t *serial = object_file_note(file, "native", sizeof(*serial));
@@ -324,7 +324,7 @@ static uint64_t serial_of(struct native_names *names, struct object_file *file)
 	return serial ? *serial : 0;
 }
 
-/* Until there is room for what is used now. */
+/* Drops the least recently used objects until the limit holds; keeps the one in use now. */
 static void make_room(struct native_names *names)
 {
 	struct object_functions *object, *next, *oldest;
@@ -341,8 +341,8 @@ static void make_room(struct native_names *names)
 }
 
 /*
- * Those of the file that was kept of a stripped one, by its build ID: below DEBUG_FOLDER, as the
- * process has it. False: there is none, and functions stay.
+ * Replaces a stripped file's functions by those of its debug file, found by build ID below the
+ * process's DEBUG_FOLDER. False: there is none, and functions is unchanged.
  */
 static bool replace_by_debug(const struct elf_image *image, pid_t pid,
 			     struct elf_functions **functions)
@@ -400,7 +400,7 @@ static struct object_functions *read_functions(struct native_names *names, uint6
 	return object;
 }
 
-/* What is known of a file's functions; NULL: nothing, or not yet. */
+/* The functions of a file; NULL = not known, or not yet. */
 static const struct object_functions *functions_of(struct native_names *names, uint64_t serial,
 						   const struct elf_image *image, pid_t pid,
 						   bool may_read)
@@ -417,7 +417,9 @@ static const struct object_functions *functions_of(struct native_names *names, u
 	return object;
 }
 
-/* Where the function begins that has an address of a file, by its unwind table. -ENOENT. */
+/*
+ * Finds the start of the function that contains an address of a file, by its unwind table. -ENOENT.
+ */
 static int find_start(struct native_names *names, uint64_t serial, const struct elf_image *image,
 		      uint64_t address, uint64_t *ret_start)
 {
@@ -465,7 +467,7 @@ static void label_by_function(const struct native_names *names, struct native_na
 	put_label(name, text);
 }
 
-/* By the file alone. */
+/* Uses the file's name alone. */
 static void label_by_file(struct native_name *name, const char *path)
 {
 	char text[FRAME_PATH_BYTES + 8];

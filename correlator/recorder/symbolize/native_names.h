@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What native code of a process is called: an address to the file that is mapped there, and to the
- * function of that file, by its symbols (.symtab, that of its debug file, .dynsym), else by where
- * the function begins
- * (.eh_frame_hdr). One object for all processes, which share what was read of a file, and one for
- * each process; owned by whoever names its stacks; single thread; does not log.
+ * Names a process's native code: maps an address to the file that is mapped there, and to the
+ * function in that file, by its symbols (.symtab, that of its debug file, .dynsym), else by the
+ * function's start (.eh_frame_hdr). One object for all processes, which share the data read from
+ * files, and one per process; owned by the code that names its stacks; single thread; does not log.
  *
- * All of it is the target's: what is read is bounded, what is kept too, the functions of files
- * that were not asked for the longest first to go. Between a sample and its name a mapping may have
- * become another one: each time it is asked whether the file is still mapped there.
+ * All data comes from the target: reads and the cache are bounded; the functions of the least
+ * recently used files are dropped first. Between a sample and its naming a mapping may have been
+ * replaced: each lookup checks that the file is still mapped there.
  */
 #pragma once
 
@@ -23,9 +22,9 @@
 
 enum {
 	NATIVE_FUNCTIONS_BYTES_MAX = 96 * 1024 * 1024, /* of all files' functions */
-	NATIVE_STARTS_MAX = 16384, /* functions without a name that are remembered */
-	NATIVE_CODE_MAX = 8192, /* mappings of one process that are code, and are looked at */
-	NATIVE_PATHS_BYTES_MAX = 1024 * 1024, /* and their paths */
+	NATIVE_STARTS_MAX = 16384, /* cached starts of functions without a name */
+	NATIVE_CODE_MAX = 8192, /* code mappings of one process; more are ignored */
+	NATIVE_PATHS_BYTES_MAX = 1024 * 1024, /* for the paths of these */
 };
 
 struct native_names;
@@ -33,32 +32,31 @@ struct native_process;
 
 struct native_name {
 	/*
-	 * "SHA256_Transform"; "libcrypto.so.3+0x1234", a function without a name by the address
-	 * that it has in its file; "[libcrypto.so.3]", when not even that is known; "[vdso]";
-	 * FRAME_UNKNOWN; "" of code that is no file's, as compilers at run time make it.
+	 * "SHA256_Transform"; "libcrypto.so.3+0x1234": a function without a name, by its address in
+	 * its file; "[libcrypto.so.3]": function not known; "[vdso]"; FRAME_UNKNOWN; "": code that
+	 * belongs to no file, such as JIT output.
 	 */
 	char label[FRAME_LABEL_BYTES];
-	char path[FRAME_PATH_BYTES]; /* of the file, as the process has it; "" = none */
-	bool is_ruby; /* of the file that has Ruby's interpreter */
+	char path[FRAME_PATH_BYTES]; /* of the file, as the process sees it; "" = none */
+	bool is_ruby; /* in the file with Ruby's interpreter */
 };
 
-/* files: those that the observed processes share, borrowed; NULL = none. NULL: no memory. */
+/* files: shared by the observed processes, borrowed; NULL = none. Returns NULL: out of memory. */
 struct native_names *native_names_new(struct object_files *files);
 void native_names_free(struct native_names *names);
 DEFINE_CLEANUP(struct native_names *, native_names_free);
 
-/* Memory that functions take, for those who watch it. */
+/* Memory used by cached functions, for monitoring. */
 size_t native_names_size_bytes(const struct native_names *names);
 
-/* One process image. NULL: no memory. */
+/* State of one process image. NULL: out of memory. */
 struct native_process *native_process_new(pid_t pid);
 void native_process_free(struct native_process *process);
 DEFINE_CLEANUP(struct native_process *, native_process_free);
 
 /*
- * What has the code at an address of the process. may_read: false: no file is read that was not,
- * nor the mappings, which takes some ms; what is not known without is less well named. now_ns:
- * CLOCK_MONOTONIC.
+ * Names the code at an address of the process. may_read: if false, reads neither new files nor the
+ * mappings, which takes some ms; names are less precise then. now_ns: CLOCK_MONOTONIC.
  */
 void native_names_find(struct native_names *names, struct native_process *process, uint64_t address,
 		       uint64_t now_ns, bool may_read, struct native_name *ret_name);

@@ -5,7 +5,7 @@ void stack_reader_walk(const struct memory_reader *reader, const struct ruby_sta
 		       uint64_t execution_context, uint64_t stack_pointer,
 		       struct ruby_frames *ret_frames)
 {
-	/* The hash is for those who compare: there are none but those of one process. */
+	/* A fixed key will do: hashes are compared only within one process. */
 	static const struct context_hash_key key = { { 0, 0 } };
 	struct ruby_frames_walk walk = { .layout = layout,
 					 .key = &key,

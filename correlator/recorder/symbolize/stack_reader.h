@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The walk of ruby_frames.h from outside of the process, by its memory: what the kernel programs do
- * of a thread that runs here is done of one that should hold still, or that is not to be relied on.
- * Owns nothing; any thread; does not log.
+ * The walk of ruby_frames.h from outside the process, through its memory: the kernel programs use
+ * it on a thread that runs, this one on a thread that should hold still or whose data may be
+ * inconsistent. Owns nothing; any thread; does not log.
  */
 #pragma once
 
@@ -17,8 +17,8 @@
 
 /*
  * Reads the frames of an execution context, and their methods. stack_pointer: the thread's, in user
- * mode, or 0: then frames of compiled code are unreadable. What could not be read is in
- * ret_frames.
+ * mode, or 0: then frames of compiled code are unreadable. ret_frames records what could not be
+ * read.
  */
 void stack_reader_walk(const struct memory_reader *reader, const struct ruby_stack_layout *layout,
 		       uint64_t execution_context, uint64_t stack_pointer,

@@ -21,7 +21,7 @@ static int has_survived(const struct memory_reader *reader, uint64_t object)
 	return r < 0 ? r : (flags & RUBY_OBJECT_SURVIVED) != 0;
 }
 
-/* Not at its ends, where that of others may begin or end. */
+/* The ends are excluded: other code may begin or end there. */
 static int has_code_of(const struct memory_reader *reader, const struct ruby_stack_layout *layout,
 		       const struct ruby_frame *frame)
 {
@@ -38,7 +38,7 @@ static int has_code_of(const struct memory_reader *reader, const struct ruby_sta
 
 static int has_same_methods(struct stack_sighting *sighting, const struct memory_reader *reader)
 {
-	/* Nothing of the frames is written. */
+	/* The walk does not write to the frames. */
 	struct ruby_frames_walk walk = {
 		.reader = reader, .frames = (struct ruby_frames *)(uintptr_t)sighting->frames
 	};
@@ -54,7 +54,7 @@ int stack_sighting_is_of(struct stack_sighting *sighting, const struct memory_re
 	uint64_t method = ruby_frames_method_of(frame);
 	int r = 1;
 
-	/* Then it has no part in the name. */
+	/* Then the name does not depend on the method. */
 	if (ruby_frame_is_ruby(frame) && layout->class_path > RUBY_LAYOUT_OFFSET_MAX &&
 	    ruby_frame_method_level(frame) == 0)
 		method = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a name was made of: every piece of the target's memory that was read for it. A name that is
- * kept is true for as long as all of them, read again, are what they were; then reading all anew
- * would give it, too. So no object that was freed lends its name to the one that follows at its
- * address, whatever they have in common. Owns nothing; single thread; does not log.
+ * The evidence for a name: every piece of the target's memory that was read for it. A cached name
+ * is valid as long as all of them, read again, are unchanged; reading everything anew would then
+ * yield the same name. So no freed object lends its name to its successor at that address, whatever
+ * they have in common. Owns nothing; single thread; does not log.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 
 enum {
 	WITNESS_READS_MAX = 64,
-	WITNESS_BYTES_MAX = 4096, /* of all reads */
+	WITNESS_BYTES_MAX = 4096, /* total of all reads */
 };
 
 struct witness_read {
@@ -23,9 +23,11 @@ struct witness_read {
 	uint64_t size_bytes;
 };
 
-/* Some 5 KiB. Its reader's context is itself: it must not move while that is in use. */
+/*
+ * Some 5 KiB. reader.context points to the witness itself: it must not move while reader is in use.
+ */
 struct witness {
-	struct memory_reader reader; /* reads the target, and notes it; -E2BIG beyond the bounds */
+	struct memory_reader reader; /* reads the target and records it; -E2BIG beyond the bounds */
 	const struct memory_reader *target; /* borrowed */
 	size_t count;
 	size_t used_bytes;
@@ -35,15 +37,15 @@ struct witness {
 
 void witness_init(struct witness *witness, const struct memory_reader *target);
 
-/* A word that was read for itself. */
+/* Finds a word that was read on its own. */
 bool witness_find_u64(const struct witness *witness, uint64_t address, uint64_t *ret_word);
 
-/* Of what the reads gave, in their order, by a seed that the target does not know. */
+/* Hash of the bytes read, in order, with a seed that the target does not know. */
 uint64_t witness_hash(const struct witness *witness, uint64_t seed);
 
 /*
- * Reads all again, in one go. 0, and their hash as it is now; -EFAULT when one is gone, or an error
- * of the reader. count <= WITNESS_READS_MAX, and all together WITNESS_BYTES_MAX.
+ * Reads everything again, in one go. 0, and the current hash; -EFAULT if a piece is gone, or an
+ * error of the reader. count <= WITNESS_READS_MAX, and at most WITNESS_BYTES_MAX in total.
  */
 int witness_read_again(const struct memory_reader *target, const struct witness_read *reads,
 		       size_t count, uint64_t seed, uint64_t *ret_hash);

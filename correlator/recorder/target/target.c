@@ -11,10 +11,10 @@
 #include "base/rights.h"
 #include "recorder/target/proc/process_access.h"
 
-/* Of glibc and musl: nothing happens there, it is for debuggers to stop at. */
+/* An empty function of glibc's and musl's loaders, meant for debugger breakpoints. */
 static const char LOADER_HOOK[] = "_dl_debug_state";
 
-/* Of a statically linked program, too, which may publish as well. */
+/* Also notes it in a statically linked program, which may publish as well. */
 static void note_loader(struct target *target, const struct loaded_object *object)
 {
 	struct elf_symbol hook;
@@ -26,8 +26,8 @@ static void note_loader(struct target *target, const struct loaded_object *objec
 }
 
 /*
- * Threads of the main Ractor share native ones if the environment says so when Ruby starts,
- * from 3.3 on: a number above 0 (thread_pthread.c, v3_3_0, ruby_mn_threads_params()).
+ * Ruby 3.3 and later: threads of the main Ractor share native threads if RUBY_MN_THREADS is above 0
+ * when Ruby starts (thread_pthread.c, v3_3_0, ruby_mn_threads_params()).
  */
 static bool shares_native_threads(const struct target *target)
 {
@@ -56,7 +56,7 @@ static int look_at_object(struct target *target, const struct memory_reader *rea
 	r = publishers_note(&target->publishers, object);
 	if (r == 0 && target->keys.wants_otel)
 		r = publishers_note(&target->otel.publishers, object);
-	/* What was not found in it may be there all the same. */
+	/* A symbol that was not found may still be in it. */
 	if (r == 0 && object_file_is_late(object->file))
 		r = -ETIMEDOUT;
 	if (r == 0 && !is_starting)
@@ -64,7 +64,7 @@ static int look_at_object(struct target *target, const struct memory_reader *rea
 	return r;
 }
 
-/* What is to be located or read once all objects are known. 1: news; 0; -errno. */
+/* Locates and reads what requires all objects to be known. 1: something new; 0; -errno. */
 static int look_behind_objects(struct target *target, const struct memory_reader *reader)
 {
 	const struct memory_map *map = &target->walk.map;
@@ -73,13 +73,13 @@ static int look_behind_objects(struct target *target, const struct memory_reader
 	if (r < 0 || !target->keys.wants_otel)
 		return r;
 	r = publishers_locate(&target->otel.publishers, map, reader, &target->link_map);
-	/* Any other failure is logged, and stays until other objects are loaded. */
+	/* Any other failure is logged, and persists until other objects are loaded. */
 	if (r == -ESRCH || r == -ENOMEM)
 		return r;
 	return otel_announcement_look(&target->otel.announcement, map, reader);
 }
 
-/* 1: OpenTelemetry's process context is news; 0; -errno. */
+/* 1: OpenTelemetry's process context is new; 0; -errno. */
 static int look_at_objects(struct target *target, struct memory_map *map)
 {
 	struct memory_reader reader = memory_reader_of_process(target->info.pid);
@@ -127,7 +127,7 @@ int target_open(pid_t pid, struct memory_map *map, const struct target_keys *key
 	r = process_read_info(pid, &target->info);
 	if (r == 0)
 		r = look_at_objects(target, map);
-	/* What does not come is missing, and all else of the process is observed. */
+	/* Objects that do not answer count as missing; the rest of the process is observed. */
 	if (r < 0 && r != -ETIMEDOUT)
 		return r;
 	target->is_fresh = true;
@@ -240,7 +240,7 @@ void target_config(const struct target *target, struct process_config *ret_confi
 	if (target->ruby.symbols && publisher) {
 		config.publisher_start = publisher->start;
 		config.publisher_end = publisher->end;
-		/* It is set from several objects. */
+		/* Several objects set the variable. */
 		if (publishers_count_variables(&target->publishers) < target->publishers.count) {
 			config.publisher_start = 0;
 			config.publisher_end = UINT64_MAX;

@@ -18,34 +18,34 @@
 
 #define PAUSE_FIRST_NS (50 * NS_PER_MS)
 #define PAUSE_MAX_NS   (2000 * NS_PER_MS)
-/* Of a candidate whose loader is at work; no two such looks within PAUSE_FIRST_NS. */
+/* Delay after a loader event of a candidate; such looks are at least PAUSE_FIRST_NS apart. */
 #define PAUSE_LOADING_NS (1 * NS_PER_MS)
-/* A program may be seen before its loader is done: an answer given later than this is final. */
+/* A program may be seen before its loader is done; later than this the result is final. */
 #define SETTLE_NS (2000 * NS_PER_MS)
-/* From the end of one pass over /proc to the next, and between two pieces of one. */
+/* Between two passes over /proc, and between two pieces of one pass. */
 #define PASS_PAUSE_NS  (60 * NS_PER_S)
 #define PIECE_PAUSE_NS (50 * NS_PER_MS)
 #define NEVER_NS       UINT64_MAX
 
 enum {
 	CGROUP_BYTES_MAX = 64 * 1024, /* a dozen hierarchies of at most PATH_MAX each */
-	PIECE_PIDS = 64, /* some 0.6 ms */
-	LOOKS_MAX = 64, /* in one go, some 30 ms: events must not wait for longer */
+	PIECE_PIDS = 64, /* takes about 0.6 ms */
+	LOOKS_MAX = 64, /* per call, about 30 ms: events must not wait longer */
 };
 
 struct known_process {
 	pid_t pid;
-	uint64_t start_ticks; /* 0 = it was told of, and not seen yet */
-	uint64_t pass_number; /* of the last pass that saw it */
+	uint64_t start_ticks; /* 0 = reported by discovery_expect(), not seen yet */
+	uint64_t pass_number; /* last pass that saw it */
 	struct process_program program;
-	uint64_t code_digest; /* of the files that code is mapped from */
-	uint64_t news_ns; /* when that changed, or it was told of; 0 = not looked at */
-	uint64_t look_ns; /* of the last look into it */
+	uint64_t code_digest; /* hash of the files that code is mapped from */
+	uint64_t news_ns; /* time code_digest changed or an event came; 0 = not looked at */
+	uint64_t look_ns; /* time of the last look */
 	uint64_t next_look_ns;
 	uint64_t pause_ns;
-	struct target *target; /* of a candidate; NULL = it is none. Owned. */
-	bool is_watched; /* its owner tells of a candidate */
-	bool is_outside; /* of the cgroup, by the last look */
+	struct target *target; /* a candidate's; NULL = no candidate. Owned. */
+	bool is_watched; /* the owner reports its forks and loader events */
+	bool is_outside; /* not in the cgroup at the last look */
 	bool is_unreadable;
 	bool is_reported;
 	UT_hash_handle hh;
@@ -54,12 +54,12 @@ struct known_process {
 /* A pass over /proc. */
 struct pass {
 	uint64_t number;
-	pid_t *pids; /* NULL = none is going on. Owned. */
+	pid_t *pids; /* NULL = no pass in progress. Owned. */
 	size_t count;
 	size_t next;
-	uint64_t due_ns; /* the next pass, or piece of it */
-	bool is_wanted; /* another one is, right after it */
-	size_t hidden_count; /* so far */
+	uint64_t due_ns; /* time of the next pass, or piece of one */
+	bool is_wanted; /* start another pass right after this one */
+	size_t hidden_count; /* in this pass so far */
 };
 
 struct discovery {
@@ -69,22 +69,22 @@ struct discovery {
 	pid_t own_pid;
 	struct known_process *processes; /* uthash, by pid */
 	struct pass pass;
-	uint64_t told_ns; /* when something was last told */
+	uint64_t told_ns; /* time of the last discovery_expect() */
 	uint64_t next_look_ns;
-	size_t hidden_count; /* in the last pass: processes of which /proc says next to nothing */
+	size_t hidden_count; /* in the last pass: processes whose details /proc hides from us */
 };
 
 /* The files that a process has mapped. */
 struct target_files {
-	uint64_t code_digest; /* of device and inode of those that code runs from, by address */
-	bool has_ruby; /* a path, file name or folder, holds "ruby" */
+	uint64_t code_digest; /* hash of device and inode of the files mapped as code, by address */
+	bool has_ruby; /* a mapped path, in file or directory name, contains "ruby" */
 };
 
 /* One discovery_look. */
 struct look {
 	struct discovery *discovery;
 	uint64_t now_ns;
-	const struct discovery_owner *owner; /* NULL = nobody is to be told any more */
+	const struct discovery_owner *owner; /* NULL = no callbacks any more */
 };
 
 int discovery_new(const char *comm, const char *cgroup, const struct target_keys *keys,
@@ -105,7 +105,7 @@ int discovery_new(const char *comm, const char *cgroup, const struct target_keys
 	return 0;
 }
 
-/* It is no candidate any more. */
+/* The process is no candidate any more. */
 static void drop_target(const struct look *look, struct known_process *process)
 {
 	if (process->is_watched && look->owner)
@@ -147,7 +147,7 @@ static bool is_in_cgroup(const struct discovery *discovery, pid_t pid)
 	       process_filter_has_cgroup(&discovery->filter, text);
 }
 
-/* A process that runs another program is looked at as a new one is. */
+/* A process that runs another program is treated like a new one. */
 static void set_program(const struct look *look, struct known_process *process,
 			const struct process_program *program)
 {
@@ -181,14 +181,14 @@ static struct known_process *remember(struct discovery *discovery, pid_t pid)
 	return NULL;
 }
 
-/* What a failure to look means: our own is passed on, the process's is its own affair. */
+/* Handles a failed look: passes on errors of our own, keeps those of the process in its state. */
 static int judge_failure(const struct look *look, struct known_process *process, int r)
 {
 	drop_target(look, process);
 	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
 		return r;
 	process->is_unreadable = r == -EPERM || r == -EACCES;
-	/* Not sooner: what is refused is logged each time. */
+	/* No sooner, because each look logs the refusal again. */
 	process->pause_ns = PAUSE_MAX_NS;
 	process->next_look_ns = look->now_ns + PAUSE_MAX_NS;
 	return 0;
@@ -201,7 +201,7 @@ static bool publishes_what_is_wanted(const struct target *target)
 		(target->keys.wants_otel && otel_target_is_readable(&target->otel)));
 }
 
-/* A variable that is there but not relocated may wait for its first use (lazy TLSDESC). */
+/* A variable that is present but not relocated may wait for its first use (lazy TLSDESC). */
 static bool may_come_by_itself(const struct target *target)
 {
 	return (target->keys.wants_ruby && target->publishers.count > 0) ||
@@ -213,7 +213,7 @@ static int report(const struct look *look, struct known_process *process)
 	struct target *target = TAKE_PTR(process->target);
 	int r;
 
-	/* Who finds it watches it from now on. */
+	/* From now on the owner watches it. */
 	process->is_watched = false;
 	process->next_look_ns = NEVER_NS;
 	r = look->owner->on_found(look->owner->user, target);
@@ -223,13 +223,13 @@ static int report(const struct look *look, struct known_process *process)
 	return r < 0 ? r : 0;
 }
 
-/* What was found in a process that has its target. */
+/* Judges what was found in a process with a target. */
 static int judge(const struct look *look, struct known_process *process)
 {
 	struct target *target = process->target;
 	bool is_final = look->now_ns - process->news_ns >= SETTLE_NS;
 
-	/* Another process by now: the next look tells. */
+	/* The pid belongs to another process now: the next look sees it. */
 	if (target->info.start_ticks != process->start_ticks) {
 		drop_target(look, process);
 		return 0;
@@ -241,7 +241,7 @@ static int judge(const struct look *look, struct known_process *process)
 		process->next_look_ns = is_final ? NEVER_NS : process->next_look_ns;
 		return 0;
 	}
-	/* Its next refresh is to look at it again. */
+	/* Makes its next refresh look at it again. */
 	target->is_fresh = false;
 	if (!process->is_watched)
 		process->is_watched = look->owner->on_candidate(look->owner->user, target) == 0;
@@ -266,7 +266,7 @@ static uint64_t digest_file(uint64_t digest, const struct memory_map_entry *entr
 	return hash_bytes(digest, words, sizeof(words));
 }
 
-/* Of whole paths: gems are below lib/ruby, also with a Ruby that has another name. */
+/* Checks whole paths: gems lie below lib/ruby even if the Ruby binary has another name. */
 static struct target_files look_at_files(const struct memory_map *map)
 {
 	struct target_files files = { 0 };
@@ -327,7 +327,7 @@ static int look_at_program(const struct look *look, struct known_process *proces
 	return r < 0 ? judge_failure(look, process, r) : judge(look, process);
 }
 
-/* The process as it is now, if it may be one to look into; NULL: it is none. */
+/* Looks up or adds the process and updates it from info; NULL: out of memory. */
 static struct known_process *meet(const struct look *look, pid_t pid,
 				  const struct process_info *info)
 {
@@ -364,7 +364,7 @@ static int look_at_process(const struct look *look, pid_t pid)
 	if (is_gone || info.program.code_start == PROCESS_CODE_NONE ||
 	    info.program.code_start == PROCESS_CODE_HIDDEN ||
 	    !process_filter_has_comm(&discovery->filter, info.comm)) {
-		/* One that was reported is reported, whatever its name is by now. */
+		/* A reported process stays reported, even if its name has changed. */
 		if (process && !is_gone && process->is_reported)
 			process->next_look_ns = NEVER_NS;
 		else if (process)
@@ -405,7 +405,7 @@ static void end_pass(const struct look *look)
 	}
 }
 
-/* The next piece; the first pass of all in one. */
+/* Processes the next piece; the first pass is done in one piece. */
 static int go_over_processes(const struct look *look)
 {
 	struct pass *pass = &look->discovery->pass;
@@ -446,7 +446,7 @@ static uint64_t find_next_look(const struct discovery *discovery, uint64_t now_n
 	const struct known_process *process = discovery->processes;
 	uint64_t next_ns = discovery->pass.due_ns, told_ns = discovery->told_ns;
 
-	/* Who tells does so once, and then no more for so long (discovery.h). */
+	/* An event wakes us up at most once per STRANGERS_PAUSE_NS (discovery.h). */
 	if (now_ns < told_ns + STRANGERS_PAUSE_NS && told_ns + STRANGERS_PAUSE_NS < next_ns)
 		next_ns = told_ns + STRANGERS_PAUSE_NS;
 	for (; process; process = process->hh.next)
@@ -478,7 +478,7 @@ void discovery_expect(struct discovery *discovery, pid_t pid, uint64_t now_ns)
 	uint64_t look_ns = now_ns + PAUSE_FIRST_NS;
 
 	discovery->told_ns = now_ns;
-	/* Without memory it is met by the next pass. */
+	/* Without memory the next pass finds the process. */
 	if (!process && !(process = remember(discovery, pid)))
 		return;
 	if (process->target) {

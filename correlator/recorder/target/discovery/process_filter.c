@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 
-/* The kernel cuts comm, so a longer name would fit no process. */
+/* The kernel truncates comm, so a longer name would match no process. */
 static char *copy_comm(const char *pattern)
 {
 	bool is_plain = !strpbrk(pattern, "*?[\\");
@@ -58,7 +58,9 @@ static bool path_matches(const char *pattern, const char *path)
 
 	if (strcmp(pattern, "/") == 0 || fnmatch(pattern, path, flags) == 0)
 		return true;
-	/* Further in: nothing there begins with a slash, and a star fits all that is before it. */
+	/*
+	 * At later components: none begins with a slash, and a star matches everything before it.
+	 */
 	for (path = strchr(path, '/'); path; path = strchr(path + 1, '/'))
 		if (fnmatch(pattern, path + 1, flags) == 0)
 			return true;
@@ -67,7 +69,7 @@ static bool path_matches(const char *pattern, const char *path)
 
 bool process_filter_has_cgroup(const struct process_filter *filter, const char *text)
 {
-	/* Of a cgroup that was removed, kernel/cgroup/cgroup.c proc_cgroup_show(), v6.18. */
+	/* Suffix of a removed cgroup, kernel/cgroup/cgroup.c proc_cgroup_show(), v6.18. */
 	static const char deleted_mark[] = " (deleted)";
 	const size_t mark_bytes = sizeof(deleted_mark) - 1;
 

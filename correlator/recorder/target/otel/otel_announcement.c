@@ -12,7 +12,7 @@
 #include "recorder/target/otel/otel_process_context.h"
 
 enum {
-	READ_ATTEMPTS = 3, /* of a context that is published anew at each of them */
+	READ_ATTEMPTS = 3, /* if the context is republished during each read */
 	COMPLAINTS_MAX = 3,
 };
 
@@ -43,7 +43,7 @@ static void keep_text(const struct otel_text *text, char ret_text[static OTEL_DI
 			  OTEL_DISPLAY_BYTES);
 }
 
-/* Those are in each record, all else is an attribute. */
+/* Every record holds these two; all other names are attributes. */
 static bool is_id(const char *name)
 {
 	return strcmp(name, "trace_id") == 0 || strcmp(name, "span_id") == 0;
@@ -70,7 +70,7 @@ static void keep_indexes(struct otel_announcement *announcement,
 	}
 }
 
-/* A process that publishes nonsense again and again is not to fill the screen with it. */
+/* A process that publishes nonsense over and over must not flood the log. */
 static bool may_complain(struct otel_announcement *announcement)
 {
 	return announcement->complaints++ < COMPLAINTS_MAX;
@@ -97,14 +97,14 @@ static void keep(struct otel_announcement *announcement, pid_t pid,
 	keep_text(&context->environment_name, announcement->environment_name);
 	keep_indexes(announcement, context);
 	announcement->state = OTEL_ANNOUNCEMENT_READ;
-	/* A context without one says nothing of threads. */
+	/* A context without a schema does not describe threads. */
 	if (!context->schema_version.bytes || otel_schema_is_known(&context->schema_version))
 		return;
 	(void)snprintf(what, sizeof(what), "of the schema `%s`", announcement->schema_version);
 	refuse(announcement, pid, what);
 }
 
-/* -EAGAIN: it was published anew meanwhile. */
+/* -EAGAIN: it was republished during the read. */
 static int read_payload(struct otel_announcement *announcement, const struct memory_reader *reader,
 			const struct otel_process_header *header)
 {

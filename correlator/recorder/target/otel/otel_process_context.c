@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * The wire format of protobuf (protobuf.dev, "Encoding"), read field by field: nothing is
- * allocated, nothing is read beyond the bytes, and results point into them.
+ * The wire format of protobuf (protobuf.dev, "Encoding"), read field by field: allocates nothing,
+ * reads nothing beyond the bytes, and results point into them.
  */
 enum protobuf_wire_type {
 	PROTOBUF_VARINT = 0,
@@ -23,7 +23,7 @@ struct protobuf_reader {
 struct protobuf_field {
 	uint32_t number;
 	uint32_t wire_type; /* enum protobuf_wire_type */
-	struct protobuf_reader bytes; /* of PROTOBUF_BYTES: what is in it */
+	struct protobuf_reader bytes; /* contents, if PROTOBUF_BYTES */
 };
 
 enum {
@@ -33,7 +33,7 @@ enum {
 
 #define FIELD_NUMBER_MAX ((1U << 29) - 1)
 
-/* Numbers of fields, opentelemetry/proto/{common,resource}/v1 and OTEP 4719. */
+/* Field numbers, opentelemetry/proto/{common,resource}/v1 and OTEP 4719. */
 enum {
 	PROCESS_CONTEXT_RESOURCE = 1,
 	PROCESS_CONTEXT_ATTRIBUTES = 2,
@@ -45,10 +45,10 @@ enum {
 	ARRAY_VALUE_VALUES = 1,
 };
 
-/* Of an AnyValue what is of use here. */
+/* The parts of an AnyValue that are used here. */
 struct any_value {
 	struct otel_text text;
-	struct protobuf_reader array; /* position NULL = it is none */
+	struct protobuf_reader array; /* position NULL = no array */
 };
 
 typedef int (*key_value_fn)(struct otel_process_context *context, const struct otel_text *key,
@@ -78,7 +78,7 @@ int otel_process_header_parse(const uint8_t bytes[static OTEL_HEADER_BYTES],
 	memcpy(&header.payload_bytes, bytes + 12, sizeof(header.payload_bytes));
 	memcpy(&header.published_ns, bytes + 16, sizeof(header.published_ns));
 	memcpy(&header.payload_address, bytes + 24, sizeof(header.payload_address));
-	/* Before the version: a writer may be in the middle of the very first header. */
+	/* Checked before the version: a writer may be in the middle of the very first header. */
 	if (!header.published_ns)
 		return -EAGAIN;
 	if (version != OTEL_HEADER_VERSION)
@@ -137,8 +137,8 @@ static int read_value(struct protobuf_reader *reader, struct protobuf_field *fie
 }
 
 /*
- * The next field of a message. 1, 0 at the end, -EBADMSG: cut, a number of a field that cannot be,
- * or a wire type that is not known (groups, which no message of today has, among them).
+ * Reads the next field of a message. 1; 0 at the end; -EBADMSG: truncated, an invalid field number,
+ * or an unknown wire type (including groups, which no current message has).
  */
 static int protobuf_next(struct protobuf_reader *reader, struct protobuf_field *ret_field)
 {
@@ -168,7 +168,7 @@ static struct otel_text text_of(const struct protobuf_reader *bytes)
 				   (size_t)(bytes->end - bytes->position) };
 }
 
-/* One of several: the last one set is the value. */
+/* A oneof: the last value set counts. */
 static int parse_any_value(struct protobuf_reader reader, struct any_value *ret_value)
 {
 	struct any_value value = { .text = { NULL, 0 } };
@@ -210,7 +210,7 @@ static int parse_key_value(struct otel_process_context *context, struct protobuf
 	return r < 0 ? r : on_key_value(context, &key, &value);
 }
 
-/* What is not a string has an index all the same. */
+/* An element that is not a string takes up an index, too. */
 static int parse_key_map(struct otel_process_context *context, struct protobuf_reader reader)
 {
 	struct protobuf_field field;

@@ -23,16 +23,16 @@
 enum {
 	DEADLINE_MS = 500,
 	DEADLINE_MIN_MS = 10,
-	/* An agent that can run is only waiting for a CPU. */
+	/* A runnable agent is only waiting for a CPU. */
 	DEADLINES_MAX = 20,
 	GIVEN_UP_MAX = 256,
 	ENDED_MAX = 64,
-	AGENT_FDS = 4, /* its line, and what identifies files */
+	AGENT_FDS = 4, /* its line and the identifier */
 };
 
 #define PAUSE_FIRST_NS (60 * NS_PER_S)
 #define PAUSE_MAX_NS   (3600 * NS_PER_S)
-/* After this time one hang of a process is forgotten. */
+/* Time after which one hang is forgotten. */
 #define FORGIVE_NS (10 * NS_PER_S)
 
 struct given_up {
@@ -44,24 +44,23 @@ struct given_up {
 struct agent {
 	pthread_mutex_t lock;
 	pid_t pid; /* 0 = none */
-	pid_t owner; /* whose child it is: not that of a process that we forked */
+	pid_t owner; /* the agent's parent: differs from us in a process that we forked */
 	struct agent_line line; /* our end */
-	struct agent_line its_line; /* -1: closed, but for in: a write to one that has ended is no
-				     * signal */
+	struct agent_line its_line; /* -1 = closed; in stays open: no SIGPIPE if agent is dead */
 	struct agent_room *room;
-	agent_identify_fn identify; /* what it is told at its start */
+	agent_identify_fn identify; /* passed to it at its start */
 	int identifier;
-	uint64_t ended_cpu_ns; /* what those before it have used */
-	unsigned int hangs; /* of late */
-	uint64_t forgive_ns; /* when there will be one less */
+	uint64_t ended_cpu_ns; /* CPU time of earlier agents */
+	unsigned int hangs; /* recent ones; each halves the deadline */
+	uint64_t forgive_ns; /* when hangs is decremented */
 	struct given_up given_up[GIVEN_UP_MAX];
-	pid_t ended[ENDED_MAX]; /* killed, and maybe not gone yet; 0 = free */
+	pid_t ended[ENDED_MAX]; /* killed, perhaps not reaped yet; 0 = free */
 };
 
-/* There is one, as there is one of us for it to be a child of. */
+/* A single agent: it is a child of this process. */
 static struct agent the_agent = { .lock = PTHREAD_MUTEX_INITIALIZER, .identifier = -1 };
 
-/* The child: nothing of ours stays open by it: files, locks, sockets, the programs. */
+/* Runs in the child. Keeps nothing of ours open: no files, locks, sockets, kernel programs. */
 static _Noreturn void become_agent(const struct agent *agent)
 {
 	const struct agent_line line = { .in = 0, .out = 1, .fds = 2 };
@@ -72,7 +71,7 @@ static _Noreturn void become_agent(const struct agent *agent)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != agent->owner)
 		_exit(1);
-	/* First out of each other's way. */
+	/* First move the descriptors out of each other's way. */
 	for (unsigned int i = 0; i < count; i++)
 		own[i] = fcntl(own[i], F_DUPFD, AGENT_FDS);
 	for (unsigned int i = 0; i < count; i++)
@@ -178,7 +177,7 @@ static int ensure(struct agent *agent)
 	return agent->pid ? 0 : start(agent);
 }
 
-/* True: it is not waiting for what it reads, but for a CPU. */
+/* True if the agent is runnable: it waits for a CPU, not for what it reads. */
 static bool can_run(pid_t pid)
 {
 	char text[256];
@@ -197,7 +196,7 @@ static int deadline_ms(const struct agent *agent)
 	return deadline > DEADLINE_MIN_MS ? deadline : DEADLINE_MIN_MS;
 }
 
-/* 0: it has answered, or -ETIMEDOUT, -EPIPE. */
+/* 0 once it has answered, or -ETIMEDOUT, -EPIPE. */
 static int await_answer(const struct agent *agent)
 {
 	struct pollfd answer = { .fd = agent->line.in, .events = POLLIN };
@@ -208,13 +207,13 @@ static int await_answer(const struct agent *agent)
 		if (got < 0 && errno != EINTR)
 			return -errno;
 		if (got == 0 && !can_run(agent->pid))
-			/* Between the two it may have come. */
+			/* The answer may have arrived between the two calls. */
 			return poll(&answer, 1, 0) > 0 ? 0 : -ETIMEDOUT;
 	}
 	return got > 0 ? 0 : -ETIMEDOUT;
 }
 
-/* One turn of the agent, over what is in the room. fd goes to it, -1 = none. */
+/* One turn of the agent, on the request in the room. fd is passed to it, -1 = none. */
 static int take_turn(struct agent *agent, int fd, int *ret_fd)
 {
 	int r = agent_send_turn(&agent->line, fd);
@@ -232,7 +231,7 @@ static struct given_up *find_given_up(struct agent *agent, pid_t pid)
 	return NULL;
 }
 
-/* file: NULL = it is its memory. */
+/* file: NULL = the process's memory. */
 static void give_up(struct agent *agent, pid_t pid, const char *file)
 {
 	struct given_up *given_up = find_given_up(agent, pid), *oldest = &agent->given_up[0];
@@ -267,8 +266,9 @@ static bool is_given_up(struct agent *agent, pid_t pid)
 }
 
 /*
- * Has the agent do what is in its room, which it must have. 0: it did, and the room says what came
- * of it; -errno. file: the name, of one; fd: to be passed; *ret_fd: what came, -1 = none.
+ * Has the agent process the request in the room; the agent must be running. 0: done, and the room
+ * holds the result; -errno. file: name of the file, or NULL; fd: passed to the agent; *ret_fd:
+ * returned by the agent, -1 = none.
  */
 static int use(struct agent *agent, pid_t pid, const char *file, int fd, int *ret_fd)
 {
@@ -282,7 +282,7 @@ static int use(struct agent *agent, pid_t pid, const char *file, int fd, int *re
 	return r;
 }
 
-/* Has the agent read what is in its room. */
+/* Has the agent read the pieces listed in the room. */
 static int read_room(struct agent *agent, pid_t pid, pid_t tid)
 {
 	struct agent_room *room = agent->room;
@@ -293,12 +293,12 @@ static int read_room(struct agent *agent, pid_t pid, pid_t tid)
 	r = use(agent, pid, NULL, -1, &fd);
 	if (r < 0)
 		return r;
-	/* Of a command that we have started, Yama may allow us alone to read (ptrace_scope 1). */
+	/* If we started the command, Yama may allow only us to read it (ptrace_scope 1). */
 	if (room->result == -EPERM)
 		room->result = agent_read_pieces(room);
 	if (room->result < 0)
 		return (int)room->result;
-	/* A short count: the bytes behind it are unreadable (process_vm_readv(2)). */
+	/* A short count: the bytes after it are unreadable (process_vm_readv(2)). */
 	return (size_t)room->result == room->used_bytes ? 0 : -EFAULT;
 }
 
@@ -308,7 +308,7 @@ struct position {
 	size_t offset_bytes;
 };
 
-/* As many pieces of the spans as one request takes. */
+/* Adds as many pieces of the spans as fit in one request. */
 static void fill_room(struct agent_room *room, const struct memory_span *spans, size_t count,
 		      struct position *position)
 {
@@ -379,7 +379,7 @@ int agent_read_memory(pid_t pid, pid_t tid, const struct memory_span *spans, siz
 	return r;
 }
 
-/* One request about a file, with all that it takes in the room. */
+/* One request about a file; its arguments are in the room already. */
 static int use_for_file(struct agent *agent, pid_t pid, const char *name, int fd, int *ret_fd)
 {
 	int r = use(agent, pid, name, fd, ret_fd);
@@ -427,7 +427,7 @@ int agent_stat_file(pid_t pid, const char *name, const struct agent_file_names *
 	return r;
 }
 
-/* At most as much as a room takes. */
+/* Reads at most AGENT_BYTES_MAX bytes. */
 static int read_piece(struct agent *agent, pid_t pid, const char *name, int path_fd,
 		      uint64_t offset, uint8_t *buffer, size_t size_bytes)
 {
@@ -489,7 +489,7 @@ int agent_identify_file(pid_t pid, const char *name, int path_fd, uint64_t *ret_
 void agent_set_identifier(agent_identify_fn identify_fn, int identifier)
 {
 	(void)pthread_mutex_lock(&the_agent.lock);
-	/* The next one is told. */
+	/* The next agent gets it at its start. */
 	end(&the_agent);
 	the_agent.identify = identify_fn;
 	the_agent.identifier = identifier;

@@ -7,10 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What a turn says beside that it is one. */
+/* The byte that is sent for a turn. */
 enum turn {
 	TURN_ALONE,
-	TURN_HAS_FD, /* in the socket, already */
+	TURN_HAS_FD, /* the descriptor is in the socket already */
 };
 
 static int send_fd(int fds, int fd)
@@ -49,7 +49,7 @@ static int receive_fd(int fds, int *ret_fd)
 	if (recvmsg(fds, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != 1)
 		return -EPIPE;
 	header = CMSG_FIRSTHDR(&message);
-	/* There is none if we may have no more. */
+	/* Absent if our descriptor limit is reached. */
 	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
 		return -EMFILE;
 	memcpy(ret_fd, CMSG_DATA(header), sizeof(*ret_fd));
@@ -84,7 +84,7 @@ ssize_t agent_read_pieces(struct agent_room *room)
 	return copied < 0 ? -errno : copied;
 }
 
-/* A file system of the target's may say anything: that we lack something it cannot. */
+/* The target's file system may return any error: only a real shortage of ours passes as one. */
 static int judge(int error)
 {
 	int fd;
@@ -98,13 +98,13 @@ static int judge(int error)
 	return -EIO;
 }
 
-/* The file itself, of an O_PATH descriptor. Nor does it wait for who has a lease on it. */
+/* Opens the file of an O_PATH descriptor for reading; does not wait for the holder of a lease. */
 static int open_really(int path_fd)
 {
 	char name[] = "/proc/self/fd/0";
 	int fd;
 
-	/* It never has so many. */
+	/* The agent never has more than ten descriptors. */
 	if (path_fd < 0 || path_fd > 9)
 		return -EBADF;
 	name[sizeof(name) - 2] = (char)('0' + path_fd);
@@ -112,7 +112,10 @@ static int open_really(int path_fd)
 	return fd < 0 ? judge(-errno) : fd;
 }
 
-/* O_PATH first: opening a FIFO waits and opening a device acts, looking at either does not. */
+/*
+ * O_PATH first: opening a FIFO blocks and opening a device has effects; O_PATH and fstat do
+ * neither.
+ */
 static int open_by(const char *name, const uint64_t *inode, struct stat *ret_status)
 {
 	int fd = open(name, O_PATH | O_CLOEXEC), r = 0;
@@ -129,7 +132,7 @@ static int open_by(const char *name, const uint64_t *inode, struct stat *ret_sta
 	return r;
 }
 
-/* The same, of what may also be read. */
+/* Like open_by, and the file must be readable. */
 static int open_readable(const char *name, const uint64_t *inode, struct stat *ret_status)
 {
 	int fd = open_by(name, inode, ret_status), really;
@@ -208,7 +211,7 @@ static ssize_t look_into(struct agent_room *room, int path_fd, const struct iden
 	return r;
 }
 
-/* fd: what came with the turn; *ret_fd what goes with it. */
+/* fd: received with the turn; *ret_fd: to be returned with it. */
 static ssize_t do_task(struct agent_room *room, int fd, const struct identifier *identifier,
 		       int *ret_fd)
 {

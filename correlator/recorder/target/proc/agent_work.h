@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The agent's side (agent.h): what it does when it is its turn, with system calls alone, because
- * it was forked off a process that has threads. What is asked and what is answered lie in a room
- * that both share. Descriptors of files go to and fro as such (unix(7), SCM_RIGHTS); those that
- * leave the agent are O_PATH ones. What has to be closed is closed before the answer: a file may
- * let its close wait, too, and that is its own affair, not that of the next one.
+ * The agent's side (agent.h). The agent uses system calls alone, because it was forked from a
+ * process with threads. Request and answer are in a room that both share. File descriptors travel
+ * both ways over a socket (unix(7), SCM_RIGHTS); those that leave the agent are O_PATH ones. The
+ * agent closes its descriptors before it answers: a file may delay its close, too, and that must
+ * count against this file, not against the next one.
  */
 #pragma once
 
@@ -18,8 +18,7 @@
 #include "recorder/target/proc/agent.h"
 
 enum {
-	AGENT_PIECES_MAX = 256, /* of a request; two arrays of them are on the stack (IOV_MAX is
-				 * 1024) */
+	AGENT_PIECES_MAX = 256, /* per request (IOV_MAX is 1024) */
 	AGENT_BYTES_MAX = 256 * 1024,
 };
 
@@ -38,31 +37,34 @@ struct agent_room {
 	pid_t pid;
 	uint32_t count;
 	struct iovec pieces[AGENT_PIECES_MAX];
-	/* Of a file. */
+	/* For the tasks on files. */
 	struct agent_file_names names;
-	struct stat status; /* of one that was opened, or looked at */
+	struct stat status; /* of the file that was opened, or given to stat(2) */
 	uint64_t offset; /* to read from */
 	uint64_t identity;
-	/* What is read. */
+	/* The data read. */
 	size_t used_bytes;
 	uint8_t bytes[AGENT_BYTES_MAX];
 };
 
-/* One end of what is between the agent and us: turns in pipes, which are fast, and descriptors. */
+/*
+ * One end of the connection between the agent and us: fast pipes for turns, a socket for
+ * descriptors.
+ */
 struct agent_line {
 	int in;
 	int out;
-	int fds; /* a socket */
+	int fds; /* the socket */
 };
 
-/* The agent, until nobody has a turn for it any more. identify: agent.h; NULL = none. */
+/* Runs the agent until the other end is closed. identify: agent.h; NULL = none. */
 _Noreturn void agent_work(struct agent_room *room, const struct agent_line *line,
 			  agent_identify_fn identify, int identifier);
 
-/* One turn's end, or its beginning: fd goes with it, -1 = none. 0 or -errno. */
+/* Ends our turn and begins the peer's: fd is passed, -1 = none. 0 or -errno. */
 int agent_send_turn(const struct agent_line *line, int fd);
-/* *ret_fd: the receiver's to close; -1 = none came. 0; -EPIPE: the other one has ended; -EMFILE. */
+/* *ret_fd: the receiver's to close; -1 = none came. 0; -EPIPE: the peer has ended; -EMFILE. */
 int agent_receive_turn(const struct agent_line *line, int *ret_fd);
 
-/* Also without an agent: as process_vm_readv(2), or -errno. */
+/* Reads the pieces in the room; works without an agent. As process_vm_readv(2), or -errno. */
 ssize_t agent_read_pieces(struct agent_room *room);

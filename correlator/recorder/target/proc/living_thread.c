@@ -12,12 +12,12 @@
 
 enum {
 	STAT_BYTES = 1024,
-	THREADS_MAX = 64, /* that are looked at: a process may have 30,000 */
+	THREADS_MAX = 64, /* searched at most: a process may have 30,000 */
 };
 
 DEFINE_CLEANUP(DIR *, closedir);
 
-/* Of a thread of the process: its state, or 0. */
+/* State of thread tid of process pid, or 0. */
 static char state_of(pid_t pid, pid_t tid, long *ret_thread_count)
 {
 	char name[32], text[STAT_BYTES], state;

@@ -11,7 +11,7 @@
 
 static const char DELETED_MARK[] = " (deleted)";
 
-/* What is left of one line. The text ends in a NUL, which is no digit, so reads stop there. */
+/* The unparsed rest of one line. The text ends in a NUL, which is no digit, so reads stop there. */
 struct line_cursor {
 	const char *at;
 };
@@ -138,13 +138,13 @@ static size_t count_lines(const char *text, size_t size_bytes)
 	return count + (size_bytes > 0 && text[size_bytes - 1] != '\n');
 }
 
-/* It has files, most of them data. */
+/* Holds files, most of them data. */
 static bool is_in_shared_memory(const struct memory_map_entry *entry)
 {
 	return strncmp(entry->path, "/dev/shm/", strlen("/dev/shm/")) == 0;
 }
 
-/* Memory that is no file, and devices, have names, too. */
+/* Non-file memory and devices have names, too. */
 static bool is_file(const struct memory_map_entry *entry)
 {
 	static const char *const others[] = { "/dev/", "/memfd:", "/SYSV" };
@@ -173,7 +173,7 @@ static int compare_objects(const void *left, const void *right)
 	return COMPARE(a, b);
 }
 
-/* By sorting: comparing all pairs would let a target with many mappings cost minutes. */
+/* Sorts: comparing all pairs would let a target with many mappings cost minutes. */
 static int mark_object_starts(struct memory_map *map)
 {
 	_cleanup_free_ struct memory_map_entry **order = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * /proc/PID/maps, parsed; the files behind it are target_file.h's. memory_map_parse is pure. Any
+ * /proc/PID/maps, parsed; target_file.h opens the mapped files. memory_map_parse is pure. Any
  * thread, each map by one at a time; pointers into a map live as long as the map. Does not log.
  * Facts: fs/proc/task_mmu.c show_map_vma, seq_file_path (v6.18).
  */
@@ -14,7 +14,7 @@
 enum {
 	/* A process with more mappings than this is refused (vm.max_map_count is 65530). */
 	MEMORY_MAP_ENTRIES_MAX = 262144,
-	/* And one whose text is longer than this. */
+	/* A process with a longer text is refused, too. */
 	MEMORY_MAP_TEXT_BYTES_MAX = 64 * 1024 * 1024,
 };
 
@@ -45,8 +45,8 @@ struct memory_map {
  */
 int memory_map_parse(const char *text, size_t size_bytes, struct memory_map *ret_map);
 /*
- * Reads and parses /proc/PID/maps. As above, and -ESRCH (no such process), -EACCES/-EPERM. A zombie
- * and a kernel thread have no entries.
+ * Reads and parses /proc/PID/maps. Errors as above, and -ESRCH (no such process), -EACCES/-EPERM. A
+ * zombie and a kernel thread have no entries.
  */
 int memory_map_of_process(pid_t pid, struct memory_map *ret_map);
 /* Accepts a zeroed map. */
@@ -54,9 +54,8 @@ void memory_map_deinit(struct memory_map *map);
 
 /*
  * Iterates the distinct file-backed objects (device, inode): the first entry of each, by address.
- * *cursor starts at 0. NULL at the end. What is no file is skipped ("[vdso]", "/dev/...",
- * "/memfd:",
- * "/SYSV"), but what lies in /dev/shm only if no part of it is mapped as code.
+ * *cursor starts at 0. NULL at the end. Skips what is no file ("[vdso]", "/dev/...", "/memfd:",
+ * "/SYSV"); of /dev/shm, only files of which no part is mapped as code.
  */
 const struct memory_map_entry *memory_map_next_object(const struct memory_map *map, size_t *cursor);
 /* True if b maps the same file as a; false when either is anonymous. */

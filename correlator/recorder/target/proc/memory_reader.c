@@ -6,7 +6,7 @@
 #include "recorder/target/proc/agent.h"
 #include "recorder/target/proc/living_thread.h"
 
-/* A leader that has exited has no memory, and its threads go on with it. */
+/* A leader that has exited has no memory, while its threads still have it. */
 static int read_process_many(const struct memory_reader *reader, const struct memory_span *spans,
 			     size_t count)
 {

@@ -19,9 +19,9 @@ struct memory_span {
 
 struct memory_reader {
 	/*
-	 * Copies exactly size_bytes from address into buffer: 0, or -EFAULT when any byte of it
-	 * is unreadable (buffer contents are then undefined), -ESRCH when the process is gone,
-	 * -EPERM when it may not be read, -ETIMEDOUT when it does not come (agent.h).
+	 * Copies exactly size_bytes from address into buffer: 0, or -EFAULT when any byte is
+	 * unreadable (buffer contents are then undefined), -ESRCH when the process is gone, -EPERM
+	 * when it may not be read, -ETIMEDOUT when the memory does not arrive in time (agent.h).
 	 */
 	int (*read)(const struct memory_reader *reader, uint64_t address, void *buffer,
 		    size_t size_bytes);
@@ -36,13 +36,13 @@ struct memory_reader {
 };
 
 /*
- * A reader of a live process by process_vm_readv(2), in another process of ours (agent.h):
- * neither stops nor writes to it. Needs the PTRACE_MODE_ATTACH_REALCREDS check to pass (same user,
- * or CAP_SYS_PTRACE). Holds no resource.
+ * Reads a live process by process_vm_readv(2), called in another process of ours (agent.h); neither
+ * stops nor writes to it. Needs the PTRACE_MODE_ATTACH_REALCREDS check to pass (same user, or
+ * CAP_SYS_PTRACE). Holds no resource.
  */
 struct memory_reader memory_reader_of_process(pid_t pid);
 
-/* Copies count spans, of any number, with few system calls. Errors as read_many. */
+/* Copies count spans (no limit) with few system calls. Errors as read_many. */
 int memory_read_many(const struct memory_reader *reader, const struct memory_span *spans,
 		     size_t count);
 

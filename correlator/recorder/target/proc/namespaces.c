@@ -13,7 +13,7 @@
 static const struct {
 	const char *file;
 	const char *name;
-	uint64_t initial_inode; /* include/linux/proc_ns.h, v3.8; 0 = none is fixed */
+	uint64_t initial_inode; /* include/linux/proc_ns.h, v3.8; 0 = not fixed */
 } kinds[_NAMESPACE_KIND_MAX] = {
 	[NAMESPACE_PID] = { "pid", "pid", 0xEFFFFFFC },
 	[NAMESPACE_MOUNT] = { "mnt", "mount", 0 },

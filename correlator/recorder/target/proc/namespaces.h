@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The namespaces of a process, as /proc/PID/ns shows them. Any thread; nothing is kept open; logs
- * in namespaces_check_own_proc alone. Facts: namespaces(7), include/linux/proc_ns.h (v3.8).
+ * The namespaces of a process, as /proc/PID/ns shows them. Any thread; nothing is kept open; only
+ * namespaces_check_own_proc logs. Facts: namespaces(7), include/linux/proc_ns.h (v3.8).
  */
 #pragma once
 
@@ -21,13 +21,13 @@ enum {
 };
 
 struct namespaces {
-	uint64_t inodes[_NAMESPACE_KIND_MAX]; /* by enum namespace_kind; 0 = may not be seen */
+	uint64_t inodes[_NAMESPACE_KIND_MAX]; /* by enum namespace_kind; 0 = not visible to us */
 };
 
 /* 0, -ESRCH (no such process). */
 int namespaces_read(pid_t pid, struct namespaces *ret_namespaces);
 
-/* True if that namespace is the one that the machine has booted with. */
+/* True if that namespace is the one the machine booted with. */
 bool namespaces_is_initial(const struct namespaces *namespaces, enum namespace_kind kind);
 
 /* "pid, mount, user": the kinds that are known to differ; "" = none. */
@@ -35,7 +35,7 @@ void namespaces_differences(const struct namespaces *a, const struct namespaces 
 			    char ret_text[static NAMESPACES_TEXT_BYTES]);
 
 /*
- * /proc must show the pids of our own pid namespace: those are what system calls and the kernel
- * programs tell. 0, or -ENOTSUP (logged, with the remedy).
+ * /proc must show the pids of our own pid namespace: system calls and the kernel programs report
+ * those. 0, or -ENOTSUP (logged, with the remedy).
  */
 int namespaces_check_own_proc(void);

@@ -110,7 +110,7 @@ static pid_t id_of_name(const char *name)
 
 	if (!isdigit((unsigned char)name[0]))
 		return 0;
-	/* More than it can say is more than a pid, too. */
+	/* A name beyond strtoll's range exceeds any pid, too. */
 	id = strtoll(name, &end, 10);
 	return *end || id > INT_MAX ? 0 : (pid_t)id;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Files below /proc/PID, read whole and bounded. The only opener of /proc files in target/ but for
- * the mapped objects (memory_map.h). Does not log; any thread; nothing is kept open.
+ * Files below /proc/PID, read whole and bounded. The only opener of /proc files in target/ except
+ * for the mapped objects (memory_map.h). Does not log; any thread; nothing is kept open.
  */
 #pragma once
 

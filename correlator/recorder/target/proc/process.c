@@ -26,7 +26,7 @@ static bool is_gone(char state, long thread_count)
 	return state == 'X' || (state == 'Z' && thread_count <= 1);
 }
 
-/* What stat says of a process or a thread of it. 0, -EINVAL, -errno. */
+/* Parses /proc/PID/stat of a process or a thread. 0, -EINVAL, -errno. */
 static int read_stat(pid_t pid, struct process_info *info, char *ret_state, long *ret_thread_count)
 {
 	struct process_program *program = &info->program;
@@ -62,7 +62,7 @@ int process_glance(pid_t pid, struct process_info *ret_info)
 		return r;
 	if (is_gone(state, thread_count))
 		return -ESRCH;
-	/* What a leader that has exited ran its threads go on with. */
+	/* The threads of a leader that has exited still run its program. */
 	if (state == 'Z' && read_stat(living_thread_of(pid), &living, &state, &thread_count) == 0)
 		info.program = living.program;
 	*ret_info = info;
@@ -192,7 +192,7 @@ int process_find_descendants(pid_t pid, pid_t **ret_pids, size_t *ret_count)
 	return 0;
 }
 
-/* Of the first word only: a title may hold a URL, as "puma 6.0 (tcp://localhost:3000)". */
+/* Looks at the first word only: a title may hold a URL, as "puma 6.0 (tcp://localhost:3000)". */
 static const char *base_name(const char *path)
 {
 	const char *slash = memrchr(path, '/', strcspn(path, " "));
@@ -200,8 +200,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The name must end where a title goes on: "puma: cluster worker 0", "resque-2.4", "unicorn_rails".
- */
+/* The name must end at a separator: "puma: cluster worker 0", "resque-2.4", "unicorn_rails". */
 static const char *match_server(const char *word)
 {
 	static const char *const servers[] = { "puma",	 "falcon",    "unicorn", "sidekiq",
@@ -247,7 +246,7 @@ const char *process_server_name_of(const char *command_line, size_t size_bytes)
 		const char *word = text + at;
 
 		at += strlen(word) + 1;
-		/* What follows is code and its arguments, not a script. */
+		/* Code and its arguments follow, not a script. */
 		if (strcmp(word, "-e") == 0)
 			return NULL;
 		if (takes_value(word) && at < size_bytes)
@@ -268,15 +267,15 @@ static uint64_t stat_field(const char *text, int number)
 	return field ? strtoull(field, NULL, 10) : 0;
 }
 
-/* Where a process's arguments or environment are: fields of its stat. */
+/* Location of a process's arguments or environment: field numbers of its stat. */
 enum process_text {
 	TEXT_ARGUMENTS = 48,
 	TEXT_ENVIRONMENT = 50,
 };
 
 /*
- * At most room bytes of it: how many, or -errno. Not by /proc/PID/cmdline or environ: these read
- * the process's memory, too, and may wait for it for ever.
+ * Reads at most room bytes; returns their number, or -errno. Avoids /proc/PID/cmdline and environ:
+ * these read the process's memory, too, and may block forever.
  */
 static ssize_t read_text(pid_t pid, enum process_text kind, char *buffer, size_t room)
 {
@@ -286,7 +285,7 @@ static ssize_t read_text(pid_t pid, enum process_text kind, char *buffer, size_t
 	ssize_t got = proc_file_read_head(pid, "stat", stat, sizeof(stat));
 	int r;
 
-	/* Of a leader that has exited its threads say it. */
+	/* For a leader that has exited, its threads still show the field. */
 	if (got >= 0 && !stat_field(stat, (int)kind))
 		got = proc_file_read_head(living_thread_of(pid), "stat", stat, sizeof(stat));
 	if (got < 0)
@@ -322,7 +321,7 @@ int process_read_variable(pid_t pid, const char *name, char *ret_value, size_t v
 	for (const char *word = text; word < text + size_bytes; word += strlen(word) + 1) {
 		const char *value = word + name_bytes + 1;
 
-		/* One whose end is not there was cut. */
+		/* Skips a value without its terminating NUL: it was truncated. */
 		if (!has_prefix(word, name) || word[name_bytes] != '=' ||
 		    strlen(value) >= value_bytes || value + strlen(value) == text + size_bytes)
 			continue;

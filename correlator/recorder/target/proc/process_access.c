@@ -17,7 +17,7 @@
 enum {
 	STATUS_BYTES_MAX = 1024 * 1024, /* as process.c */
 	CAPABILITY_SYS_PTRACE = 19, /* include/uapi/linux/capability.h */
-	YAMA_NOBODY = 3, /* ptrace_scope: not even with the capability, until the next boot */
+	YAMA_NOBODY = 3, /* ptrace_scope: denied even with the capability, until the next boot */
 };
 
 int process_access_check(pid_t pid, const struct memory_map *map)
@@ -37,7 +37,7 @@ int process_access_check(pid_t pid, const struct memory_map *map)
 	return 0;
 }
 
-/* A number of /proc/PID/status; UINT64_MAX: it cannot be had. */
+/* A number from /proc/PID/status; UINT64_MAX = not available. */
 static uint64_t read_status(pid_t pid, const char *name, int base)
 {
 	_cleanup_free_ char *text = NULL;
@@ -50,7 +50,7 @@ static uint64_t read_status(pid_t pid, const char *name, int base)
 	return line ? strtoull(line + strlen(name), NULL, base) : UINT64_MAX;
 }
 
-/* yama's ptrace_scope; 0 without it. */
+/* Yama's ptrace_scope; 0 without Yama. */
 static int read_ptrace_scope(void)
 {
 	_cleanup_file_ FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");

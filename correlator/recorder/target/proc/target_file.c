@@ -22,14 +22,15 @@ struct target_file {
 	pid_t pid;
 	struct stat status;
 	uint64_t late_until_ns;
-	uint64_t inode; /* the kernel's; 0 = not asked */
-	bool is_refused; /* by who was asked for it */
-	char path[]; /* as that process has it */
+	uint64_t inode; /* as the kernel identifies it; 0 = not asked */
+	bool is_refused; /* the identifier answered -EOPNOTSUPP */
+	char path[]; /* as that process names it */
 };
 
 /*
  * A path as the process itself would name it. Paths of mappings begin at the root of its mount
- * namespace, which need not be its own root: after chroot(2) they have that in front.
+ * namespace, which need not be its own root: after chroot(2) they have the new root's path in
+ * front.
  */
 static const char *path_below_root(const char *root, const char *path)
 {
@@ -41,7 +42,7 @@ static const char *path_below_root(const char *root, const char *path)
 	return path + length;
 }
 
-/* Below the root of the process. A name that is too long is none. */
+/* Sets the path below the process's root; empty if it is too long. */
 static void name_path(pid_t pid, const char *path, struct agent_file_names *ret_names)
 {
 	char root[32];
@@ -88,8 +89,9 @@ static int open_named(pid_t pid, const char *path, const struct agent_file_names
 	return 0;
 }
 
-/* Below the pid it is not there. Whether a leader that has exited is the reason: then by a thread
- * that lives. */
+/*
+ * Whether r may mean a leader that has exited; then *ret_thread is a living thread to retry with.
+ */
 static bool is_of_thread(pid_t pid, int r, pid_t *ret_thread)
 {
 	*ret_thread = r == -ENOENT || r == -ESRCH ? living_thread_of(pid) : pid;
@@ -163,7 +165,7 @@ int target_file_find_key(pid_t pid, const struct memory_map_entry *entry,
 
 	if (r < 0)
 		return r;
-	/* The link leads to the file itself, past all that may have to be asked on its path. */
+	/* The link leads to the file itself and avoids servers of directories on its path. */
 	if (statx(AT_FDCWD, names.by_mapping, AT_STATX_DONT_SYNC, STATX_INO, &known) == 0) {
 		*ret_key =
 			(struct target_file_key){ makedev(known.stx_dev_major, known.stx_dev_minor),

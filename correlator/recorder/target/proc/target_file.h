@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A file that a process maps, opened without trusting its path: in a container a path means
- * something else here, and the process may have put another file there. What is asked of it is
- * asked by the agent (agent.h), on behalf of the process that was last said to have it; here is an
- * O_PATH descriptor alone. One that did not answer is not asked again for a minute, whoever has it.
- * Owned by who opens it; single thread; does not log.
+ * something else than here, and the process may have put another file there. The agent (agent.h)
+ * makes all accesses, on behalf of the process that was last set as having the file; this process
+ * holds an O_PATH descriptor alone. A file that did not answer is not asked again for a minute,
+ * whichever process has it. Owned by the opener; single thread; does not log.
  */
 #pragma once
 
@@ -29,19 +29,21 @@ struct target_file;
 int target_file_open(pid_t pid, const struct memory_map_entry *entry,
 		     struct target_file **ret_file);
 /*
- * Any regular file of a process, by the path that it has there: one that is not mapped, so that it
- * can be any by now. As target_file_open; -ENAMETOOLONG.
+ * Opens any regular file of a process by its path there: a file that is not mapped, so it may have
+ * been replaced. Errors as target_file_open, and -ENAMETOOLONG.
  */
 int target_file_open_path(pid_t pid, const char *path, struct target_file **ret_file);
 void target_file_close(struct target_file *file);
 DEFINE_CLEANUP(struct target_file *, target_file_close);
 
-/* How long it was when it was opened. */
+/* Its size when it was opened. */
 uint64_t target_file_size_bytes(const struct target_file *file);
-/* That it may be another one by now: size, mtime or ctime are, by what is known here of them,
- * without asking a server. */
+/*
+ * True if size, mtime or ctime have changed, as far as the kernel has them cached, without asking a
+ * server.
+ */
 bool target_file_has_changed(const struct target_file *file);
-/* By which a file is known as long as it is held: as stat(2) has them. */
+/* Identifies a file while it is held; values as stat(2) returns them. */
 struct target_file_key {
 	uint64_t device;
 	uint64_t inode;
@@ -49,24 +51,28 @@ struct target_file_key {
 
 struct target_file_key target_file_key(const struct target_file *file);
 /*
- * That of a mapping's file, without opening it; for file systems of which maps gives another device
- * than stat(2) does: none of these answers late by itself. As target_file_open.
+ * The key of a mapping's file, without opening it. For file systems whose device in maps differs
+ * from that of stat(2): none of these delays its answer by itself. Errors as target_file_open.
  */
 int target_file_find_key(pid_t pid, const struct memory_map_entry *entry,
 			 struct target_file_key *ret_key);
 
-/* The process on whose behalf it is asked from now on: it maps it, too. */
+/* Sets the process on whose behalf the file is accessed from now on: one that maps it, too. */
 void target_file_ask_for(struct target_file *file, pid_t pid);
-/* It did not answer, and is not asked for a while: what is said of it meanwhile is -ETIMEDOUT. */
+/*
+ * True while a file that did not answer is not asked: until then its functions return -ETIMEDOUT.
+ */
 bool target_file_is_late(const struct target_file *file);
-/* Exactly size_bytes: 0; -EFAULT: it has not so many; -ETIMEDOUT; -errno. */
+/* Reads exactly size_bytes: 0; -EFAULT: the file is shorter; -ETIMEDOUT; -errno. */
 int target_file_read(struct target_file *file, uint64_t offset, void *buffer, size_t size_bytes);
 /*
- * Which inode the kernel looks for probes in when it maps the file; what it said before will do if
- * is_fresh is false. As agent_identify_file(), whose answers 0 and -EOPNOTSUPP are remembered.
+ * The inode that the kernel looks up probes by when it maps the file; if is_fresh is false, an
+ * earlier answer will do. As agent_identify_file(), whose answers 0 and -EOPNOTSUPP are cached.
  */
 int target_file_identify(struct target_file *file, bool is_fresh, uint64_t *ret_inode);
 
-/* O_PATH, borrowed. By its name in /proc/self/fd it is the file that was opened, whatever has its
- * path now. */
+/*
+ * O_PATH, borrowed. Its name in /proc/self/fd leads to the file that was opened, whatever its path
+ * leads to now.
+ */
 int target_file_fd(const struct target_file *file);

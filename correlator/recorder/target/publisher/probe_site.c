@@ -11,13 +11,13 @@
 #include "recorder/target/elf/unwind_table.h"
 #include "recorder/target/elf/x86_code.h"
 
-/* Code looked at from a function's entry; compilers' prologues are shorter. */
+/* Code examined from a function's entry on; compilers' prologues are shorter. */
 enum {
 	WINDOW_BYTES = 96,
 	REFERENCES_MAX = 64
 };
 
-/* Functions that together are all ways to change the variable. */
+/* Functions that together cover all ways to change the variable. */
 struct state_changes {
 	const char *names[2]; /* NULL = no more */
 };
@@ -25,14 +25,16 @@ struct state_changes {
 static const struct state_changes own_changes = { { "correlator_state_apply", NULL } };
 static const struct state_changes own_fiber = { { GEM_FIBER_SYMBOL, NULL } };
 
-/* socketry/ruby-profiler at 945c8ae, ext/ruby/profiler/state.c: the static ones, and the exported
- * ones that those call first. */
+/*
+ * socketry/ruby-profiler at 945c8ae, ext/ruby/profiler/state.c: the static functions, and the
+ * exported functions that they call first.
+ */
 static const struct state_changes upstream_changes = { { "Ruby_Profiler_State_apply",
 							 "Ruby_Profiler_fiber_switch_callback" } };
 static const struct state_changes upstream_exported_changes = { { "Ruby_Profiler_State_get",
 								  "Ruby_Profiler_State_for" } };
 
-/* As many bytes as the file has at the address, size_bytes at most. */
+/* Reads as many bytes as the file has at the address, at most size_bytes. */
 static size_t read_code(const struct elf_image *image, uint64_t virtual_address, uint8_t *code,
 			size_t size_bytes)
 {
@@ -41,7 +43,7 @@ static size_t read_code(const struct elf_image *image, uint64_t virtual_address,
 	return size_bytes;
 }
 
-/* Sets offset, instruction and cost of the site; without code it stays at the entry. */
+/* Sets offset, instruction and cost of the site; without code the site stays at the entry. */
 static void choose_on_x86(const uint8_t *code, size_t size_bytes, struct probe_site *site)
 {
 	static const char *const names[_X86_CODE_KIND_MAX] = {
@@ -60,14 +62,17 @@ static void choose_on_x86(const uint8_t *code, size_t size_bytes, struct probe_s
 		}
 		if (instruction.kind == X86_CODE_STORE || instruction.kind == X86_CODE_LEAVE)
 			return;
-		/* The entry itself may be a long nop: then what follows it is the fallback. */
+		/*
+		 * The entry itself may be a long nop: then the instruction after it is the
+		 * fallback.
+		 */
 		if (instruction.kind == X86_CODE_LONG_NOP && site->offset_bytes == at)
 			site->offset_bytes = (uint32_t)(at + instruction.length_bytes);
 		at += instruction.length_bytes;
 	}
 }
 
-/* The same on arm64. */
+/* choose_on_x86 for arm64. */
 static void choose_on_arm64(const uint8_t *code, size_t size_bytes, struct probe_site *site)
 {
 	static const char *const names[] = {
@@ -93,7 +98,7 @@ static void choose_on_arm64(const uint8_t *code, size_t size_bytes, struct probe
 	}
 }
 
-/* size_bytes: of the code that may be looked at, from the entry on. */
+/* size_bytes: of the code to search, starting at entry. */
 static bool find_site(const struct elf_image *image, uint64_t entry, uint64_t size_bytes,
 		      const char *name, struct probe_site *ret_site)
 {
@@ -120,7 +125,7 @@ static bool find_site(const struct elf_image *image, uint64_t entry, uint64_t si
 	return true;
 }
 
-/* A site in each of the functions; 0 if one of them is not there. */
+/* Finds a site in each of the functions; 0 if one of them is missing. */
 static int find_named(const struct elf_image *image, const struct state_changes *changes,
 		      struct probe_site *ret_sites)
 {
@@ -142,7 +147,7 @@ static int find_named(const struct elf_image *image, const struct state_changes 
 	return count;
 }
 
-/* A site in each function that refers to the variable, before it does so for the first time. */
+/* Finds a site in each function that refers to the variable, before its first reference. */
 static int find_referring(const struct elf_image *image, const char *symbol,
 			  struct probe_site *ret_sites)
 {

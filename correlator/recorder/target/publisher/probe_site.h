@@ -15,8 +15,8 @@
 #include "recorder/target/elf/elf_image.h"
 
 enum probe_site_cost {
-	PROBE_SITE_EMULATED = 1, /* the instructions below: on x86-64 about 0.7 us */
-	PROBE_SITE_SINGLE_STEPPED = 2, /* anything else: about 10 us there */
+	PROBE_SITE_EMULATED = 1, /* one of the instructions below; on x86-64 about 0.7 us */
+	PROBE_SITE_SINGLE_STEPPED = 2, /* any other; on x86-64 about 10 us */
 };
 
 enum {
@@ -25,33 +25,38 @@ enum {
 };
 
 struct probe_site {
-	const char *function; /* static text: the symbol's name; NULL = it has none */
+	const char *function; /* static text: name of the symbol; NULL = no name */
 	/* Static text: "push", "nop", "jmp", "call", "jcc"; "adr", "branch", "bl"; "other". */
 	const char *instruction;
 	uint64_t file_offset; /* where the uprobe goes */
 	uint64_t virtual_address;
 	uint32_t offset_bytes; /* from the function's entry */
 	enum probe_site_cost cost;
-	uint8_t bytes[PROBE_SITE_BYTES]; /* of the file at the site (0 past its end), for doctor */
+	uint8_t bytes[PROBE_SITE_BYTES]; /* file bytes at the site (0 past the end), for doctor */
 };
 
 /*
- * The sites for one object that publishes the variable `symbol`: all ways to change it, or none. In
- * this order: correlator_state_apply (our gem's one such function); upstream's two static
- * functions, which strip(1) takes the names of; each function that refers to the variable (without
- * a relocation for it, or more of them than PROBE_SITES_MAX, this way is closed); upstream's two
- * exported functions, which some compilers do not have the others call. In each function, the first
- * emulated instruction that straight-line code reaches; a call, jmp or jcc is the last that it can
- * be, a store to memory that is not the stack, or the first reference, ends the search before it.
- * Else, and on other machines, the entry. Never a multi-byte nop: from Linux 6.18 on a
- * probe on one writes below the stack pointer, where a leaf function may keep data. Returns the
- * number of sites (0: none, run lean). ret_sites is set from the front.
+ * The sites for one object that publishes the variable `symbol`: they cover all ways to change it,
+ * or there are none. Tries, in this order:
+ * - correlator_state_apply (our gem's only such function);
+ * - upstream's two static functions, whose names strip(1) removes;
+ * - each function that refers to the variable (not possible without a relocation for it, or with
+ *   more than PROBE_SITES_MAX functions);
+ * - upstream's two exported functions, which the static ones do not call with some compilers.
+ *
+ * In each function, takes the first emulated instruction that straight-line code reaches. The
+ * search ends at a call, jmp or jcc, which can be the site, and before a store to memory other than
+ * the stack or the first reference. Otherwise, and on other machines, takes the entry. Never a
+ * multi-byte nop: from Linux 6.18 on a probe on one writes below the stack pointer, where a leaf
+ * function may keep data. Returns the number of sites (0: none, run lean). ret_sites is filled from
+ * the front.
  */
 int probe_site_find(const struct elf_image *image, const char *symbol,
 		    struct probe_site ret_sites[static PROBE_SITES_MAX]);
 
 /*
- * Where our gem tells that another fiber goes on in the same context: correlator_fiber_apply. Where
- * it is, the second argument of both functions is the fiber's number. False: it is not there.
+ * The function with which our gem reports that another fiber continues in the same context:
+ * correlator_fiber_apply. If it exists, the second argument of both functions is the fiber's
+ * number. False if it does not exist.
  */
 bool probe_site_find_fiber(const struct elf_image *image, struct probe_site *ret_site);

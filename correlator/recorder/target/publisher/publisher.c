@@ -48,11 +48,13 @@ static bool has(const struct publishers *publishers, const struct memory_map_ent
 	return false;
 }
 
-/* By which an extension hears of a Ruby thread that goes on, on whatever native one (Ruby 3.2+:
- * include/ruby/thread.h). */
+/*
+ * With it an extension learns that a Ruby thread resumes, on whichever native thread (Ruby 3.2+:
+ * include/ruby/thread.h).
+ */
 static const char THREAD_EVENTS[] = "rb_internal_thread_add_event_hook";
 
-/* What is found of an object's probes once for all processes that map it. */
+/* The probe sites of an object, found once for all processes that map it. */
 struct site_note {
 	bool is_known;
 	size_t count;
@@ -153,8 +155,9 @@ bool publishers_drop_unmapped(struct publishers *publishers, const struct memory
 }
 
 /*
- * How far another thread-local of our gem is from the variable: 1, if it is beside it, 0, if there
- * is none, or the loader has made either one with another object's; or -EAGAIN: not relocated yet.
+ * The distance of another thread-local of our gem from the variable. 1: same module, *ret_offset is
+ * set; 0: it does not exist, or the loader bound either one to another object's; -EAGAIN: not
+ * relocated yet.
  */
 static int find_beside(const struct publisher *publisher, uint64_t bias,
 		       const struct memory_reader *reader, bool is_musl, const char *name,
@@ -239,7 +242,7 @@ static int locate(struct publisher *publisher, const char *symbol, const struct 
 	if (object_file_is_late(publisher->file))
 		return -ETIMEDOUT;
 	publisher->doubts = r == -EUCLEAN ? publisher->doubts + 1 : 0;
-	/* Not relocated yet, or its memory cannot be read for a moment. */
+	/* Not relocated yet, or its memory is temporarily unreadable. */
 	if (r == -EAGAIN || r == -EFAULT ||
 	    (r == -EUCLEAN && publisher->doubts <= PUBLISHER_DOUBTS_MAX))
 		return 0;
@@ -249,8 +252,8 @@ static int locate(struct publisher *publisher, const char *symbol, const struct 
 }
 
 /*
- * The dynamic linker has made its variable one with that of an object which was loaded before it:
- * two gems that publish. It is no second variable, but a second place where that one is set.
+ * True if the dynamic linker bound the object's variable to that of an object loaded before it: two
+ * gems that publish. That is no second variable, but a second place that sets the first one.
  */
 static bool is_interposed(const struct publishers *publishers, const struct publisher *publisher)
 {
