@@ -13,7 +13,7 @@ static void on_fork(struct recorder *recorder, const struct event *event)
 	struct observed *parent = observed_find(processes, event->parent_life);
 	struct observed *child = observed_find(processes, event->life);
 
-	/* Its account may have come before it. */
+	/* The child's account may arrive before its fork event. */
 	if (child && !child->is_announced)
 		observed_set_parent(processes, child, event->parent_life);
 	else if (!child)
@@ -41,13 +41,13 @@ static void on_fork(struct recorder *recorder, const struct event *event)
 static void on_exec(struct recorder *recorder, struct observed *process, const struct event *event)
 {
 	(void)snprintf(process->comm, sizeof(process->comm), "%.*s", COMM_BYTES - 1, event->comm);
-	/* A look may have been first to see it. */
+	/* A look may have seen the exec first. */
 	if (event->image > process->image)
 		observed_execute(process, event->image, clock_monotonic_ns());
 	(void)watching_tell_process(recorder, process, PROCESS_EVENT_EXEC, event->ktime_ns);
 }
 
-/* One whose fork was not told. NULL: it was removed by now; no memory. */
+/* Adds a process whose fork was not reported. NULL: it is already removed, or no memory. */
 static struct observed *add_untold(struct recorder *recorder, const struct event *event)
 {
 	struct process_books books;
@@ -98,7 +98,7 @@ void process_changes_on_event(void *user, const struct event *event)
 	}
 }
 
-/* The mode, or the bound, may be another one because a library was loaded, or unloaded. */
+/* A library that was loaded or unloaded may have changed the mode or the bound. */
 static void follow_bound(struct recorder *recorder, struct observed *process)
 {
 	if (process->told_mode && (process->told_lacks_bound != process->lacks_bound ||
@@ -132,7 +132,10 @@ static void look_at(struct recorder *recorder, struct observed *process, uint64_
 	(void)watching_follow(recorder);
 	if (decisions & PROCESS_SAY_READ)
 		say_read(recorder, process);
-	/* A child that was forked with them, and has none, is about to run another program. */
+	/*
+	 * A forked child that has lost the publishers it was forked with is about to run another
+	 * program.
+	 */
 	if (decisions & PROCESS_SAY_UNREAD && !is_first) {
 		log_warning("process %d (%s) unloaded what publishes its contexts: none is read "
 			    "from now on",

@@ -15,25 +15,25 @@
 #include "recorder/observe/recorder_state.h"
 #include "recorder/observe/windows.h"
 
-/* At the end, for the reader of a pipe. */
+/* How long the end of a recording waits for the reader of a pipe. */
 #define PATIENCE_NS (5 * NS_PER_S)
-/* Two signals that end a command, within that time, end its recording. */
+/* A second signal to end a command within this time ends its recording. */
 #define AGAIN_NS NS_PER_S
 
 #define NOTHING_PUBLISHED                                                                \
 	"no context was published: is the gem `correlator` (or `ruby-profiler`) in the " \
 	"application?"
 
-/* Others are for a command. */
+/* All other signals are only passed on to the command. */
 static bool is_end_of_recording(int number)
 {
 	return number == SIGINT || number == SIGTERM || number == SIGHUP;
 }
 
 /*
- * A command gets each signal that we get, and is recorded until it has ended: what it does last is
- * of interest, too. A terminal has told it already. False: there is none to tell, or it was told to
- * end twice within AGAIN_NS, which is meant for us.
+ * The command gets each signal that we get, and is recorded until it has ended, because its last
+ * actions matter, too. A terminal has already sent it a signal that was typed (is_typed). False: no
+ * command runs, or it was told to end twice within AGAIN_NS, which is meant for us.
  */
 static bool tell_command(struct recorder *recorder, int number, bool is_typed)
 {
@@ -56,7 +56,7 @@ static bool tell_command(struct recorder *recorder, int number, bool is_typed)
 	return true;
 }
 
-/* True: one came that ends the recording. */
+/* True: a signal ends the recording. */
 static bool read_signal(struct recorder *recorder)
 {
 	bool is_typed;
@@ -69,7 +69,7 @@ static bool read_signal(struct recorder *recorder)
 	return true;
 }
 
-/* Waits until then at most, and handles what came. True: it is time to end. */
+/* Waits until deadline_ns at most, and handles what has arrived. True: it is time to end. */
 static bool wait_for_work(struct recorder *recorder, uint64_t deadline_ns)
 {
 	struct child_command *child = &recorder->targets.child;
@@ -90,7 +90,7 @@ static bool wait_for_work(struct recorder *recorder, uint64_t deadline_ns)
 	return (fds[0].revents & POLLIN) && read_signal(recorder);
 }
 
-/* All is written: what there is to say of it, and the exit code. */
+/* Everything is written: logs a summary, and returns the exit code. */
 static int finish_well(const struct recorder *recorder)
 {
 	const struct recorder_options *options = recorder->options;
@@ -109,7 +109,7 @@ static int finish_well(const struct recorder *recorder)
 	if (recorder->is_interrupted && !recorder->cpu_records && !has_ended)
 		return EXIT_CODE_INTERRUPTED;
 	missing_keys_say(&recorder->missing, &options->targets.keys);
-	/* What collectors took was said before. */
+	/* output_close() has logged what the collectors took. */
 	log_info("%s %" PRIu64 " records of %.3f s CPU%s%s, %.1f %% of it in a context%s",
 		 options->output.file ? "wrote" : "made",
 		 options->output.file ? recorder->output.written_records
@@ -128,8 +128,10 @@ static int finish_well(const struct recorder *recorder)
 	return has_ended ? child->code : EXIT_CODE_OK;
 }
 
-/* At the end: how long the reader of a pipe is waited for. For ever, as anywhere else, unless
- * somebody wants it to end: then no longer than a collector. */
+/*
+ * At the end, how long to wait for the reader of a pipe: without limit, as elsewhere, until a
+ * signal asks to end; from then on no longer than for a collector.
+ */
 struct patience {
 	struct recorder *recorder;
 	uint64_t start_ns;
@@ -174,7 +176,7 @@ static int finish(struct recorder *recorder, int r)
 	(void)session_read_events(recorder->session, process_changes_on_event, recorder);
 	if (r == 0)
 		r = windows_end(recorder, true);
-	/* Whatever has failed, what was taken is handed over. */
+	/* Flushes the records taken so far, even after a failure. */
 	closed = output_close(&recorder->output, is_patience_over, &patience);
 	/* The reader of our pipe has seen enough. */
 	if (r == -EPIPE)
@@ -218,13 +220,13 @@ int recorder_run(struct recorder *recorder)
 		r = output_continue(&recorder->output);
 		if (r == 0)
 			r = process_changes_search(recorder, now_ns);
-		/* For a record: there may be some for the next one. */
+		/* No memory for one record; the next one may fit. */
 		if (r == -ENOMEM)
 			r = 0;
 		if (r < 0 || now_ns < flush_ns)
 			continue;
 		r = windows_end(recorder, false);
-		/* After a pause of ours, one window, not one for each that was missed. */
+		/* After a stall of ours, end one window, not one for each missed interval. */
 		while (flush_ns <= now_ns)
 			flush_ns += options->interval_ns;
 		own_cost_next_window(&recorder->cost, clock_monotonic_ns(),

@@ -20,29 +20,29 @@ struct recorder_options {
 	struct output_options output;
 	const char *on_alert; /* a program to run when an alert fires or is over; NULL = none */
 	uint64_t interval_ns;
-	uint64_t first_window_ns; /* the first one's, if that is less; 0 = as the others */
+	uint64_t first_window_ns; /* length of the first window, if less; 0 = interval_ns */
 	uint64_t duration_ns; /* 0 = until interrupted or the target's end */
 	bool is_lean;
 	bool has_kernel_split;
-	bool has_children; /* what a request starts belongs to it; with follow_forks */
+	bool has_children; /* processes that a request starts belong to it; needs follow_forks */
 	double budget_percent; /* of one CPU, for our own cost; 0 = no limit */
 	bool measures_programs;
 	uint32_t contexts_max; /* sizes of the kernel maps; 0 = default */
 	uint32_t accounts_max;
 	uint32_t ring_bytes;
 	bool has_timeline; /* slices are recorded */
-	uint32_t stacks_hz; /* how often the stacks of what runs are sampled; 0 = never */
-	bool has_wait_stacks; /* and those of what waits are told; needs stacks_hz */
+	uint32_t stacks_hz; /* stack samples per second on each CPU; 0 = none */
+	bool has_wait_stacks; /* also sample the stacks of waiting threads; needs stacks_hz */
 	bool has_native; /* with the native function that runs */
 	bool counts_syscalls; /* by number; needs has_kernel_split */
-	/* Of their ring, and four times as much of a window; 0 = default. */
+	/* Size of the slice ring; the buffer of a window is four times as large. 0 = default. */
 	uint32_t timeline_bytes;
 };
 
 /*
  * Checks the targets, loads, attaches, opens the output. Logs. Returns an exit code
- * (base/exit_code.h); on EXIT_CODE_OK *ret_recorder is the caller's. options are borrowed for the
- * life of the recorder.
+ * (base/exit_code.h); on EXIT_CODE_OK *ret_recorder is the caller's. Borrows options for the life
+ * of the recorder.
  */
 int recorder_start(const struct recorder_options *options, struct recorder **ret_recorder);
 

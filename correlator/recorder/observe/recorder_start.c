@@ -21,7 +21,7 @@
 
 #define REASON_UPROBES "uprobes need CAP_SYS_ADMIN on this kernel"
 
-/* Of a timeline: this many rings full of slices find room in memory, of a window. */
+/* Slice buffer per window, in multiples of the ring size. */
 enum {
 	WINDOW_RINGS = 4
 };
@@ -96,7 +96,7 @@ static int begin_observing(struct recorder *recorder)
 	return EXIT_CODE_OK;
 }
 
-/* Why the mode is not the one that was asked for; NULL: it is. */
+/* Why the mode differs from the requested one; NULL: it does not. */
 static const char *reason_at_start(struct recorder *recorder)
 {
 	struct observed *process = recorder->targets.processes.processes;
@@ -127,7 +127,7 @@ static int begin_output(struct recorder *recorder)
 	return r < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
 }
 
-/* The first few by name. */
+/* Names the first named_max processes. */
 static void name_processes(const struct observed *process, unsigned int count, char *ret_text,
 			   size_t text_bytes)
 {
@@ -143,7 +143,7 @@ static void name_processes(const struct observed *process, unsigned int count, c
 			       count - named_max);
 }
 
-/* One line that says that everything is in place: scripts may wait for it. */
+/* Logs one line once everything is in place: scripts may wait for it. */
 static void say_ready(const struct recorder *recorder)
 {
 	const struct targets *targets = &recorder->targets;
@@ -169,7 +169,7 @@ static void say_ready(const struct recorder *recorder)
 			 incomplete);
 }
 
-/* What can be refused before anything is attached. */
+/* All that can fail before anything is attached. */
 static int prepare(struct recorder *recorder)
 {
 	const struct recorder_options *options = recorder->options;
@@ -198,7 +198,7 @@ static int prepare(struct recorder *recorder)
 	return recorder->signal_fd < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
 }
 
-/* Where uprobes are not allowed it is lean, and says so. */
+/* Where uprobes are not allowed, the recording is lean, and a warning says so. */
 static bool must_be_lean(struct recorder *recorder, const struct kernel_offers *kernel)
 {
 	const struct recorder_options *options = recorder->options;
@@ -284,7 +284,7 @@ void recorder_free(struct recorder *recorder)
 {
 	if (!recorder)
 		return;
-	/* What is let go next is not to be kept by the agent. */
+	/* The agent must not hold on to what is freed next. */
 	agent_set_identifier(NULL, -1);
 	session_free(recorder->session);
 	window_deinit(&recorder->window);

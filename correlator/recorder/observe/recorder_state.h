@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a recording consists of while it runs: for the files that make up the recorder alone. */
+/* The state of a running recording, private to the files of the recorder. */
 #pragma once
 
 #include "base/clock.h"
@@ -22,38 +22,37 @@
 struct recorder {
 	const struct recorder_options *options;
 	struct session *session; /* the kernel side */
-	struct targets targets; /* whom it observes */
-	struct context_table *contexts; /* what their accounts are named by */
+	struct targets targets; /* the processes that it observes */
+	struct context_table *contexts; /* the contexts that accounts are charged to */
 	struct window window; /* the open one */
-	bool is_last_window; /* it is the last one, and ends */
-	struct window_slices *timeline; /* NULL = none is wanted */
-	struct window_stacks *stacks; /* NULL = none are wanted */
-	struct window_syscalls *syscalls; /* the same */
+	bool is_last_window; /* the open window is the last one, and is ending */
+	struct window_slices *timeline; /* NULL = not recorded */
+	struct window_stacks *stacks; /* NULL = not recorded */
+	struct window_syscalls *syscalls; /* NULL = not counted */
 	struct own_cost cost;
 	struct budget budget;
-	uint64_t budget_turns; /* how often it made a process lean */
+	uint64_t budget_turns; /* number of times that the budget made a process lean */
 	struct output output;
 	struct alerting alerting;
 	int signal_fd;
 	bool is_stopped; /* by a signal */
 	bool is_interrupted; /* by SIGINT */
-	int told_signal; /* to end, that was passed on to the command last; 0 = none yet */
-	uint64_t told_ns; /* when; CLOCK_MONOTONIC */
+	int told_signal; /* last SIGINT or SIGTERM that the command got; 0 = none yet */
+	uint64_t told_ns; /* when told_signal arrived; CLOCK_MONOTONIC */
 	bool may_probe; /* uprobes are allowed */
-	bool has_otel; /* contexts that change without a probe are read, beside others: it was said
-			*/
-	bool is_split_given_up; /* for the budget */
+	bool has_otel; /* logged that some contexts change without a probe */
+	bool is_split_given_up; /* to stay within the budget */
 	struct ways ways;
 	enum watch_mode mode; /* of the last meta record */
-	bool has_told_split; /* and that */
-	char reason[MODE_REASON_BYTES + 2 * COMM_BYTES]; /* of the last change of a mode */
+	bool has_told_split; /* kernel_split of the last meta record */
+	char reason[MODE_REASON_BYTES + 2 * COMM_BYTES]; /* why a mode last changed */
 	uint64_t attributed_ns; /* totals, for the last line */
 	uint64_t exec_ns;
 	uint64_t cpu_records;
 	struct missing_keys missing;
 };
 
-/* How long the first window is to be. */
+/* The length of the first window. */
 static inline uint64_t recorder_first_window_ns(const struct recorder_options *options)
 {
 	return options->first_window_ns

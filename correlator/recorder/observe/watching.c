@@ -15,7 +15,7 @@ enum watch_mode watching_mode(const struct recorder *recorder, const struct obse
 	return session_is_lean(recorder->session) ? WATCH_MODE_LEAN : observed_mode(process);
 }
 
-/* Remembers what a record tells of a process; says once that its error has no bound. */
+/* Stores the mode and bound of the last record; logs once that the error has no bound. */
 static void note_told(struct observed *process, const struct process_record *record)
 {
 	process->told_mode = record->mode;
@@ -73,7 +73,7 @@ int watching_tell(struct recorder *recorder, const char *reason)
 		.reason = reason,
 		.interval_ns = options->interval_ns,
 		.transition_ns = (uint64_t)(window->ways[SESSION_WAY_SHORT].hot_ns + 0.5),
-		/* A clock that stands before its own start is not set. */
+		/* CLOCK_REALTIME behind CLOCK_MONOTONIC: the clock was never set. */
 		.clock_offset_ns = window->wall_offset_ns <= INT64_MAX ? window->wall_offset_ns : 0,
 		.key_names = options->targets.keys.record_names,
 		.key_names_count = options->targets.keys.count,
@@ -123,7 +123,7 @@ int watching_follow(struct recorder *recorder)
 	struct observed *process = recorder->targets.processes.processes;
 	int r = 0;
 
-	/* At the start the first records say it. */
+	/* At the start the first records carry the mode. */
 	if (!recorder->output.is_open)
 		return 0;
 	watching_note_otel(recorder);
@@ -141,7 +141,7 @@ int watching_follow(struct recorder *recorder)
 	return r;
 }
 
-/* First one process after the other, then the split of all. 0 or -errno (logged). */
+/* Makes one process lean at a time, then gives up the split of all. 0 or -errno (logged). */
 static int step_down(struct recorder *recorder, const char *reason)
 {
 	struct observed *process = session_is_lean(recorder->session)
@@ -162,7 +162,7 @@ static int step_down(struct recorder *recorder, const char *reason)
 	return r;
 }
 
-/* The other way round: what was given up last comes first. True: there was something. */
+/* Undoes step_down(), the last step first. True: there was a step to undo. */
 static bool step_up(struct recorder *recorder, const char *reason)
 {
 	struct observed *last = modes_find_last(&recorder->targets.processes);

@@ -10,8 +10,9 @@
 #include "recorder/observe/window/resolve.h"
 
 /*
- * CLOCK_REALTIME - CLOCK_MONOTONIC. It changes when the former is set; what else differs is the
- * time between our two readings, of which the shortest is best, and would have slices overlap.
+ * CLOCK_REALTIME - CLOCK_MONOTONIC. It changes when CLOCK_REALTIME is set. A smaller difference is
+ * the time between our two readings, of which the shortest is best; following it would make slices
+ * overlap.
  */
 static uint64_t wall_offset_ns(uint64_t before_ns)
 {
@@ -29,7 +30,7 @@ static uint64_t wall_offset_ns(uint64_t before_ns)
 	return difference_ns < set_ns ? before_ns : offset_ns;
 }
 
-/* CLOCK_BOOTTIME - CLOCK_MONOTONIC: the same, but for a suspend. */
+/* CLOCK_BOOTTIME - CLOCK_MONOTONIC, likewise; it changes by a suspend. */
 static uint64_t slept_ns(uint64_t before_ns)
 {
 	uint64_t read_ns = clock_boot_ns() - clock_monotonic_ns();
@@ -80,7 +81,7 @@ static int close_books(struct recorder *recorder)
 	return r;
 }
 
-/* Where a wanted one is missing, those that there are are looked at once a window. */
+/* If a wanted key is missing, inspects the existing keys, once per window. */
 static void see_keys(struct recorder *recorder)
 {
 	struct observed *process;
@@ -114,7 +115,7 @@ static int put_rows(struct recorder *recorder)
 	return r;
 }
 
-/* What all this cost -> a record, and the books. */
+/* The cost of the recording -> a record, and the books. */
 static int put_cost(struct recorder *recorder)
 {
 	const struct recorder_options *options = recorder->options;
@@ -164,7 +165,7 @@ static int put_books(struct recorder *recorder)
 	return r;
 }
 
-/* Those whose last window this was. */
+/* Ends the processes whose last window this was. */
 static int end_processes(struct recorder *recorder)
 {
 	struct observed_table *table = &recorder->targets.processes;
@@ -182,7 +183,7 @@ static int end_processes(struct recorder *recorder)
 	return r;
 }
 
-/* Process contexts are published anew at any time: a look at each, once a window. */
+/* Process contexts may be republished at any time: checks each once per window. */
 static int follow_otel(struct recorder *recorder)
 {
 	observed_check_otel(&recorder->targets.processes, recorder->window.end_ktime_ns);
@@ -197,7 +198,7 @@ static void remove_snapshot(void *user, uint64_t hash)
 
 	if (session_take_context(recorder->session, hash, &snapshot) < 0)
 		return;
-	/* A late value has just come: its account is in the open window, whose drain looks for it.
+	/* A late value has just arrived: its account is in the open window, whose drain needs it.
 	 */
 	if (context && snapshot.late_hash && snapshot.late_hash != context->late_hash)
 		session_return_context(recorder->session, hash, &snapshot);
@@ -269,17 +270,17 @@ static int look_at_alerts(struct recorder *recorder)
 }
 
 /*
- * The end of a window, from top to bottom. What stands behind a step is why it cannot come earlier;
- * the arithmetic is that of the window (window.h), the rest is carried out here.
+ * The steps that end a window, in order. The comment behind a step says why it cannot come earlier.
+ * The arithmetic is that of the window (window.h), the rest is done here.
  */
 static int (*const steps[])(struct recorder *recorder) = {
 	drain, /* from here on each thread charges to the next window */
-	resolve, /* rows: whose they are, and in which context */
-	settle_stacks, /* samples and calls are of a row that is resolved, and not joined: */
-	settle_syscalls, /* their accounts are known by the kernel side's key */
-	join, /* contexts of equal text are one */
+	resolve, /* rows: their processes and contexts */
+	settle_stacks, /* samples and calls belong to rows that are resolved but not joined: */
+	settle_syscalls, /* their accounts have the kernel side's key */
+	join, /* merge contexts of equal text */
 	charge, /* rows -> what their processes used */
-	settle_timeline, /* what it lost is in the books */
+	settle_timeline, /* losses of the timeline go into the books */
 	close_books,
 	put_rows,
 	put_cost, /* it shares our own CPU among the books */
@@ -287,9 +288,9 @@ static int (*const steps[])(struct recorder *recorder) = {
 	put_timeline,
 	put_stacks,
 	put_syscalls,
-	end_processes, /* behind the last records of each */
+	end_processes, /* after the last records of each process */
 	follow_otel,
-	look_at_alerts, /* all records of the window have come */
+	look_at_alerts, /* needs all records of the window */
 };
 
 static int write_up(struct recorder *recorder)
@@ -301,10 +302,10 @@ static int write_up(struct recorder *recorder)
 	return r;
 }
 
-/* Its time is in the residual of the next one. mark: where its records begin. */
+/* Drops the records of a window from mark on; its time goes to the residual of the next window. */
 static void forget(struct recorder *recorder, size_t mark)
 {
-	/* Some of a timeline may have been written. */
+	/* Part of the timeline may already be written. */
 	size_t last = output_mark(&recorder->output);
 
 	log_warning("no memory: the records of a window are lost");

@@ -4,11 +4,11 @@
 
 #include "recorder/observe/recorder_state.h"
 
-/* The first one begins now. */
+/* Begins the first window now. */
 void windows_begin(struct recorder *recorder);
 
 /*
- * Ends the open window, writes its records, and begins the next one. Only what the kernel side
- * cannot do any more is a failure: -errno (logged), and -EPIPE as output_write.
+ * Ends the open window, writes its records, and begins the next one. Fails only if the kernel side
+ * can no longer do its part: -errno (logged); or -EPIPE as output_write().
  */
 int windows_end(struct recorder *recorder, bool is_last);

@@ -16,8 +16,8 @@ enum {
 };
 
 /*
- * Waits until no program is running any more that began before: the update of a map in map does
- * (maybe_wait_bpf_programs(), kernel/bpf/syscall.c, v6.18).
+ * Waits until all programs that are running at the call have ended: the update of a map in map does
+ * that (maybe_wait_bpf_programs(), kernel/bpf/syscall.c, v6.18).
  */
 static int wait_for_programs(struct session *session)
 {
@@ -29,14 +29,14 @@ static int wait_for_programs(struct session *session)
 	return 0;
 }
 
-/* Stops the programs: what runs on from here is closed by the iterator. */
+/* Stops the programs: the iterator closes what is still running. */
 static int stop_programs(struct session *session)
 {
 	__atomic_store_n(&session->skeleton->bss->is_stopped, 1, __ATOMIC_SEQ_CST);
 	return wait_for_programs(session);
 }
 
-/* One time round: running threads by an interrupt, the others by the iterator. 1: some are left. */
+/* One round: meets running threads by an interrupt, others by the iterator. 1: some are left. */
 static int meet_threads(struct session *session, bool is_last, enum collect_phase phase)
 {
 	struct correlator_bpf__bss *shared = session->skeleton->bss;
@@ -49,24 +49,24 @@ static int meet_threads(struct session *session, bool is_last, enum collect_phas
 }
 
 /*
- * Ends the open window for every thread, until none is left that charges to it. A thread met in the
- * middle of a boundary, or on its way from one to the other, is met the next time round. One whose
- * program was preempted there may not get on for long: when even those programs were waited for
- * that ran, it goes over to the next window.
+ * Ends the open window for every thread, until no thread charges to it any more. A thread met in
+ * the middle of a boundary, or on its way between running and not running, is met in the next
+ * round. A thread whose program was preempted there may be stuck for long: if it still is after all
+ * programs that ran were waited for, it goes over to the next window.
  */
 static int end_window(struct session *session, bool is_last)
 {
 	enum {
-		ROUNDS_BUSY = 16, /* one after the other */
+		ROUNDS_BUSY = 16, /* without a pause */
 		ROUNDS_MAX = 128,
-		ROUNDS_LAST_MAX = 1024, /* there is no window to go over to */
+		ROUNDS_LAST_MAX = 1024, /* there is no next window */
 		PAUSE_NS = 1000 * 1000
 	};
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	struct correlator_bpf__bss *shared = session->skeleton->bss;
 	int rounds_max = is_last ? ROUNDS_LAST_MAX : ROUNDS_MAX, r = 0;
 
-	/* The context of a running thread can be read only until then. */
+	/* Only until then can the context of a running thread be read. */
 	if (is_last)
 		r = collector_interrupt_cpus(session);
 	if (is_last && r == 0)
@@ -79,7 +79,10 @@ static int end_window(struct session *session, bool is_last)
 		r = round == rounds_max / 2 ? wait_for_programs(session) : 0;
 		if (r == 0)
 			r = meet_threads(session, is_last, COLLECT_PHASE_FLUSH);
-		/* Who holds its books may have lost its CPU, for as long as a quota says. */
+		/*
+		 * A thread that holds its books may have lost its CPU, for as long as its quota
+		 * dictates.
+		 */
 		if (r > 0 && round >= ROUNDS_BUSY)
 			(void)nanosleep(&pause, NULL);
 	}
@@ -88,7 +91,7 @@ static int end_window(struct session *session, bool is_last)
 	if (r < 0)
 		return r;
 	__atomic_store_n(&shared->open_epoch, shared->current_epoch, __ATOMIC_SEQ_CST);
-	/* One that nobody meets may just be charging to the window that has ended. */
+	/* An exiting thread that no round meets may just be charging to the ended window. */
 	if (!is_last && __atomic_load_n(&shared->leaving_threads, __ATOMIC_SEQ_CST) > 0)
 		return wait_for_programs(session);
 	return 0;
@@ -154,7 +157,7 @@ int session_flush(struct session *session, bool is_last, session_account_fn on_a
 	for (size_t way = 0; way < _SESSION_WAY_MAX; way++)
 		if (session->calibrations[way])
 			calibration_forget(session, session->calibrations[way]);
-	/* No program adds to it until the window after the one that is open. */
+	/* No program adds to it until the window after the open one. */
 	memset(&session->skeleton->bss->accounts_share[epoch & 1], 0,
 	       sizeof(session->skeleton->bss->accounts_share[0]));
 	return 0;

@@ -22,9 +22,9 @@
 #include "recorder/probe/calibrator.h"
 #include "recorder/probe/open_session.h"
 
-/* Where the machine is busy most bursts are cut into by somebody, and give nothing. */
+/* On a busy machine most bursts are interrupted, and yield nothing. */
 #define FIRST_WAIT_NS (15ULL * 1000 * 1000 * 1000)
-#define LATER_WAIT_NS (5ULL * 1000 * 1000 * 1000) /* a recording goes on meanwhile */
+#define LATER_WAIT_NS (5ULL * 1000 * 1000 * 1000) /* while a recording runs */
 #define PATIENCE_NS   (2ULL * 1000 * 1000 * 1000)
 #define FIRST_POLL_MS 5
 #define AGE_MAX_NS    (15ULL * 1000 * 1000 * 1000)
@@ -38,7 +38,7 @@ enum {
 struct calibration {
 	struct calibration_samples *samples;
 	pid_t pid;
-	uint64_t life; /* 0 = the kernel side does not know it (any more) */
+	uint64_t life; /* 0 = the kernel side does not know it, or no longer does */
 	bool has_ended;
 	clockid_t clock; /* its CPU time */
 	uint64_t last_cpu_ns;
@@ -72,7 +72,7 @@ static int start_process(struct session *session, struct calibration *calibratio
 	return -clock_getcpuclockid(calibration->pid, &calibration->clock);
 }
 
-/* Like any target, but for its accounts: session_flush() drops them. */
+/* Like any target, except for its accounts: session_flush() drops them. */
 static int observe_process(struct session *session, struct calibration *calibration,
 			   enum session_way way, int *release_fd)
 {
@@ -92,7 +92,7 @@ static int observe_process(struct session *session, struct calibration *calibrat
 	return r;
 }
 
-/* Without taking its pid from it. */
+/* Does not reap it, so that it keeps its pid. */
 static bool has_died(const struct calibration *calibration)
 {
 	siginfo_t end = { 0 };
@@ -123,7 +123,7 @@ static int await_samples(struct calibration *calibration, uint64_t most_ns)
 	return 0;
 }
 
-/* One that has ended, mostly with the split. */
+/* Forgets a calibration that has ended, mostly with the split. */
 static void forget_past(struct session *session, enum session_way way)
 {
 	struct calibration *past = TAKE_PTR(session->calibrations[way]);
@@ -171,7 +171,7 @@ int session_start_calibration(struct session *session, enum session_way way)
 	if (r == 0)
 		r = await_samples(calibration, is_first ? FIRST_WAIT_NS : LATER_WAIT_NS);
 	if (r < 0) {
-		/* Of one that was not started there is nothing to remove. */
+		/* If it was not started, there is nothing to remove. */
 		session_remove_process(session, calibration->life, calibration->pid);
 		if (r != -EINTR)
 			log_error_errno(r, "cannot measure the cost of a system call");
@@ -181,7 +181,7 @@ int session_start_calibration(struct session *session, enum session_way way)
 	return 0;
 }
 
-/* Never less than before. */
+/* Never decreases. */
 static uint64_t read_cpu_ns(struct calibration *calibration)
 {
 	struct timespec used;
@@ -201,11 +201,11 @@ void calibration_end(struct calibration *calibration)
 	(void)read_cpu_ns(calibration);
 	calibration->has_ended = true;
 	(void)kill(calibration->pid, SIGKILL);
-	/* Until its end it charges to its own life. */
+	/* Until it ends, it charges to its own life. */
 	(void)waitid(P_PID, (id_t)calibration->pid, &end, WEXITED | WNOWAIT);
 }
 
-/* Until then nobody else has its pid. */
+/* Until then its pid is not reused. */
 static void reap(struct calibration *calibration)
 {
 	if (calibration->pid > 0)
@@ -278,7 +278,7 @@ void calibration_choose(const struct calibration_samples *samples, uint64_t sinc
 	if (since_ns < oldest_ns)
 		oldest_ns = since_ns;
 	ret_ways->hot_count = ret_ways->lone_count = ret_ways->slept_count = 0;
-	/* The oldest place in the ring may be written to at this moment. */
+	/* The oldest place in the ring may be overwritten at this moment. */
 	for (uint64_t back = 1; back < CALIBRATION_SAMPLES_MAX; back++) {
 		const struct calibration_sample *sample =
 			&samples->ring[(written - back) % CALIBRATION_SAMPLES_MAX];

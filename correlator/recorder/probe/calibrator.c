@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Each call is timed by the CPU's counter, from just before to just after the instruction; what the
- * kernel time of our boundaries lacks of that is the way. Kernel time is read where the programs
- * keep it, by a system call that is timed as well: its own is in the next reading.
+ * Each call is timed by the CPU's counter, from just before to just after the instruction; the way
+ * is that time minus the kernel time of our boundaries. Kernel time is read where the programs keep
+ * it, by a system call that is timed as well: its own time is in the next reading.
  *
- *   read, 8 cheap calls, read     the mean way of nine calls: hot
- *   read, read                    of one call, the first after a sleep: lone
- *   sleep, read                   what user time there is between them beyond our own: the way out
- *                                 of a call that slept and into the next: slept
+ *   read, 8 cheap calls, read     hot: the mean way of nine calls
+ *   read, read                    lone: the way of one call, the first after a sleep
+ *   sleep, read                   slept: user time between them beyond our own, which is the way
+ *                                 out of a call that slept and into the next call
  *
- * It goes where the targets run: their calls take as long as that CPU, its speed and its sibling
- * let them.
+ * It runs on the targets' CPUs: how long their calls take depends on the CPU, its speed and its
+ * sibling.
  */
 #include "recorder/probe/calibrator.h"
 
@@ -41,27 +41,27 @@ enum {
 #define BURST_PERIOD_NS	      (100 * 1000 * 1000)
 #define FIRST_BURST_PERIOD_NS (1000 * 1000)
 
-/* What the programs had booked of us when a call that reads it entered the kernel. */
+/* Our figures in the programs' books when the call that reads them entered the kernel. */
 struct reading {
 	struct call call;
 	uint64_t user_ns;
 	uint64_t kernel_ns;
 	uint64_t syscalls;
-	uint64_t life; /* the same in two readings: nothing but system calls was in between */
+	uint64_t life; /* if equal in two readings, only system calls were in between */
 };
 
 struct calibrator {
 	const struct calibrator_config *config;
 	struct edge_slot *slots;
-	struct thread_front *thread; /* with room for all that follows it */
+	struct thread_front *thread; /* allocated with all that follows it */
 	uint64_t *seen_at; /* by CPU: the last look that met a target there */
 	uint64_t looks;
 	int pid_fd;
 	int cpu;
-	bool is_armed; /* system calls go the short way: what is booked is in the CPU's slot */
+	bool is_armed; /* system calls take the short way: their times are in the CPU's slot */
 	struct stopwatch stopwatch;
 	uint32_t random;
-	double hot_ns; /* the last one */
+	double hot_ns; /* the last way measured */
 	struct calibration_sample burst[RUNS + 2];
 	size_t burst_count;
 };
@@ -116,7 +116,7 @@ static bool read_books(struct calibrator *calibrator, struct reading *reading)
 				    : read_thread(calibrator, reading);
 }
 
-/* Of this burst; a clock reading may be a system call, so none is made in the middle. */
+/* Adds to this burst, without the time: a clock reading may be a system call, which disturbs it. */
 static void note_way(struct calibrator *calibrator, enum calibration_kind kind, double way_ns)
 {
 	calibrator->burst[calibrator->burst_count++] = (struct calibration_sample){
@@ -141,7 +141,7 @@ static void publish_burst(struct calibrator *calibrator)
 	calibrator->burst_count = 0;
 }
 
-/* Some cheap calls behind a reading, and another reading. */
+/* Measures cheap calls between a reading and another one. */
 static bool measure_calls(struct calibrator *calibrator, uint32_t calls, enum calibration_kind kind,
 			  struct reading *reading)
 {
@@ -166,8 +166,8 @@ static bool measure_calls(struct calibrator *calibrator, uint32_t calls, enum ca
 }
 
 /*
- * The way of the call that slept, from what is user time by the books but not by the counter; in
- * the slot that is since it woke, in the thread's books since the reading before it slept.
+ * The way of a call that slept: user time by the books that is not user time by the counter. The
+ * slot counts it from the wakeup, the thread's books from the reading before the sleep.
  */
 static void measure_sleep(struct calibrator *calibrator, const struct call *sleep,
 			  const struct reading *before, const struct reading *reading)
@@ -192,7 +192,7 @@ static void measure_sleep(struct calibrator *calibrator, const struct call *slee
 		 (double)user_ns - counts * calibrator->stopwatch.ns_per_count - hot_ns);
 }
 
-/* The next of the CPUs that targets were met on of late; if there are none, of all in turn. */
+/* The next CPU that targets were met on recently; without any, all CPUs in turn. */
 static int choose_cpu(struct calibrator *calibrator)
 {
 	int count = calibrator->config->cpu_count;
@@ -228,7 +228,7 @@ static bool go_to_cpu(struct calibrator *calibrator, int cpu)
 	return has_gone;
 }
 
-/* Between a half and one and a half: not in step with what the targets do. */
+/* Between 0.5 and 1.5 periods, to stay out of step with the targets. */
 static struct timespec pause_time(struct calibrator *calibrator)
 {
 	uint64_t period_ns =
@@ -240,7 +240,7 @@ static struct timespec pause_time(struct calibrator *calibrator)
 	};
 }
 
-/* Where the targets are, and which way our calls go; the reading is good for both from here on. */
+/* Finds out which way our calls take; goes to a CPU of the targets; the new reading fits both. */
 static bool look_around(struct calibrator *calibrator, struct reading *reading)
 {
 	bool was_armed = calibrator->is_armed;
@@ -296,7 +296,7 @@ static bool prepare(struct calibrator *calibrator)
 	       calibrator->pid_fd >= 0 && go_to_cpu(calibrator, sched_getcpu());
 }
 
-/* Nothing of ours stays open by it: files, locks, sockets, the programs. */
+/* Closes all that the process does not need of ours: files, locks, sockets, the programs. */
 static void close_others(const struct calibrator_config *config)
 {
 	int kept[] = { config->release_fd, config->slots_fd, config->threads_fd };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The process that finds out, over and over, how much of a system call is on the user's side of our
- * two boundaries: the way from the ring crossing to the clock reading and back, our programs' own
- * cost included. Forked by calibration.c, observed as any target is, and ended by it; never
+ * The process that continuously measures how much of a system call is on the user's side of our two
+ * boundaries: the way from the ring crossing to the clock reading and back, including our programs'
+ * own cost. Forked by calibration.c, observed like any target, and ended by calibration.c; never
  * returns.
  */
 #pragma once
@@ -27,15 +27,15 @@ struct calibration_sample {
 	uint32_t cpu;
 };
 
-/* Shared with the forked process, which alone writes. */
+/* Shared with the forked process, the only writer. */
 struct calibration_samples {
-	uint64_t written; /* number of samples so far; the last ones are in the ring */
+	uint64_t written; /* number of samples so far; the ring has the last ones */
 	struct calibration_sample ring[CALIBRATION_SAMPLES_MAX];
 };
 
 struct calibrator_config {
 	pid_t parent;
-	int release_fd; /* starts when a byte comes, ends when none does */
+	int release_fd; /* starts on a byte, ends without one */
 	int slots_fd; /* the map edge_slots */
 	int threads_fd; /* the map threads */
 	uint32_t thread_bytes; /* size of its values */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Maps of which there are two, by the parity of the window. */
+/* Pairs of maps, one for each parity of the window. */
 #include <errno.h>
 
 #include <bpf/bpf.h>
@@ -14,7 +14,7 @@ enum {
 	DRAIN_BATCH = 1024
 };
 
-/* Of those that are drained here. */
+/* Keys and values of the maps that are drained here. */
 union any_key {
 	struct account_key account; /* the first member of the others, too */
 	struct sample_key sample;

@@ -113,7 +113,7 @@ static struct kernel_offers find_offers(const struct btf *btf)
 	return offers;
 }
 
-/* Mapped they cost half of what 1,400 reads of a page do; kernels before 6.16 refuse that. */
+/* Mapping them costs half as much as 1,400 reads of a page; kernels before 6.16 refuse it. */
 static struct btf *map_types(void)
 {
 	_cleanup_fd_ int fd = open(FEATURE_BTF_PATH, O_RDONLY | O_CLOEXEC);
@@ -178,13 +178,13 @@ static void look_at_kernel(struct feature *features, size_t *count)
 	    "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y (5.15 or newer)");
 }
 
-/* The order counts: chgrp(1) takes a file's capabilities away. */
+/* The order matters: chgrp(1) removes a file's capabilities. */
 #define GRANT                                                                          \
 	"run as root, or let the members of a group do it: groupadd -rf " RIGHTS_GROUP \
 	"; b=$(command -v correlator); chgrp " RIGHTS_GROUP " $b && chmod 750 $b && "  \
 	"setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep $b"
 
-/* Given by our file, to all that may run it. */
+/* True if our file grants capabilities to everybody. */
 static bool may_everybody_run_it(void)
 {
 	struct stat status;
@@ -284,7 +284,7 @@ static bool has_member(const struct btf *btf, const char *type_name, const char 
 	return false;
 }
 
-/* arm64's compiler of programs has known them since 5.18, x86-64's since 5.12: a program tells. */
+/* arm64's BPF JIT has them since 5.18, x86-64's since 5.12: loading a program shows it. */
 static bool has_atomic_fetch(void)
 {
 	const struct bpf_insn program[] = {
@@ -302,12 +302,12 @@ static bool has_atomic_fetch(void)
 			       sizeof(program) / sizeof(program[0]), NULL);
 
 	if (fd < 0)
-		return fd == -EPERM || fd == -EACCES; /* of that, something else is missing */
+		return fd == -EPERM || fd == -EACCES; /* then something else is missing */
 	(void)close(fd);
 	return true;
 }
 
-/* BTF does not tell: 5.10 has the structures, 5.11 the storage for other programs than ours. */
+/* BTF does not show it: 5.10 has the structures, 5.11 the storage for programs other than ours. */
 static void look_at_task_storage(struct feature *features, size_t *count)
 {
 	bool is_there = libbpf_probe_bpf_helper(BPF_PROG_TYPE_RAW_TRACEPOINT,
@@ -317,7 +317,7 @@ static void look_at_task_storage(struct feature *features, size_t *count)
 	    "needs a kernel of 5.15 or newer");
 }
 
-/* By its first function: data can be at 0. */
+/* Checks the first function, because data can be at 0. */
 static bool are_addresses_told(void)
 {
 	_cleanup_file_ FILE *list = fopen("/proc/kallsyms", "re");

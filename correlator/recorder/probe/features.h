@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What this kernel and these privileges offer, for `doctor` and for error messages. Single thread.
- */
+/* Features that this kernel and our privileges offer, for `doctor` and errors. Single thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +21,7 @@ enum {
 enum feature_state {
 	FEATURE_PRESENT = 1,
 	FEATURE_ABSENT = 2,
-	FEATURE_OPTIONAL_ABSENT = 3, /* there is a way without it */
+	FEATURE_OPTIONAL_ABSENT = 3, /* there is an alternative */
 };
 
 struct feature {
@@ -38,45 +36,46 @@ enum {
 };
 
 /*
- * Looks at each feature without loading one of our programs. Returns the number of features
- * written. Strings are static but for detail.
+ * Checks each feature without loading one of our programs. Returns the number of features written.
+ * Strings are static, except detail.
  */
 size_t features_look(struct feature ret_features[static FEATURES_MAX]);
 
-/* What programs are loaded by, of this kernel's own types. */
+/* Properties of this kernel, from its own types, that decide how programs are loaded. */
 struct kernel_offers {
 	bool has_uprobe_multi; /* links of many uprobes, since v6.6 */
 	bool can_read_tasks; /* another task's memory: bpf_copy_from_user_task(), since v5.18 */
 	bool can_walk_stacks; /* long ones, as --stacks does: bpf_loop(), since v5.17 */
-	/* By which programs call bpf_preempt_disable() and bpf_preempt_enable(), since v6.10; 0 =
-	 * they are not both there. */
+	/*
+	 * The ids by which programs call bpf_preempt_disable() and bpf_preempt_enable(), since
+	 * v6.10; 0 = not both exist.
+	 */
 	int preempt_disable_id, preempt_enable_id;
-	bool tells_execs; /* when the old program is still there: sched_prepare_exec, since v6.10 */
+	bool tells_execs; /* while the old program is there: sched_prepare_exec, since v6.10 */
 	bool has_steal_time; /* steal_time.c */
 	int64_t steal_time_offset;
 	int64_t preempt_count_offset; /* percpu.c; 0 = not known */
 };
 
 /*
- * Reads the types, 5 MB: that takes some tens of ms, so it is done once for a recording. A kernel
- * without them offers nothing.
- * without them offers nothing.
+ * Reads the types, 5 MB, which takes some tens of ms: call it once per recording. A kernel without
+ * types offers nothing.
  */
 void features_ask_kernel(struct kernel_offers *ret_offers);
 
-/* Whether programs may call a helper, by its name in enum bpf_func_id of a kernel's types. */
+/* True if programs may call a helper, by its name in enum bpf_func_id of a kernel's types. */
 bool features_has_helper(const struct btf *types, const char *name);
 
 /*
- * Whether uprobes may be attached: by a uprobe_multi link with what a recording needs anyway, by a
- * perf event, before 6.6, with CAP_SYS_ADMIN only (perf_uprobe_event_init(),
+ * True if uprobes may be attached: by a uprobe_multi link with what a recording needs anyway;
+ * before 6.6, by a perf event, only with CAP_SYS_ADMIN (perf_uprobe_event_init(),
  * kernel/events/core.c, v6.1).
  */
 bool features_may_probe(const struct kernel_offers *offers);
 
 /*
- * The effective capabilities that are missing to observe processes of other users:
- * "CAP_BPF, CAP_PERFMON". Returns their number (0: none, ret_names is ""). CAP_SYS_ADMIN stands for
- * CAP_BPF and CAP_PERFMON.
+ * The effective capabilities that are missing to observe processes of other users: "CAP_BPF,
+ * CAP_PERFMON". Returns their number (0: none, ret_names is ""). CAP_SYS_ADMIN includes CAP_BPF and
+ * CAP_PERFMON.
  */
 int features_missing_capabilities(char *ret_names, size_t names_bytes);

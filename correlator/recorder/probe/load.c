@@ -50,7 +50,7 @@ static void set_map_sizes(struct correlator_bpf *skeleton, const struct session_
 	(void)bpf_map__set_autocreate(skeleton->maps.slices, options->has_timeline);
 }
 
-/* The sampler's maps are not made without it, nor its program loaded. */
+/* Without the sampler, its maps are not created and its program is not loaded. */
 static void set_sampler(struct correlator_bpf *skeleton, bool is_on)
 {
 	struct bpf_map *maps[] = {
@@ -66,7 +66,7 @@ static void set_sampler(struct correlator_bpf *skeleton, bool is_on)
 	(void)bpf_program__set_autoload(skeleton->progs.on_sample, is_on);
 }
 
-/* Nor are those of waits. */
+/* Likewise for the maps and the program of waits. */
 static void set_wait_stacks(struct correlator_bpf *skeleton, bool is_on)
 {
 	(void)bpf_map__set_autocreate(skeleton->maps.waits, is_on);
@@ -75,7 +75,7 @@ static void set_wait_stacks(struct correlator_bpf *skeleton, bool is_on)
 	(void)bpf_program__set_autoload(skeleton->progs.on_leaving_cpu, is_on);
 }
 
-/* Nor are the maps of system calls by number. */
+/* Likewise for the maps of system calls by number. */
 static void set_syscalls(struct correlator_bpf *skeleton, bool is_on)
 {
 	uint32_t room = SYSCALLS_PER_ACCOUNT * bpf_map__max_entries(skeleton->maps.accounts_a);
@@ -87,8 +87,10 @@ static void set_syscalls(struct correlator_bpf *skeleton, bool is_on)
 	(void)bpf_map__set_max_entries(skeleton->maps.syscalls_b, room);
 }
 
-/* See COMPAT_CALL (bpf/kernel_compat.bpf.h). The instructions are the opened object's, not loaded
- * yet. */
+/*
+ * See COMPAT_CALL (bpf/kernel_compat.bpf.h). The instructions are those of the opened object, not
+ * yet loaded.
+ */
 static void put_call(struct bpf_program *program, __s32 mark, __s32 function)
 {
 	struct bpf_insn *instructions = (struct bpf_insn *)bpf_program__insns(program);
@@ -185,7 +187,7 @@ int load_programs(const struct session_options *options, struct correlator_bpf *
 	return r;
 }
 
-/* Number of features that are absent; each is logged with what to do. */
+/* Logs each absent feature, with what to do. Returns their number. */
 static int name_absent_features(void)
 {
 	struct feature features[FEATURES_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Loading the programs as a recording with certain options wants them, and why it failed. Whoever
- * loads owns the skeleton. Single thread.
+ * Loads the programs that a recording with given options needs, and explains failures. The caller
+ * owns the skeleton. Single thread.
  */
 #pragma once
 
@@ -13,25 +13,26 @@ struct kernel_offers;
 struct bpf_program;
 
 /*
- * Puts the calls of functions that are not in every kernel (COMPAT_CALL, bpf/kernel_compat.bpf.h)
- * into a program that is opened and not loaded yet. False: this kernel has none of them, and the
- * program is as it was.
+ * Patches calls of functions that not every kernel has (COMPAT_CALL, bpf/kernel_compat.bpf.h) into
+ * a program that is opened but not yet loaded. False: this kernel has none of them, and the program
+ * is unchanged.
  */
 bool load_calls(struct bpf_program *program, const struct kernel_offers *kernel);
 
 /*
- * Opens, configures and loads. 0, or -errno, and *ret_refusal is what the verifier said. Not logged
- * but at debug level.
+ * Opens, configures and loads. 0, or -errno, and *ret_refusal has the verifier's messages. Logged
+ * at debug level only.
  */
 int load_programs(const struct session_options *options, struct correlator_bpf **ret_skeleton,
 		  struct refusal *ret_refusal);
 
 /*
- * Logs why load_programs() failed, with what the verifier said.
+ * Logs why load_programs() failed, with the verifier's messages. Returns:
  *   -EPERM    a capability is missing (named in the message), or programs are not allowed here
- *   -ENOTSUP  the kernel lacks something (named in the message)
+ *   -ENOTSUP  the kernel lacks something (named in the message) or refuses a program
+ *   -EMFILE, -ENFILE: too many open files
  */
 int load_explain(int error, const struct refusal *refusal);
 
-/* Loads for real, and throws all of it away: 0 or -errno as load_programs(). Not logged. */
+/* Loads the programs and discards them: 0 or -errno as load_programs(). Not logged. */
 int load_try(const struct session_options *options, struct refusal *ret_refusal);

@@ -3,7 +3,7 @@
 
 #include <correlator/stacks.h>
 
-/* As by default. */
+/* The default. */
 static const struct session_options exact = { .has_kernel_split = true, .has_children = true };
 
 size_t load_modes_basic(const struct kernel_offers *kernel,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The ways to record, each with other kernel programs: for those that try whether a kernel accepts
- * them
+ * The ways to record, each with different kernel programs, to check whether a kernel accepts them
  * (`doctor`, tests/kernels/load_modes.c). Pure.
  */
 #pragma once

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A session from the inside, for the files of recorder/probe/ that carry out its parts; for nobody
- * else. */
+/* The inside of a session, only for the files of recorder/probe/ that implement its parts. */
 #pragma once
 
 #include "recorder/probe/session.h"
@@ -14,7 +13,7 @@
 #include "correlator.skel.h"
 #include "recorder/probe/calibration.h"
 
-/* Whether user and kernel time are told apart. */
+/* Whether user and kernel time are split. */
 enum session_split {
 	SESSION_SPLIT_OFF = 0,
 	SESSION_SPLIT_COMING = 1, /* from the end of this window on */
@@ -28,25 +27,25 @@ struct session {
 	struct session_options options;
 	struct correlator_bpf *skeleton;
 	struct bpf_link *iterator;
-	struct bpf_link *sleepers; /* the iterator that reads their memory; NULL = cannot */
-	bool has_new_sleepers; /* or something is new about where to read */
+	struct bpf_link *sleepers; /* iterator that reads sleeping threads; NULL = impossible */
+	bool has_new_sleepers; /* or the places to read have changed */
 	struct ring_buffer *ring;
-	session_event_fn on_event; /* of the reading that is going on */
+	session_event_fn on_event; /* of the current session_read_events() */
 	void *event_context;
-	uint32_t strangers_lost; /* by the last session_has_lost_strangers() */
+	uint32_t strangers_lost; /* as of the last session_has_lost_strangers() */
 	enum session_split split;
 	struct calibration *calibrations[_SESSION_WAY_MAX]; /* NULL = not started */
-	uint64_t past_calibration_ns; /* CPU of those before them */
-	int stats_fd; /* keeps the kernel measuring our programs; -1 = it does not */
+	uint64_t past_calibration_ns; /* CPU time of earlier calibrations */
+	int stats_fd; /* makes the kernel time our programs; -1 = it does not */
 
-	struct ring_buffer *slices; /* NULL = they are not told */
-	session_slice_fn on_slice; /* of the reading that is going on */
+	struct ring_buffer *slices; /* NULL = not reported */
+	session_slice_fn on_slice; /* of the current session_read_slices() */
 	void *slice_context;
 
 	struct bpf_link **clocks; /* of the CPUs that are sampled */
 	size_t clock_count;
-	session_stack_fn on_stack; /* NULL = nobody */
-	session_tip_fn on_tip; /* NULL = nobody */
+	session_stack_fn on_stack; /* NULL = none */
+	session_tip_fn on_tip; /* NULL = none */
 	void *stack_context; /* of both */
 
 	struct uprobed_files *uprobed_files;
@@ -54,21 +53,22 @@ struct session {
 	struct account *accounts;
 };
 
-/* collector.c: run the task iterator; write up whoever runs, by an interrupt on each CPU. Not
- * logged. */
+/*
+ * collector.c: runs the task iterator; writes up the running threads, by an interrupt on each CPU.
+ * Not logged.
+ */
 int collector_run_tasks(struct session *session, enum collect_phase phase);
-/* Looks at threads that have not run since they came to be observed, if any may be new. */
+/* Reads threads that have not run since they are observed, if there may be new ones. */
 int collector_read_sleepers(struct session *session);
 int collector_interrupt_cpus(struct session *session);
 
-/* epochs.c: tells the programs of the two maps of windows, by their parity. 0 or -errno (logged).
- */
+/* epochs.c: sets the programs' two maps of windows, by parity. 0 or -errno (logged). */
 int epochs_set(const struct bpf_map *both, const struct bpf_map *even, const struct bpf_map *odd);
 
 /*
- * Hands over, and forgets, what one of them has, but for what calibrations have made: samples,
- * waits or system calls. A return value below 0 of on_entry ends it, and is returned. 0 or -errno
- * (logged).
+ * Hands over all entries of one of these maps, and clears them: samples, waits or system calls.
+ * Leaves out those of calibrations. A negative return value of on_entry stops this, and is
+ * returned. 0 or -errno (logged).
  */
 typedef int (*epochs_entry_fn)(void *context, const void *key, const void *value);
 int epochs_drain(const struct session *session, const struct bpf_map *map, epochs_entry_fn on_entry,
@@ -82,9 +82,9 @@ int slices_open(struct session *session);
 int samples_open(struct session *session);
 int samples_attach(struct session *session);
 void samples_close(struct session *session);
-/* What the ring of stacks has goes to the session (context)'s on_stack, if it is whole. 0. */
+/* Passes a message of the ring of stacks to on_stack of the session (context), if complete. 0. */
 int samples_forward_stack(void *context, void *data, size_t size_bytes);
-/* The same of the ring of tips and on_tip. */
+/* Likewise for the ring of tips and on_tip. */
 int samples_forward_tip(void *context, void *data, size_t size_bytes);
 
 /* syscalls.c: makes the maps ready, if they are wanted. 0 or -errno (logged). */
@@ -92,19 +92,19 @@ int syscalls_open(struct session *session);
 
 /*
  * percpu.c: distance in bytes of a per-CPU variable from the per-CPU run queue, by the kernel's
- * types. False: there is none of that name.
+ * types. False: no variable has this name.
  */
 bool percpu_locate(const struct btf *btf, const char *name, int64_t *ret_offset);
-/* The same of x86's count of what keeps a CPU from being preempted. */
+/* Likewise for x86's count that keeps a CPU from being preempted. */
 bool preempt_count_locate(const struct btf *btf, int64_t *ret_offset);
 
-/* steal_time.c. What the processor says of itself. */
+/* steal_time.c. The result of the CPUID instruction. */
 struct cpuid {
 	uint32_t eax, ebx, ecx, edx;
 };
 
 typedef void (*read_cpuid_fn)(uint32_t leaf, struct cpuid *ret);
-/* Of this one. All is 0 where it is none of x86: no hypervisor has that name. */
+/* On this processor. All 0 if it is not x86: no hypervisor has that name. */
 void steal_time_read_cpuid(uint32_t leaf, struct cpuid *ret);
-/* KVM is the hypervisor, and keeps the figure: Documentation/virt/kvm/x86/cpuid.rst. */
+/* True if KVM is the hypervisor, and reports the figure: Documentation/virt/kvm/x86/cpuid.rst. */
 bool steal_time_is_told(read_cpuid_fn read);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where the kernel's per-CPU variables are. It exports no address of them to BPF where
- * CONFIG_KALLSYMS_ALL is off, but its BTF says how far each is from the per-CPU run queue, to which
- * every task leads.
+ * Locates the kernel's per-CPU variables. Without CONFIG_KALLSYMS_ALL the kernel exports none of
+ * their addresses to BPF, but its BTF has the distance of each from the per-CPU run queue, which
+ * every task leads to.
  */
 #include <errno.h>
 #include <string.h>
@@ -41,7 +41,7 @@ bool percpu_locate(const struct btf *btf, const char *name, int64_t *ret_offset)
 	return true;
 }
 
-/* Of a structure's member, also of an anonymous part of it, in bytes. 0 or -ENOENT. */
+/* Offset in bytes of a structure's member, also in an anonymous part of it. 0 or -ENOENT. */
 static int find_member(const struct btf *btf, __u32 id, const char *name, int64_t *ret_offset)
 {
 	const struct btf_type *type = btf__type_by_id(btf, id);
@@ -63,7 +63,7 @@ static int find_member(const struct btf *btf, __u32 id, const char *name, int64_
 
 bool preempt_count_locate(const struct btf *btf, int64_t *ret_offset)
 {
-	/* From 6.2 to 6.14 it is a part of this variable. */
+	/* From 6.2 to 6.14 the count is a member of this variable. */
 	int hot = btf__find_by_name_kind(btf, "pcpu_hot", BTF_KIND_STRUCT);
 	int64_t variable, member;
 

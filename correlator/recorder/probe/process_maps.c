@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the kernel side knows of processes and contexts, by map. */
+/* The kernel side's maps of processes and contexts. */
 #include <errno.h>
 
 #include <bpf/bpf.h>
@@ -18,8 +18,8 @@ static __u32 next_generation(const struct session *session)
 }
 
 /*
- * Puts a configuration, which has the next generation, in force: threads of other processes see
- * that it is none of their business, and are not interrupted.
+ * Puts a configuration, which has the next generation, in force. Threads of other processes see
+ * that it does not concern them, and are not interrupted.
  */
 static int put_config(struct session *session, uint64_t life, const struct process_config *config)
 {
@@ -27,7 +27,7 @@ static int put_config(struct session *session, uint64_t life, const struct proce
 	__u64 key = life;
 
 	shared->collect_life = key;
-	/* What ran so far ran without what is known from now on. */
+	/* Threads that run now have run without this configuration so far. */
 	(void)collector_interrupt_cpus(session);
 	if (bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.processes), &key, config,
 				BPF_ANY)) {
@@ -35,8 +35,10 @@ static int put_config(struct session *session, uint64_t life, const struct proce
 		return -errno;
 	}
 	__atomic_store_n(&shared->generation, config->generation, __ATOMIC_SEQ_CST);
-	/* Who runs now must not pass its system calls' edges the short way any more, nor rely on
-	 * probes; twice, because one may be met in the middle of a boundary. */
+	/*
+	 * Running threads must no longer take the short way at the edges of system calls, nor rely
+	 * on probes. Twice, because a thread may be met in the middle of a boundary.
+	 */
 	for (int pass = 0; pass < 2 && (config->flags & (PROCESS_HAS_OTEL | PROCESS_IS_LEAN));
 	     pass++)
 		(void)collector_interrupt_cpus(session);
@@ -44,7 +46,7 @@ static int put_config(struct session *session, uint64_t life, const struct proce
 	return 0;
 }
 
-/* 0 = it is not known. */
+/* 0 = not known. */
 static uint32_t find_family(struct session *session, uint64_t life)
 {
 	int processes = bpf_map__fd(session->skeleton->maps.processes);
@@ -54,8 +56,7 @@ static uint32_t find_family(struct session *session, uint64_t life)
 	return bpf_map_lookup_elem(processes, &key, &config) ? 0 : config.family;
 }
 
-/* -EEXIST: it is there, and stays of the family that it is of. -EDQUOT: its family has its share.
- */
+/* -EEXIST: the process is there, and keeps its family. -EDQUOT: its family used up its share. */
 static int add_process(struct session *session, uint64_t life, const struct process_config *config)
 {
 	const struct process_books fresh = { .image = config->image };
@@ -79,7 +80,9 @@ static int add_process(struct session *session, uint64_t life, const struct proc
 	return r;
 }
 
-/* Sets the family of a configuration: the parent's, or a new one; one that is there keeps its own.
+/*
+ * Adds a process, and sets the family of its configuration: the parent's, or a new one. A process
+ * that is there keeps its own.
  */
 static int join_family(struct session *session, uint64_t life, uint64_t parent,
 		       struct process_config *config)
@@ -103,7 +106,7 @@ int session_begin_life(struct session *session, pid_t pid, uint64_t start_ticks,
 	struct process_life known;
 	__u32 key = (__u32)pid;
 
-	/* Forked meanwhile, which is not told yet. */
+	/* Forked in the meantime; the fork is not reported yet. */
 	if (!bpf_map_lookup_elem(lives, &key, &known) && known.start_ticks == start_ticks &&
 	    start_ticks != LIFE_OF_OUR_CHILD) {
 		*ret_life = known.life;
@@ -153,13 +156,16 @@ int session_set_otel(struct session *session, uint64_t life, const struct otel_c
 	if (bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.otel_processes), &key, config,
 				BPF_ANY))
 		return -errno;
-	/* Twice: a thread that an unknown one made meanwhile may have got a tid behind the walk. */
+	/*
+	 * Twice: in the meantime a thread that is not known may have created one with a tid that
+	 * the walk has passed.
+	 */
 	for (int pass = 0; r == 0 && pass < 2; pass++)
 		r = collector_run_tasks(session, COLLECT_PHASE_OTEL);
 	return r;
 }
 
-/* The pid may be a later process's by now, or just become it: its entry is put back. */
+/* The pid may already be a later process's, or become it just now: then its entry is put back. */
 static void forget_pid(struct session *session, uint64_t life, pid_t pid)
 {
 	int lives = bpf_map__fd(session->skeleton->maps.lives);
@@ -190,8 +196,10 @@ void session_remove_process(struct session *session, uint64_t life, pid_t pid)
 		(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.origins), &key);
 }
 
-/* Stands for a life where a process has none, as the owner of its probes: no life has such a
- * number. */
+/*
+ * Stands in for a life where a process has none, as the owner of its probes: no life has such a
+ * number.
+ */
 static uint64_t stranger_number(pid_t pid)
 {
 	return 1ULL << 63 | (uint64_t)pid;
@@ -284,9 +292,9 @@ int session_register_threads(struct session *session)
 
 	session->has_new_sleepers = true;
 	/*
-	 * Until a pass finds nobody whose books have not begun: also a thread that an unknown one
-	 * made meanwhile, with a tid behind the walk. What is left after so many is woken all the
-	 * time, and begins by itself.
+	 * Until a pass finds no thread whose books have not begun; also one that an unknown thread
+	 * created in the meantime, with a tid that the walk has passed. A thread left after
+	 * PASSES_MAX is woken all the time, and begins by itself.
 	 */
 	for (int pass = 0; r == 0 && pass < PASSES_MAX; pass++) {
 		__atomic_store_n(&shared->stragglers, 0, __ATOMIC_SEQ_CST);

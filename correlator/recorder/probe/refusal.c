@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-/* libbpf hands its callback no context. */
+/* libbpf passes no context to its callback. */
 static struct refusal *listener;
 
 /* Figures about the verifier's work, behind its verdict (print_verification_stats(),

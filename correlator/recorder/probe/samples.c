@@ -129,7 +129,7 @@ void session_on_tips(struct session *session, session_tip_fn on_tip)
 	session->on_tip = on_tip;
 }
 
-/* To whom it is handed over: one of the two. */
+/* Receives the entries; one of the two functions is set. */
 struct receiver {
 	session_sample_fn on_sample;
 	session_wait_fn on_wait;

@@ -28,8 +28,8 @@ static int forward_event(void *context, void *data, size_t size)
 }
 
 /*
- * Who we are to the programs: the ids that they tell are those of our pid namespace. And the clock
- * that they read must be the one that we read.
+ * Registers the observer: the programs report ids of our pid namespace. Also checks that the clock
+ * that they read is the one that we read.
  */
 static int introduce_observer(struct session *session)
 {
@@ -295,7 +295,7 @@ int session_time_programs(struct session *session, bool is_on)
 	return session->stats_fd < 0 ? -errno : 0;
 }
 
-/* What the kernel measured of our programs. */
+/* Reads the kernel's figures of our programs. */
 size_t session_read_programs(const struct session *session,
 			     struct session_program ret_programs[static SESSION_PROGRAMS_MAX])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The ring of slices: looked into now and then, nobody is woken for it. */
+/* The ring of slices: polled, nothing is woken for it. */
 #include <errno.h>
 
 #include <correlator/timeline.h>

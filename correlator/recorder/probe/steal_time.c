@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where KVM's host writes the time that it took from each CPU of this guest. */
+/* Whether KVM's host reports the time that it took from each CPU of this guest. */
 #include <string.h>
 
 #include <bpf/btf.h>

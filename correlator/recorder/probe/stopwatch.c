@@ -63,8 +63,8 @@ static inline long enter_kernel(const struct call *call)
 }
 
 /*
- * A call from under some callers, as an interpreter's are. Each that returns takes an entry from
- * the CPU's return stack, which the kernel then mispredicts by: measured on an AMD EPYC under PVM,
+ * Makes the call from below some callers, as an interpreter does. Each return takes an entry from
+ * the CPU's return stack, which makes the kernel mispredict: measured on an AMD EPYC under PVM,
  * traced, 255 ns in line, 325 ns from one function, 350 ns from eight, and 356 ns in Ruby.
  */
 static __attribute__((noinline)) long time_call(struct call *call, unsigned int callers)
@@ -97,7 +97,7 @@ static int compare_counts(const void *left, const void *right)
 	return compare_u64(*(const uint64_t *)left, *(const uint64_t *)right);
 }
 
-/* The counter's speed against the clock's, and what reading it costs. */
+/* Measures the counter's speed against the clock, and the cost of reading it. */
 void stopwatch_set(struct stopwatch *stopwatch)
 {
 	uint64_t pairs[PAIRS];
@@ -124,7 +124,7 @@ void stopwatch_set(struct stopwatch *stopwatch)
 		stopwatch->ns_per_count = ns_per_count;
 	if (now_ns - stopwatch->mark_ns < SPEED_PERIOD_NS)
 		return;
-	/* One of the two stood still in a suspended machine. */
+	/* Otherwise one of the two stood still in a suspended machine. */
 	if (fabs(ns_per_count - stopwatch->ns_per_count) < stopwatch->ns_per_count / 100)
 		stopwatch->ns_per_count = ns_per_count;
 	stopwatch->is_speed_known = true;

@@ -20,15 +20,17 @@ struct stopwatch {
 	double pair_counts; /* between two readings of the counter with nothing in between */
 	bool is_set;
 	bool is_speed_known; /* over a full period */
-	uint64_t mark_counts; /* when that began */
+	uint64_t mark_counts; /* when the period began */
 	uint64_t mark_ns;
 };
 
-/* Compares the counter with the clock: first twice, with some time in between, then now and then.
+/*
+ * Compares the counter with the clock. Call it twice at first, some time apart, and then now and
+ * then.
  */
 void stopwatch_set(struct stopwatch *stopwatch);
 
-/* Makes a call. Returns what the kernel does. */
+/* Makes a call. Returns the kernel's result. */
 long stopwatch_call(struct call *call);
-/* How long it took. */
+/* How long the call took, in counts. */
 double stopwatch_counts(const struct stopwatch *stopwatch, const struct call *call);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* System calls by number: the two epochs of them. */
+/* System calls by number: their two epochs. */
 #include <correlator/syscall_counts.h>
 
 #include "recorder/probe/open_session.h"
@@ -14,7 +14,7 @@ int syscalls_open(struct session *session)
 		       : 0;
 }
 
-/* To whom they are handed over. */
+/* Receives the entries. */
 struct receiver {
 	session_syscall_fn on_syscall;
 	void *context;
@@ -38,7 +38,7 @@ int session_drain_syscalls(struct session *session, uint64_t epoch, session_sysc
 	if (!session->options.counts_syscalls)
 		return 0;
 	r = epochs_drain(session, maps[epoch & 1], hand_over, &receiver);
-	/* No program adds to it until the window after the one that is open. */
+	/* No program adds to it until the window after the open one. */
 	session->skeleton->bss->syscalls_share[epoch & 1] = (struct share_table){ 0 };
 	return r;
 }

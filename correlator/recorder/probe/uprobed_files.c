@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Probes go with a uprobe_multi link (6.6) where the kernel has it: no perf events, hence no cost
- * at context switches, and no CAP_SYS_ADMIN. The installed libbpf may be older than that link type,
- * so the call is made here.
+ * Probes use a uprobe_multi link (6.6) where the kernel has it: no perf events, hence no cost at
+ * context switches, and no CAP_SYS_ADMIN. The installed libbpf may be older than that link type, so
+ * the call is made here.
  */
 #include "recorder/probe/uprobed_files.h"
 
@@ -30,25 +30,27 @@
 #include "recorder/probe/features.h"
 
 enum {
-	/* Of asking which inode it is, and the pause between two: others hold the mappings for
-	 * microseconds, or until they get a CPU again. */
+	/*
+	 * Attempts to get the inode, and the pause between two: others hold the mappings for
+	 * microseconds, or until they get a CPU again.
+	 */
 	IDENTIFY_ATTEMPTS = 10000,
 	IDENTIFY_PAUSE_NS = 100 * 1000,
 };
 
 struct uprobed_file {
 	struct {
-		/* Its address in the kernel: it cannot become another one's while it is probed. */
+		/* Its address in the kernel, which is not reused while it is probed. */
 		uint64_t inode;
 		uint64_t kind; /* enum session_probe_kind */
 	} key;
 	size_t user_count;
 	int multi_fd; /* of a uprobe_multi link; -1 = none */
-	struct bpf_link *links[SESSION_PROBE_OFFSETS_MAX]; /* else: one each */
+	struct bpf_link *links[SESSION_PROBE_OFFSETS_MAX]; /* otherwise, one for each offset */
 	UT_hash_handle hh;
 };
 
-/* A process that maps some. */
+/* A process that maps some of the files. */
 struct uprobed_user {
 	uint64_t life;
 	size_t count;
@@ -58,8 +60,7 @@ struct uprobed_user {
 
 struct uprobed_files {
 	struct correlator_bpf *skeleton;
-	struct bpf_program
-		*programs[_SESSION_PROBE_KIND_MAX]; /* NULL: of that kind none are wanted */
+	struct bpf_program *programs[_SESSION_PROBE_KIND_MAX]; /* NULL: that kind is not wanted */
 	bool has_multi;
 	struct uprobed_file *files; /* uthash, by key */
 	struct uprobed_user *users; /* uthash, by life */
@@ -161,7 +162,7 @@ static int attach(struct uprobed_files *files, const struct session_probe *probe
 	if (uprobed_files_count(files) == UPROBED_FILES_MAX ||
 	    probe->count > SESSION_PROBE_OFFSETS_MAX)
 		return -ENOSPC;
-	/* By the open file, so it is the one that was looked into, whatever its path holds now. */
+	/* By the open file, so that it is the inspected one, whatever its path refers to now. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", probe->fd);
 	r = files->has_multi ? attach_multi(file, program, path, probe)
 			     : attach_each(file, program, path, probe);
@@ -211,7 +212,7 @@ static int ask_all(int program_fd, const void *mapping, uint64_t *ret_inode)
 int uprobed_file_identify(int program_fd, int fd, uint64_t *ret_inode)
 {
 	size_t size_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	/* Never touched: a file that was cut short would not do. */
+	/* Never accessed: the file may have been truncated. */
 	void *mapping = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
 	int r;
 
@@ -222,7 +223,7 @@ int uprobed_file_identify(int program_fd, int fd, uint64_t *ret_inode)
 	return r;
 }
 
-/* The file of a probe, with one more user. 0 or -errno. */
+/* Gets the file of a probe, and counts one more user. 0 or -errno. */
 static int take(struct uprobed_files *files, const struct session_probe *probe,
 		struct uprobed_file **ret_file)
 {
@@ -234,7 +235,7 @@ static int take(struct uprobed_files *files, const struct session_probe *probe,
 		return r;
 	HASH_FIND(hh, files->files, &key, sizeof(key), file);
 	if (!file) {
-		/* An overlay may have another file below by now. */
+		/* An overlay may now have another file below. */
 		r = probe->identify(probe->file, true, &key.inode);
 		if (r < 0)
 			return r;
@@ -292,7 +293,7 @@ void uprobed_files_set(struct uprobed_files *files, uint64_t life, struct sessio
 		probes[i].error = user ? -E2BIG : -ENOMEM;
 	if (!user)
 		return;
-	/* Taken before the others are given back: what stays is not detached in between. */
+	/* Takes the new files before giving back the old: what stays is not detached in between. */
 	before = *user;
 	user->count = 0;
 	for (size_t i = 0; i < count && user->count < SESSION_PROBES_MAX; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The files that have uprobes, and who maps them: each file once, for all processes that map it,
- * from the first that is said to on and until none is said to any more. A file is known by the
- * inode that the kernel itself probes, so containers over one image have one probe; and a probe
- * keeps its file from being freed, so none outlives who needs it. Owned by a session; single
- * thread; does not log.
+ * The files that have uprobes, and the processes that map them. Each file is probed once for all
+ * processes that map it, from the first to the last of them. It is identified by the inode that the
+ * kernel itself probes, so containers over one image share a probe. A probe keeps its file from
+ * being freed, so it never outlives the processes that need it. Owned by a session; single thread;
+ * does not log.
  */
 #pragma once
 
@@ -17,23 +17,26 @@
 struct correlator_bpf;
 struct uprobed_files;
 
-/* Of loaded programs, which must outlive it; one that is not loaded has no probes. 0, -ENOMEM. */
+/*
+ * For loaded programs, which must outlive *ret_files; a program that is not loaded has no probes.
+ * 0, -ENOMEM.
+ */
 int uprobed_files_new(struct correlator_bpf *skeleton, struct uprobed_files **ret_files);
 /* Detaches all. Accepts NULL. */
 void uprobed_files_free(struct uprobed_files *files);
 DEFINE_CLEANUP(struct uprobed_files *, uprobed_files_free);
 
 /*
- * These, and no others, are what the process of that life has from now on; probes[].error is set, 0
- * or as session_set_probes() has it. What nobody has any more is detached.
+ * Sets these probes, and no others, for the process `life`; sets probes[].error, to 0 or as
+ * session_set_probes(). Detaches files that no process has any more.
  */
 void uprobed_files_set(struct uprobed_files *files, uint64_t life, struct session_probe *probes,
 		       size_t count);
-/* A forked child maps what its parent does. 0 or -ENOMEM. */
+/* Gives a forked child the files of its parent. 0 or -ENOMEM. */
 int uprobed_files_inherit(struct uprobed_files *files, uint64_t parent, uint64_t child);
-/* The process has none any more. */
+/* Removes all files of the process. */
 void uprobed_files_release(struct uprobed_files *files, uint64_t life);
-/* The process has none of that kind any more, until it is said to. */
+/* Removes the process's files of that kind, until uprobed_files_set() sets them again. */
 void uprobed_files_drop(struct uprobed_files *files, uint64_t life, enum session_probe_kind kind);
 
 /* As session_identify_file(). */

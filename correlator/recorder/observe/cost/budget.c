@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-/* Below so much of it. A step up may cost what the step down saved. */
+/* A step up needs a cost below this share of the budget: it may cost what the step down saved. */
 static const double well_below = 0.5;
 
 void budget_init(struct budget *budget, double percent)
@@ -11,7 +11,7 @@ void budget_init(struct budget *budget, double percent)
 	*budget = (struct budget){ .percent = percent, .patience = BUDGET_PATIENCE_FIRST };
 }
 
-/* It was taken back before it had lasted as long as it was waited for, or it has lasted. */
+/* Doubles the patience if a step up is taken back within it; resets it if the step lasts. */
 static void judge_step_up(struct budget *budget, bool is_taken_back)
 {
 	if (!budget->windows_up)

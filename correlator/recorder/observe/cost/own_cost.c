@@ -65,7 +65,7 @@ static void begin_stretch(struct own_cost *cost, uint64_t now_ns)
 	cost->is_sampled = false;
 }
 
-/* Also before its time, when the window ends. */
+/* Also called early, when the window ends. */
 static void end_stretch(struct own_cost *cost, uint64_t now_ns)
 {
 	if (cost->is_sampled)
@@ -121,7 +121,7 @@ void own_cost_next_window(struct own_cost *cost, uint64_t now_ns, uint64_t windo
 		read_before(cost, now_ns);
 }
 
-/* What was measured, for all of the window. */
+/* Scales a measured value to the whole window. */
 static uint64_t scale(const struct own_cost *cost, uint64_t value, uint64_t window_ns)
 {
 	if (!cost->is_sampled)
@@ -129,7 +129,7 @@ static uint64_t scale(const struct own_cost *cost, uint64_t value, uint64_t wind
 	return (uint64_t)((double)value * (double)window_ns / (double)cost->measured_ns);
 }
 
-/* Of one CPU, for so long: the programs' time. */
+/* The programs' share of one CPU during the measured time. */
 static double fill_programs(struct own_cost *cost, uint64_t window_ns,
 			    struct self_program programs[static SESSION_PROGRAMS_MAX],
 			    struct self_record *record)
@@ -138,7 +138,7 @@ static double fill_programs(struct own_cost *cost, uint64_t window_ns,
 
 	for (size_t i = 0; i < cost->program_count; i++)
 		runs += cost->grown[i].run_count;
-	/* The scheduler's runs all the time: no runs at all means that none were counted. */
+	/* The scheduler runs all the time: if no runs were counted, counting was off. */
 	record->has_programs = cost->measured_ns && runs;
 	if (cost->error < 0)
 		record->programs_error = error_text(cost->error);
@@ -173,7 +173,7 @@ void own_cost_measure(struct own_cost *cost, uint64_t now_ns, uint64_t window_ns
 	ret_record->window_ns = window_ns;
 	ret_record->own_cpu_ns = cpu_ns - cost->cpu_ns;
 	ret_record->own_rss_bytes = read_rss_bytes();
-	/* The two are read at two instants. */
+	/* The two figures are read at different instants. */
 	if (asked_ns > ret_record->own_cpu_ns)
 		asked_ns = ret_record->own_cpu_ns;
 	cost->cpu_ns = cpu_ns;

@@ -16,7 +16,7 @@ void sampling_plan(struct sampling *sampling, uint64_t now_ns, uint64_t window_e
 	if (from_ns >= window_end_ns)
 		return;
 	room_ns = lesser(window_end_ns - from_ns, SAMPLING_PERIOD_NS);
-	/* The rest of a window: the next one has more. */
+	/* Too little is left of this window; the next one has more. */
 	if (room_ns < SAMPLING_SAMPLE_NS && from_ns > now_ns)
 		return;
 	length_ns = lesser(room_ns, SAMPLING_SAMPLE_NS);

@@ -5,7 +5,7 @@
 #include "recorder/observe/process/modes.h"
 
 enum {
-	LOOKS = 10 /* without one that goes the long way, before it is measured no more */
+	LOOKS = 10 /* looks without a process on the long way before its measurement stops */
 };
 
 void ways_follow(struct ways *ways, struct session *session, const struct observed_table *table)

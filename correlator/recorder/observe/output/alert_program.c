@@ -63,7 +63,7 @@ int alert_program_check(const char *path)
 	return -EINVAL;
 }
 
-/* A variable more. False: no memory. */
+/* Appends a variable. False: no memory. */
 __attribute__((format(printf, 2, 3))) static bool put(struct alert_run *run, const char *format,
 						      ...)
 {
@@ -141,8 +141,10 @@ static int set_attributes(posix_spawnattr_t *attributes)
 	return r == 0 ? posix_spawnattr_setsigdefault(attributes, &ignored) : r;
 }
 
-/* It has left our memory and descriptors behind when this returns: they are not held by a child
- * that has yet to begin. 0 or -errno. */
+/*
+ * When posix_spawn() returns, the child has left our memory and descriptors: no child that has yet
+ * to begin keeps them open. 0 or -errno.
+ */
 static int spawn(const char *path, char *const *variables, pid_t *ret_pid)
 {
 	RIGHTS_OF_CALLER;
@@ -215,7 +217,7 @@ static void reap(struct alert_program *program)
 	program->pid = 0;
 }
 
-/* With what it has started: its session is its own. */
+/* Kills all that it has started, too: its session is its own. */
 static void end_late(struct alert_program *program, uint64_t now_ns)
 {
 	if (!program->pid || now_ns < program->end_ns)

@@ -6,10 +6,10 @@
 
 enum {
 	LINE_BYTES = 1024,
-	LINES_MAX = 16, /* in the log, of a window */
+	LINES_MAX = 16, /* log lines per window */
 };
 
-/* While the changes of a window are told. */
+/* State while the changes of a window are reported. */
 struct telling {
 	struct alerting *alerting;
 	struct output *output;

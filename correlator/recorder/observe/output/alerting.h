@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What becomes of alerts while a recording is made: each change is a line in the log, a record, and
- * a run of the program of --on-alert. The records that alerts look at come by output.h. Single
- * thread.
+ * Alerts during a recording: each change is a line in the log, a record, and a run of the
+ * --on-alert program. output.h passes the records to the alerts. Single thread.
  */
 #pragma once
 
@@ -21,7 +20,9 @@ struct alerting {
 void alerting_init(struct alerting *alerting, struct alert_set *set, const char *program);
 void alerting_deinit(struct alerting *alerting);
 
-/* All records of a window were taken: looks at the alerts, and takes records of what has changed.
- * 0 or -errno (logged). */
+/*
+ * Call once all records of a window were taken: evaluates the alerts, and adds a record for each
+ * change. 0 or -errno (logged).
+ */
 int alerting_end_window(struct alerting *alerting, struct output *output,
 			const struct alert_window *window, bool is_last);

@@ -22,9 +22,9 @@ struct process {
 struct heads {
 	struct head meta;
 	struct process *processes;
-	uint8_t *bytes; /* what was last given out, */
+	uint8_t *bytes; /* last result of heads_bytes() */
 	size_t size_bytes, room_bytes;
-	size_t checked_bytes; /* of it, with their checks */
+	size_t checked_bytes; /* part of size_bytes that checks cover */
 };
 
 struct heads *heads_new(void)
@@ -115,7 +115,7 @@ int heads_add(struct heads *heads, enum record_kind kind, const void *record, co
 	return 0;
 }
 
-/* Room for so much more, and a check. */
+/* Makes room for more_bytes and a check. */
 static int grow(struct heads *heads, size_t more_bytes)
 {
 	size_t wanted_bytes = heads->size_bytes + more_bytes + CHECK_BYTES;
@@ -131,7 +131,10 @@ static int grow(struct heads *heads, size_t more_bytes)
 	return 0;
 }
 
-/* For what has none yet; entry: one whose time it takes. There is room. */
+/*
+ * Appends a check of the bytes that have none yet. entry: its time becomes that of the check. The
+ * caller has made room.
+ */
 static void put_check(struct heads *heads, const uint8_t *entry)
 {
 	check_write(heads->bytes + heads->checked_bytes, heads->size_bytes - heads->checked_bytes,
@@ -144,7 +147,7 @@ static int put(struct heads *heads, const struct head *head)
 {
 	if (!head->bytes)
 		return 0;
-	/* The first one of all is of nothing. */
+	/* The very first check covers nothing. */
 	if (heads->size_bytes == 0) {
 		if (grow(heads, 0) < 0)
 			return -ENOMEM;
@@ -174,7 +177,7 @@ const void *heads_bytes(struct heads *heads, size_t *ret_size_bytes)
 		}
 	if (r < 0)
 		return NULL;
-	/* Room for it was made with what is before it. */
+	/* grow() made room for it with the entries before it. */
 	if (heads->size_bytes > heads->checked_bytes)
 		put_check(heads, last->bytes);
 	*ret_size_bytes = heads->size_bytes;

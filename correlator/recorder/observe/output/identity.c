@@ -18,7 +18,7 @@ int identity_read(struct identity *ret_identity)
 
 	if (gethostname(identity.host_name, sizeof(identity.host_name) - 1) < 0)
 		return log_error_errno(errno, "cannot read the host's name");
-	/* Below a /proc without sys (subset=pid) there is none: the nonce tells records apart. */
+	/* A /proc without sys (subset=pid) has none: the nonce keeps records apart. */
 	if (!file || !fgets(identity.boot_id, sizeof(identity.boot_id), file))
 		(void)snprintf(identity.boot_id, sizeof(identity.boot_id), "unknown");
 	identity.boot_id[strcspn(identity.boot_id, "\n")] = '\0';

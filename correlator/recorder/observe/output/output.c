@@ -17,12 +17,12 @@
 #include "record/check.h"
 #include "record/entry_scan.h"
 
-/* At the end, for what waits to be sent; no longer than collectors take it. */
+/* Time to send pending records at the end; less if collectors no longer take them. */
 #define DRAIN_NS (5 * NS_PER_S)
 enum {
-	GAPS_MAX = 64 /* in a window: they need room themselves */
+	GAPS_MAX = 64 /* gap records per window: they take up space, too */
 };
-/* Between two lines on records that are lost. */
+/* Pause between two log lines about lost records. */
 #define DROPS_PAUSE_NS (60 * NS_PER_S)
 
 static bool forwards(const struct output *output)
@@ -114,7 +114,7 @@ static int open_metrics(struct output *output, uint64_t start_wall_ns)
 	return metrics_server_new(options->metrics, &output->metrics, &output->metrics_server);
 }
 
-/* The file last: what can fail before it leaves it as it was, and creates none. */
+/* Opens the file last: an earlier failure neither changes nor creates it. */
 int output_open(struct output *output, uint64_t start_wall_ns)
 {
 	const struct output_options *options = output->options;
@@ -146,7 +146,7 @@ static void count(struct output *output, enum record_kind kind, const void *reco
 {
 	struct metrics *metrics = &output->metrics;
 
-	/* Without memory it is missing there alone. */
+	/* Without memory the record is missing in the alerts only. */
 	if (output->options->alerts)
 		(void)alert_set_add_record(output->options->alerts, kind, record);
 	switch (kind) {
@@ -157,7 +157,7 @@ static void count(struct output *output, enum record_kind kind, const void *reco
 		break;
 	case RECORD_KIND_CPU:
 		metrics_add_cpu(metrics, record);
-		/* Without memory it is in the other sums, and in the file. */
+		/* Without memory the record is still in the other sums, and in the file. */
 		if (output->request_metrics)
 			(void)request_metrics_add_cpu(output->request_metrics, record);
 		break;
@@ -175,7 +175,7 @@ static void count(struct output *output, enum record_kind kind, const void *reco
 	}
 }
 
-/* A record begins with what is in every record. */
+/* Each record begins with its common part. */
 #define RECORD_BEGINS(KIND, kind, meaning) \
 	_Static_assert(offsetof(struct kind##_record, common) == 0, "layout");
 RECORD_KINDS(RECORD_BEGINS)
@@ -186,7 +186,7 @@ static void keep_head(struct output *output, enum record_kind kind, const void *
 	size_t size_bytes, entry_bytes;
 	const uint8_t *bytes = record_encoder_bytes(output->encoder, &size_bytes);
 
-	/* A check may be behind it. Without memory it is missing there alone. */
+	/* A check may follow it. Without memory it is missing in the heads only. */
 	if (entry_scan(bytes + mark, size_bytes - mark, &entry_bytes) == 0)
 		(void)heads_add(output->heads, kind, record, bytes + mark, entry_bytes);
 }
@@ -204,7 +204,7 @@ int output_add_kind(struct output *output, uint64_t wall_ns, enum record_kind ki
 	return r < 0 ? log_error_errno(r, "cannot encode a record") : 0;
 }
 
-/* What was dropped on the way to one output is missing there, and not in others. */
+/* Records dropped on the way to one output are missing there, not in the others. */
 static int encode_gap(struct output *output, const struct gap *gap, uint64_t total_records)
 {
 	struct gap_record record = {
@@ -231,7 +231,7 @@ static void append(struct output *output)
 		(void)log_error_errno(r, "cannot keep records to be sent");
 }
 
-/* At the end the sum is said, too; but that may be months off. */
+/* The total is logged at the end, too, but that may be months away. */
 static void say_dropped(struct output *output, const struct backlog_status *status,
 			const char *reason)
 {
@@ -244,7 +244,7 @@ static void say_dropped(struct output *output, const struct backlog_status *stat
 		    forwarding_names(output->forwarding), reason, status->dropped_records);
 }
 
-/* Tells of at most `most` processes now, of the others later. True: something was dropped. */
+/* Reports at most `most` processes now, the others later. True: records were dropped. */
 static bool append_gaps(struct output *output, unsigned int most)
 {
 	struct backlog_status status;
@@ -293,7 +293,7 @@ static void write_gap(struct output *output)
 	write_encoded(output);
 }
 
-/* The reader of our pipe has seen enough. It is all over if nobody else is there. */
+/* -EPIPE: the reader of our pipe is gone, and there are neither collectors nor served metrics. */
 static int check_reader(struct output *output)
 {
 	struct sink_status status;
@@ -420,8 +420,10 @@ void output_fill_delivery(struct output *output, struct sender_status *status,
 	};
 }
 
-/* What is left is for who sends the spool later, with what it had to drop; to keep that, too, may
- * drop something once more, but then there is room. */
+/*
+ * Keeps the rest in the spool for a later sender, with gap records for what had to be dropped.
+ * Keeping those may drop something once more, but then there is room.
+ */
 static void keep_rest(struct output *output)
 {
 	const int rounds_max = 3;
@@ -434,7 +436,7 @@ static void keep_rest(struct output *output)
 	}
 }
 
-/* Where records are that were not delivered; true: some are nowhere. */
+/* Logs where undelivered records are. True: some are lost. */
 static bool say_queued(struct output *output, const char *last_error)
 {
 	const char *spool = output->options->backlog.spool;
@@ -454,7 +456,7 @@ static bool say_queued(struct output *output, const char *last_error)
 	return lost_records > 0;
 }
 
-/* The last line on sending. Records that are nowhere are a failure. */
+/* Logs the outcome of sending. -EIO: records are lost, and no file has them. */
 static int say_delivered(struct output *output)
 {
 	struct sender_status status;
@@ -473,7 +475,7 @@ static int say_delivered(struct output *output)
 	return is_lost && (!output->options->file || output->has_lost_reader) ? -EIO : 0;
 }
 
-/* Until what waits for the reader of a pipe is written, or it is time to end, by output_end_fn. */
+/* Writes until the reader of the pipe has everything, or ends() says that it is time to end. */
 static void drain_sink(struct output *output, output_end_fn ends, void *user)
 {
 	int fd = sink_fd(output->sink);
@@ -495,7 +497,7 @@ int output_close(struct output *output, output_end_fn ends, void *user)
 		request_metrics_finish(output->request_metrics);
 		publish(output);
 	}
-	/* From a spool only what is kept there is sent. It is, while the pipe is waited for. */
+	/* With a spool, only what it stores is sent; that goes on while we wait for the pipe. */
 	if (output->backlog && output->sender)
 		backlog_seal(output->backlog);
 	if (output->sink)

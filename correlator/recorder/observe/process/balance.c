@@ -27,7 +27,7 @@ void balance_overflow(const struct balance *balance, const struct process_books 
 		ret_totals->blocked_on_ns[i] = after->blocked_on_ns[i] - before->blocked_on_ns[i];
 }
 
-/* Growth of the kernel's figure, which may go back. */
+/* Growth of the kernel's figure, which may decrease. */
 static uint64_t exec_growth(struct balance *balance, const struct process_books *now,
 			    uint64_t window)
 {
@@ -61,7 +61,7 @@ void balance_close(struct balance *balance, const struct process_books *now, uin
 	ret_record->has_samples = balance->period_ns > 0;
 	ret_record->samples = balance->samples;
 	ret_record->sampled_ns = balance->samples * balance->period_ns;
-	/* The other parity is open: it goes on growing while this is read. */
+	/* The epoch of the other parity is open: it keeps growing while this is read. */
 	balance->before.epochs[window & 1] = now->epochs[window & 1];
 	memcpy(balance->before.losses, now->losses, sizeof(now->losses));
 	balance->attributed_ns = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The books of one process, window by window: what the accounts say against what the kernel says.
+ * The books of one process, per window: the accounts compared with the kernel's figures.
  *
  *   exec = attributed + unattributed + overflow + residual
  *
@@ -16,14 +16,14 @@
 
 struct balance {
 	struct process_books before; /* the kernel side's books at the end of the last windows */
-	uint64_t exec_owed_ns; /* by which the kernel's figure went back, to be taken out yet */
+	uint64_t exec_owed_ns; /* decrease of the kernel's figure, still to be deducted */
 	uint64_t attributed_ns; /* in this window */
 	uint64_t unattributed_ns;
 	uint64_t contexts_lost; /* accounts whose context has neither texts nor a snapshot */
-	uint64_t slices_lost; /* by us */
+	uint64_t slices_lost; /* in userspace */
 	uint64_t samples; /* in this window */
-	uint64_t period_ns; /* of what one stands for; 0 = none are taken */
-	uint64_t stacks_full; /* by us, as the next */
+	uint64_t period_ns; /* time that one sample stands for; 0 = not sampled */
+	uint64_t stacks_full; /* in userspace, as the next */
 	uint64_t frames_unreadable;
 };
 
@@ -33,9 +33,9 @@ void balance_add(struct balance *balance, uint64_t context_hash,
 
 /*
  * Closes the window of number `window`: fills in the figures of ret_record (all but common and
- * own_cpu_ns) and starts the next window. now: the kernel side's books as they stand. Where their
- * exec time has gone back (theft that was told after the last window had ended), it is 0, and the
- * windows that follow have so much less.
+ * own_cpu_ns) and starts the next window. now: the current books of the kernel side. If their exec
+ * time has decreased (stolen time was reported after the previous window had ended), exec_ns is 0,
+ * and the following windows are reduced accordingly.
  */
 void balance_close(struct balance *balance, const struct process_books *now, uint64_t window,
 		   uint64_t window_ns, struct balance_record *ret_record);

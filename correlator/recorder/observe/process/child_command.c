@@ -56,7 +56,7 @@ int child_command_start(char *const *argv, bool output_to_stderr, struct child_c
 	if (pid < 0)
 		return log_error_errno(errno, "cannot start %s", argv[0]);
 	if (pid == 0) {
-		/* Else it would hold its own release open, and outlive us waiting. */
+		/* Otherwise it keeps the pipe open itself, and waits on after we are gone. */
 		(void)close(release_write);
 		if (output_to_stderr)
 			(void)dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -82,7 +82,7 @@ enum exit_code child_command_release(struct child_command *child, const char *na
 	int error = 0;
 	ssize_t got;
 
-	/* A signal may have been faster: what became of it is seen later. */
+	/* EPIPE: a signal was faster; child_command_check() will see its effect. */
 	if (write(child->release_fd, "g", 1) != 1 && errno != EPIPE) {
 		(void)log_error_errno(errno, "cannot start %s", name);
 		return EXIT_CODE_FAILURE;

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "record/record_fields.h"
 
-/* What receivers give a meaning of their own, and what `report` calls a process. */
+/* Names that receivers interpret themselves, and names that `report` uses for processes. */
 static const char *const reserved_names[] = {
 	"tag", "host", "timestamp", "source_type", "message", "log", "time", "date", "comm", "ppid",
 };

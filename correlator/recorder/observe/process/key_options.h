@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which keys are wanted, of whom, and what they are called in the records. Single thread. */
+/* The wanted keys, their source, and their names in the records. Single thread. */
 #pragma once
 
 #include <stddef.h>
@@ -9,18 +9,17 @@
 
 #include "recorder/target/target.h"
 
-/* Keys that begin so are OpenTelemetry's: "otel.trace_id", "otel.span_id", "otel.ATTRIBUTE". */
+/* Prefix of OpenTelemetry's keys: "otel.trace_id", "otel.span_id", "otel.ATTRIBUTE". */
 #define OTEL_KEY_PREFIX "otel."
 
-/* Keys of Ruby's that the gem's integrations set for each request: what tells it from all others,
- * and what is known of it only when it was routed. */
+/*
+ * Ruby keys that the gem's integrations set for each request: its unique id, and a value that is
+ * known only once the request is routed.
+ */
 #define REQUEST_KEY "request_id"
 #define LATE_KEY    "endpoint"
 
-/*
- * The wanted keys: what they are called in the target, and in the records. Each is Ruby's or
- * OpenTelemetry's.
- */
+/* The wanted keys, Ruby's or OpenTelemetry's: their names in the target, and in the records. */
 struct key_options {
 	const char *names[KEYS_MAX]; /* as given; allocated by key_options_add */
 	const char *record_names[KEYS_MAX]; /* field in records */
@@ -30,17 +29,18 @@ struct key_options {
 	size_t ruby_count;
 	size_t otel_count;
 	uint32_t late; /* bit N: key N is a late one (correlator/late_key.h) */
-	uint32_t request; /* if there is one: 1 + number of the key that it depends on */
+	uint32_t request; /* 1 + number of the request's key, on which late keys depend; 0 = none */
 };
 
 /*
- * Adds "KEY" or "KEY=NAME". 0, or -EINVAL, logged: empty, too many, a NAME twice, or one that is a
- * field of the records already; so is a key of OpenTelemetry's that is asked for a second time.
+ * Adds "KEY" or "KEY=NAME". 0, or -EINVAL (logged): KEY or NAME is empty; there are too many keys;
+ * NAME is taken by another key or by a field of the records; KEY is an OpenTelemetry key that was
+ * already added. Or -ENOMEM (logged).
  */
 int key_options_add(struct key_options *keys, const char *text);
-/* The key of our integrations that a name which no context has is a slip of; NULL: of none. */
+/* The key of our integrations that `name`, which no context has, probably misspells; NULL: none. */
 const char *key_options_nearest(const char *name);
 void key_options_deinit(struct key_options *keys);
 
-/* The keys as a target looks for them; they borrow the names. */
+/* The keys in the form that a target uses; borrows the names. */
 struct target_keys key_options_target(const struct key_options *keys);

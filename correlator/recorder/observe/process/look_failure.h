@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A process that was named and cannot be looked at: in the words of `record` and of `doctor`. */
+/* Why a process that was named cannot be inspected, in the words of `record` and of `doctor`. */
 #pragma once
 
 #include <sys/types.h>
 
-/* r: -errno, as target_open() or target_refresh() gave it. Logs why, and what to do; exit code. */
+/* r: -errno of target_open() or target_refresh(). Logs the cause and what to do; exit code. */
 int look_failure_explain(pid_t pid, int r);

@@ -2,7 +2,7 @@
 #include "recorder/observe/process/modes.h"
 
 enum {
-	SHARE_LEAST = 16 /* of the boundaries of the one that passes the most: one part */
+	SHARE_LEAST = 16 /* at least 1/16 of the boundaries of the process with the most */
 };
 
 static bool is_inexact(const struct observed *process)

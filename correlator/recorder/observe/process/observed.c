@@ -127,7 +127,7 @@ void observed_execute(struct observed *process, uint64_t image, uint64_t now_ns)
 	process->is_fork = process->is_configured = process->lacks_bound = false;
 	process->books.mixes_threads = false;
 	process->server = NULL;
-	/* The record of the exec says so. */
+	/* The record of the exec carries the mode. */
 	process->lean_causes &= LEAN_BUDGET;
 	process->books.unseen = (struct unseen_changes){ 0 };
 	process->is_mode_new = false;
@@ -159,7 +159,7 @@ void observed_check_otel(struct observed_table *table, uint64_t now_ns)
 	for (struct observed *process = table->processes; process; process = process->hh.next) {
 		const struct target *target = process->is_configured ? process->target : NULL;
 
-		/* One that was not there may come; what it says beside the names is not urgent. */
+		/* A missing announcement may appear; its contents besides names are not urgent. */
 		if (target && (target->otel.announcement.header_address
 				       ? target_has_changed(target)
 				       : now_ns - process->target_look_ns > NS_PER_S))
@@ -189,7 +189,7 @@ static void spend(struct observed *process, uint64_t since_cpu_ns)
 			  look_cpu_ns() - since_cpu_ns);
 }
 
-/* The pid may be another process's by now. */
+/* The pid may have been reused. */
 static int check_target(struct observed *process)
 {
 	if (!process->start_ticks || process->target->info.start_ticks == process->start_ticks)
@@ -222,7 +222,7 @@ static int look_at_target(const struct observed_table *table, struct observed *p
 	return target_refresh(process->target);
 }
 
-/* 0 or -errno of the look; *ret_findings in any case. */
+/* 0 or -errno of the look; always sets *ret_findings. */
 static int examine(const struct observed_table *table, struct observed *process, uint64_t now_ns,
 		   struct process_findings *ret_findings)
 {
@@ -249,7 +249,7 @@ static void note_process(struct observed *process)
 	(void)snprintf(process->comm, sizeof(process->comm), "%s", info->comm);
 	process->parent_pid = info->parent_pid;
 	process->books.ns_pid = info->ns_pid;
-	/* One value, for good: it tells one process with that pid from another one. */
+	/* Set once, for good: distinguishes processes that had the same pid. */
 	if (!process->start_wall_ns)
 		process->start_wall_ns =
 			clock_wall_ns() - clock_boot_ns() + info->start_ticks * LIFE_NS_PER_TICK;
@@ -260,7 +260,7 @@ int observed_identify_file(void *file, bool is_fresh, uint64_t *ret_inode)
 	return object_file_identify(file, is_fresh, ret_inode);
 }
 
-/* The files of a process that are to have probes, and the offsets that these refer to. */
+/* The files of a process to place probes in, and the offsets that the probes refer to. */
 struct wanted_probes {
 	struct session_probe probes[SESSION_PROBES_MAX];
 	const char *paths[SESSION_PROBES_MAX]; /* NULL = the loader */
@@ -295,8 +295,8 @@ static void want_sites(struct wanted_probes *wanted, const struct publisher *pub
 }
 
 /*
- * Each object that publishes: a probe tells which of several is in use. And the loader: without it
- * what is loaded later is found by looking now and then.
+ * Probes each object that publishes: a hit shows which of several is in use. And the loader:
+ * without that probe, later loads are found only by polling.
  */
 static void want_probes(const struct target *target, bool wants_sites, bool wants_fibers,
 			struct wanted_probes *ret_wanted)
@@ -340,7 +340,7 @@ static const char *remedy_of(int error)
 
 static const char *reason_of(int error)
 {
-	/* A server that stops answering would stop all forks of the machine (session.h). */
+	/* A server that stops answering would block all forks of the machine (session.h). */
 	return error == -EOPNOTSUPP ? "a process answers for that file (FUSE)" : strerror(-error);
 }
 
@@ -357,7 +357,7 @@ static void set_cause(struct observed *process, enum lean_cause cause, bool is_o
 		(void)snprintf(process->mode_reason, sizeof(process->mode_reason), "%s", reason);
 }
 
-/* Tells the kernel side, and remembers that it was told. One that has ended does not matter. */
+/* Sets the mode in the kernel side and in config. Failure for an ended process does not matter. */
 static void tell_mode(struct observed *process, struct session *session)
 {
 	(void)session_set_lean(session, process->life, process->lean_causes);
@@ -373,7 +373,7 @@ static void note_attached(struct observed *process, int r)
 	set_cause(process, LEAN_NO_PROBE, r < 0, r < 0 ? reason : REASON_PROBES);
 }
 
-/* Probes where they are to be by now, if it is time to try; what cannot be placed is said once. */
+/* Places the wanted probes, if an attempt is due; logs once if that fails. */
 static void place_probes(struct observed *process, struct session *session, uint64_t now_ns)
 {
 	struct wanted_probes wanted;
@@ -398,22 +398,25 @@ static void place_probes(struct observed *process, struct session *session, uint
 }
 
 /*
- * Probes, or else lean. One that goes to and fro is lean for a pause that grows. What is found of
- * one whose loader is still at work says nothing yet.
+ * Uses probes if possible, else lean. A process that flips stays lean, with growing back-off. While
+ * a loader is at work, findings say nothing yet.
  */
 static void choose_mode(struct observed *process, struct session *session,
 			const struct process_findings *findings, uint64_t now_ns)
 {
 	if (findings->has_live && !findings->has_sites && !session_is_lean(session))
 		set_cause(process, LEAN_NO_SITE, true, REASON_NO_SITE);
-	/* Also then: of several that publish, a probe of another one tells which is in use. */
+	/*
+	 * Also if it is lean: of several objects that publish, another one's probe shows which is
+	 * in use.
+	 */
 	place_probes(process, session, now_ns);
 	if ((process->lean_causes & LEAN_NO_SITE) && findings->has_live && findings->has_sites &&
 	    process_on_change(&process->state, now_ns))
 		set_cause(process, LEAN_NO_SITE, false, REASON_HAS_SITE);
 }
 
-/* 1: the kernel side was told something new; 0; -errno. */
+/* 0 or -errno (logged). */
 static int configure_otel(struct observed *process, struct session *session,
 			  const struct otel_config *config)
 {
@@ -432,7 +435,7 @@ static void describe(const struct observed *process, struct process_config *ret_
 	struct process_config config;
 
 	target_config(process->target, &config);
-	/* The kernel side need not ask which one. */
+	/* The kernel side need not ask which one is in use. */
 	if (process_uses_several(&process->state)) {
 		config.publisher_start = 0;
 		config.publisher_end = UINT64_MAX;
@@ -450,7 +453,7 @@ static void describe(const struct observed *process, struct process_config *ret_
 	*ret_config = config;
 }
 
-/* Tells the kernel side what is known, if that is news to it, and not too often. */
+/* Updates the kernel side if anything is new, at a limited rate. */
 static int configure(struct observed *process, struct session *session, uint64_t now_ns)
 {
 	struct process_config config;
@@ -484,7 +487,7 @@ static int configure(struct observed *process, struct session *session, uint64_t
 	return 0;
 }
 
-/* As the kernel side was told. */
+/* According to the config that the kernel side has. */
 static bool is_readable(const struct observed *process)
 {
 	return process->is_configured ? process->config.flags & (PROCESS_READY | PROCESS_HAS_OTEL)
@@ -522,7 +525,7 @@ static void note_threads(struct observed *process)
 	process->books.mixes_threads = mixes_threads;
 }
 
-/* Takes the image from the kernel side: an EXEC event may be lost, or still wait to be read. */
+/* Takes the image from the kernel side: an EXEC event may be lost, or not read yet. */
 static void follow_image(struct observed *process, struct session *session, uint64_t now_ns)
 {
 	struct process_books books;
@@ -551,7 +554,7 @@ int observed_look(struct observed_table *table, struct observed *process, struct
 		note_process(process);
 		note_threads(process);
 	}
-	/* Probes first: no change of context after the first reading is missed. */
+	/* Probes first, so that no change of context after the first reading is missed. */
 	choose_mode(process, session, &findings, now_ns);
 	r = configure(process, session, now_ns);
 	say_copies(process, decisions, !session_is_lean(session) && !process->lean_causes);
@@ -565,7 +568,7 @@ static void become_lean(struct observed *process, struct session *session, enum 
 			const char *reason)
 {
 	set_cause(process, cause, true, reason);
-	/* First every boundary reads, then the probes go: no change is missed in between. */
+	/* Every boundary reads before the probes go: no change is missed in between. */
 	tell_mode(process, session);
 	session_drop_context_probes(session, process->life);
 }
@@ -587,7 +590,7 @@ void observed_step_up(struct observed *process, struct session *session, const c
 	set_cause(process, LEAN_BUDGET, false, reason);
 	if (process->lean_causes)
 		return;
-	/* Of a child that nobody had to look at yet, where its probes belong is seen then. */
+	/* A child that was never looked at: the look will find where its probes belong. */
 	if (!process->target) {
 		process_on_met(&process->state, clock_monotonic_ns());
 		return;
@@ -603,7 +606,7 @@ void observed_inherit_mode(struct observed *child, const struct observed *parent
 	child->lacks_bound = parent->lacks_bound;
 	child->lean_causes = parent->lean_causes;
 	child->budget_turn = parent->budget_turn;
-	/* The parent's may have changed between its fork and now. */
+	/* The parent's mode may have changed since the fork. */
 	tell_mode(child, session);
 }
 
@@ -653,7 +656,7 @@ struct target *observed_target(struct observed *process)
 {
 	uint64_t now_ns = clock_monotonic_ns(), since_cpu_ns = look_cpu_ns();
 
-	/* A forked child that nobody had to look at yet. */
+	/* A forked child that was never looked at. */
 	if (!process->target) {
 		if (observed_may_look_ns(process, now_ns) > now_ns || open_target(process) < 0)
 			return NULL;
@@ -683,7 +686,7 @@ int observed_find_symbol(void *context, uint64_t id, struct value_snapshot *ret_
 	r = ruby_symbols_find_name(symbols, id, ret_name);
 	if (is_cached || observed_has_pid(context))
 		return r;
-	/* By now another process has the pid, and the name may be read from its memory. */
+	/* The pid was reused, and the name may come from the memory of another process. */
 	ruby_symbols_forget_name(symbols, id);
 	return -EAGAIN;
 }

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-/* Each look costs some 50 ms: one that starts is waited for, longer and longer. */
+/* Each look costs some 50 ms: the pauses grow while a process is starting up. */
 enum {
 	LOOKS_MAX = 8
 };

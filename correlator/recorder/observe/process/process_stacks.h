@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The frames of one observed process: where they are, and what they are called. Part of what is
- * observed (observed.h), zeroed at first. Single thread.
+ * The stack frames of one observed process (observed.h): their layout, and their names.
+ * Zero-initialized. Single thread.
  */
 #pragma once
 
@@ -18,40 +18,40 @@
 
 struct process_stacks {
 	bool has_layout;
-	bool is_given_up; /* no layout will be looked for any more */
+	bool is_given_up; /* the layout is no longer searched for */
 	unsigned int looks;
 	uint64_t next_look_ns; /* CLOCK_MONOTONIC */
 	struct ruby_stack_layout layout;
 	struct memory_reader reader;
-	const struct ruby_symbols *symbols; /* that names were made with */
-	struct frame_names *names; /* NULL = none was asked for yet */
-	struct native_process *native; /* the same of native code */
+	const struct ruby_symbols *symbols; /* that names was created with */
+	struct frame_names *names; /* NULL = not needed yet */
+	struct native_process *native; /* names of native code; NULL = not needed yet */
 };
 
 /*
- * Looks where the frames are, if it is time to and it is not known yet. 1: that was found; 0;
- * -errno: they will not be found, and ret_report says why (not if there was nothing to look at).
+ * Searches for the layout of the frames, if it is unknown and a search is due. 1: found; 0; -errno:
+ * it will not be found, and ret_report says why (unless there was nothing to inspect).
  */
 int process_stacks_look(struct process_stacks *stacks, const struct target *target, pid_t pid,
 			uint64_t now_ns, struct ruby_stack_report *ret_report);
 
-/* A forked child has them where its parent does. */
+/* A forked child has the layout of its parent. */
 void process_stacks_inherit(struct process_stacks *child, const struct process_stacks *parent);
 
 /*
- * Begins to name a stack's frames, by names, with what was met, which is borrowed. symbols: NULL =
- * none. 0 or -ENOMEM.
+ * Begins to name the frames of a stack by stacks->names; ret_sighting borrows message. symbols:
+ * NULL = none. 0 or -ENOMEM.
  */
 int process_stacks_meet(struct process_stacks *stacks, pid_t pid, struct ruby_symbols *symbols,
 			const struct stack_message *message, struct stack_sighting *ret_sighting);
 
 /*
- * What has the code at an address of the process, and whether files may be read for that, as
- * native_names_find() does it. Without memory it is FRAME_UNKNOWN.
+ * Names the code at an address of the process, as native_names_find(). may_read: files may be read
+ * for that. Without memory the name is FRAME_UNKNOWN.
  */
 void process_stacks_name_native(struct process_stacks *stacks, struct native_names *names,
 				pid_t pid, uint64_t address, bool may_read,
 				struct native_name *ret_name);
 
-/* After an exec, and at the end. */
+/* Call after an exec, and at the end. */
 void process_stacks_forget(struct process_stacks *stacks);

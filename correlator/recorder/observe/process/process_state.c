@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/observe/process/process_state.h"
 
-/* Once is a mistake about which is in use; more often, both are. */
+/* One preference corrects a wrong guess about which one is in use; more mean that both are. */
 enum {
 	PREFERENCES_MAX = 1
 };
@@ -39,14 +39,14 @@ void process_on_forked(struct process_state *state, const struct process_state *
 	}
 	if (parent && state->stage == PROCESS_UNSEEN)
 		state->stage = PROCESS_FORKED;
-	/* Nor does it get what its parent has used up. */
+	/* The child does not get back the free changes that its parent has used up. */
 	if (parent) {
 		state->changes = parent->changes;
 		state->changed_ns = parent->changed_ns;
 		state->change_ns = parent->change_ns;
 		state->change_pause_ns = parent->change_pause_ns;
 	}
-	/* What its parent still lacks, it lacks too. */
+	/* It lacks whatever its parent still lacks. */
 	if (!parent || parent->look_ns)
 		state->look_ns = now_ns;
 	else if (has_otel)
@@ -116,14 +116,14 @@ static void schedule(struct process_state *state, const struct process_findings 
 	}
 	if (findings->is_news)
 		state->look_pause_ns = PROCESS_LOOK_PAUSE_FIRST_NS;
-	/* Its loader is at work on it. */
+	/* Its loader is still at work on the publisher. */
 	if (findings->is_news && findings->publisher_count && !findings->has_live)
 		state->look_pause_ns = PROCESS_LOOK_PAUSE_LOADING_NS;
 	state->look_ns = now_ns + state->look_pause_ns;
 	grow(&state->look_pause_ns, PROCESS_LOOK_PAUSE_MAX_NS);
 }
 
-/* A question that a look does not answer is not asked again at once. */
+/* A request that a look did not satisfy is not repeated at once. */
 static void answer(struct process_state *state, bool is_news, uint64_t now_ns)
 {
 	if (is_news)
@@ -135,7 +135,7 @@ static void answer(struct process_state *state, bool is_news, uint64_t now_ns)
 	grow(&state->asked_pause_ns, PROCESS_LOOK_PAUSE_MAX_NS);
 }
 
-/* Once for each that is preferred. */
+/* Logs once per preferred object. */
 static unsigned int decide_copies(struct process_state *state,
 				  const struct process_findings *findings)
 {

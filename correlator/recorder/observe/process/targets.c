@@ -18,7 +18,7 @@
 #include "recorder/target/proc/process.h"
 #include "recorder/target/proc/process_access.h"
 
-/* What it is cannot be told, of one whose memory or files did not come. */
+/* True (logged) if its memory or files could not be read in time: its kind is unknown. */
 static bool is_given_up(const struct observed *process)
 {
 	if (!agent_has_given_up(process->pid))
@@ -44,7 +44,7 @@ static int check_otel_target(const struct observed *process)
 	return EXIT_CODE_OK;
 }
 
-/* A process that was named is to publish, or a child of it, now or later. Exit code. */
+/* A named process, or a child of it, must be able to publish, now or later. Exit code. */
 static int check_target(const struct observed *process)
 {
 	const struct target *target = process->target;
@@ -63,7 +63,7 @@ static int check_target(const struct observed *process)
 	return EXIT_CODE_OK;
 }
 
-/* Neither one that was named nor a child of it publishes. */
+/* Warns that neither the named process nor a child of it publishes. */
 static void say_silent(const struct observed *process)
 {
 	const struct target *target = process->target;
@@ -74,7 +74,7 @@ static void say_silent(const struct observed *process)
 			"waiting for it to load an object that defines " OTEL_RECORD_SYMBOL
 			" (OTEP 4947)",
 			process->pid, process->comm);
-	/* For a process that was given up this was said before. */
+	/* Already logged if the agent has given up on the process. */
 	if (!target->ruby.is_ruby)
 		return;
 	log_warning("process %d (%s, Ruby %s) publishes no context yet: waiting for it to "
@@ -89,7 +89,7 @@ static void say_silent(const struct observed *process)
 			target->walk.unreadable_count, target->walk.unreadable_path);
 }
 
-/* The first time: what is to be said of it is in the record that it was found. */
+/* The first look. Its decisions need no log: the record of the found process covers them. */
 static int look(struct targets *targets, struct observed *process, struct session *session)
 {
 	unsigned int decisions;
@@ -98,7 +98,7 @@ static int look(struct targets *targets, struct observed *process, struct sessio
 			     &decisions);
 }
 
-/* One that could not be looked at, whatever the kernel side was told of it. */
+/* Removes a process that could not be looked at, in the kernel side, too. */
 static void forget(struct targets *targets, struct observed *process, struct session *session)
 {
 	session_remove_process(session, process->life, process->pid);
@@ -106,9 +106,9 @@ static void forget(struct targets *targets, struct observed *process, struct ses
 }
 
 /*
- * The process that has this pid now: *ret_process, and 1 if it was not observed so far. 0: it is,
- * and *ret_process is NULL if that was not told yet. -ESRCH; -errno. parent_life: whose family it
- * is of; 0 = its own.
+ * Looks up the process that has this pid now. 1: it is new, and *ret_process is added; 0: it was
+ * observed already, and *ret_process is NULL if that is not reported yet; -ESRCH; -errno.
+ * parent_life: the process whose family it joins; 0 = a family of its own.
  */
 static int meet(struct targets *targets, struct session *session, pid_t pid, uint64_t parent_life,
 		struct observed **ret_process)
@@ -126,7 +126,7 @@ static int meet(struct targets *targets, struct session *session, pid_t pid, uin
 	r = session_begin_life(session, pid, info.start_ticks, &life);
 	if (r < 0)
 		return r;
-	/* Forked: that is told behind this, or else its first account tells. */
+	/* Forked: its fork event is still to come, or else its first account announces it. */
 	if (r > 0) {
 		*ret_process = observed_find(processes, life);
 		if (*ret_process)
@@ -142,7 +142,7 @@ static int meet(struct targets *targets, struct session *session, pid_t pid, uin
 	return 1;
 }
 
-/* *publishes becomes true if one of them does. */
+/* Sets *publishes if a descendant publishes. */
 static int observe_descendants(struct targets *targets, struct session *session,
 			       const struct observed *root, bool *publishes)
 {
@@ -210,7 +210,7 @@ static int observe_root(struct targets *targets, struct session *session, pid_t 
 	return r < 0 ? look_failure_explain(pid, r) : EXIT_CODE_OK;
 }
 
-/* Where a search reports to. */
+/* The context of a search's callbacks. */
 struct search {
 	struct targets *targets;
 	struct session *session;
@@ -231,7 +231,7 @@ static int on_found(void *user, struct target *found)
 	}
 	process->target = TAKE_PTR(target);
 	r = look(search->targets, process, search->session);
-	/* Its own probes are placed: those of a candidate go. */
+	/* Its own probes are placed: remove those that it had as a candidate. */
 	session_unwatch(search->session, pid);
 	if (r < 0) {
 		forget(search->targets, process, search->session);
@@ -242,7 +242,7 @@ static int on_found(void *user, struct target *found)
 	return 0;
 }
 
-/* Without its loader's events it is looked at now and then. */
+/* Without events from its loader, the candidate is polled. */
 static int on_candidate(void *user, const struct target *target)
 {
 	struct search *search = user;
@@ -296,7 +296,7 @@ void targets_expect(struct targets *targets, pid_t pid)
 		discovery_expect(targets->discovery, pid, clock_monotonic_ns());
 }
 
-/* What a search passes over. */
+/* Warns about processes that a search skips. */
 static void say_unreadable(const struct targets *targets)
 {
 	size_t count = discovery_unreadable(targets->discovery);
@@ -306,7 +306,7 @@ static void say_unreadable(const struct targets *targets)
 			    process_access_lacks());
 }
 
-/* Waiting would be for what we could not see. */
+/* Refuses to wait for processes that we cannot see. */
 static bool refuse_blind_search(const struct targets *targets)
 {
 	size_t count = discovery_unreadable(targets->discovery);
@@ -368,7 +368,7 @@ int targets_observe(struct targets *targets, struct session *session, bool takes
 	if (child_command_start(options->command, takes_output, child) < 0)
 		return EXIT_CODE_FAILURE;
 	code = observe_root(targets, session, child->pid, false);
-	/* Not the program that it will be: looked at anew after its exec. */
+	/* The child does not run its program yet: looked at again after its exec. */
 	if (code == EXIT_CODE_OK)
 		await_exec(&targets->processes, child->pid);
 	return code;
@@ -424,13 +424,13 @@ bool targets_are_over(const struct targets *targets)
 
 	if (child_command_runs(&targets->child))
 		return false;
-	/* Beside others the command says for how long. */
+	/* With other targets, the command determines the duration. */
 	if (targets->child.pid && (options->pid_count || options->searches))
 		return true;
 	return have_exited(targets) && !targets->discovery;
 }
 
-/* Its pid is nobody's, or another process's. A zombie keeps it. */
+/* Its pid is free, or another process's. A zombie keeps its pid. */
 static bool has_gone(const struct observed *process)
 {
 	if (kill(process->pid, 0) < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whom a recording observes: the processes that were named, their children, the command that it
- * starts, and those that it finds. Single thread.
+ * The processes that a recording observes: those that were named, their children, the command that
+ * it starts, and those that it finds. Single thread.
  */
 #pragma once
 
@@ -26,40 +26,44 @@ struct targets_options {
 
 struct targets {
 	const struct targets_options *options;
-	struct object_files *files; /* what is known of those that processes map */
+	struct object_files *files; /* known files that processes map */
 	struct observed_table processes;
 	struct discovery *discovery; /* NULL = only the processes that were named */
 	struct child_command child; /* of `-- COMMAND`; pid 0 = none */
 	bool must_publish; /* a process was named: it is an error if none ever publishes */
 	bool has_published;
-	bool has_found; /* the search, some process */
-	bool has_search_failed; /* the last one */
+	bool has_found; /* the search has found some process */
+	bool has_search_failed; /* the last search failed */
 };
 
-/* Of zeroed memory; options are borrowed. Are the processes there that were named? Exit code. */
+/* Initializes zeroed memory; borrows options. Checks that the named processes exist. Exit code. */
 int targets_prepare(struct targets *targets, const struct targets_options *options);
 void targets_deinit(struct targets *targets);
 
-/* Looks at all that are there now; the command is started, and held back. takes_output: records go
- * to standard output, which is not the command's then. Exit code. */
+/*
+ * Looks at all targets that exist now; starts the command and holds it back. takes_output: records
+ * go to standard output, which the command therefore does not get. Exit code.
+ */
 int targets_observe(struct targets *targets, struct session *session, bool takes_output);
-/* Lets the command go. Exit code (child_command_release). */
+/* Releases the command. Exit code as child_command_release(). */
 enum exit_code targets_release(struct targets *targets);
 
 /*
- * Searches for others, where that is wanted and due: true if there are some; is_found is set in
- * those. What fails is said once, and tried again the next time.
+ * Searches for other processes, if wanted and due. True: found some, with is_found set. A failure
+ * is logged once, and retried at the next search.
  */
 bool targets_search(struct targets *targets, struct session *session, uint64_t now_ns);
-/* When that is due; UINT64_MAX = never. */
+/* When the next search is due; UINT64_MAX = never. */
 uint64_t targets_next_search(const struct targets *targets);
 /* Something happened to a process that is not observed. */
 void targets_expect(struct targets *targets, pid_t pid);
 
-/* A search has found none, and could not look at all for want of a privilege. Logged. */
+/* True (logged): a search found no process, and could not inspect all for lack of a privilege. */
 bool targets_were_hidden(const struct targets *targets);
-/* Nothing is left to observe: a command that was given has ended, and, unless it was given beside
- * others, all that was observed, too. */
+/*
+ * True if nothing is left to observe: the command, if any, has ended, and, unless it was given
+ * together with other targets, so have all observed processes.
+ */
 bool targets_are_over(const struct targets *targets);
-/* A process whose exit event was lost would be waited for for ever. */
+/* Marks processes as exited whose exit event was lost; otherwise they are waited for forever. */
 void targets_find_lost_exits(struct targets *targets);

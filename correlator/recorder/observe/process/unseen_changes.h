@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whether the probe of a process is passed when its contexts change. Where it is, a change is
- * unseen by a race at most; where it is not, a good part of the stints on a CPU end with one: a
- * file that overlayfs copied up after it was mapped is probed in its new place. Pure.
+ * Whether the probe of a process is hit when its contexts change. If it is, only a race leaves a
+ * change unseen; if not, a good part of the stints on a CPU end with an unseen change. Example: a
+ * file that overlayfs copied up after it was mapped gets its probe in the copy. Pure.
  */
 #pragma once
 
@@ -11,11 +11,11 @@
 
 enum {
 	UNSEEN_CHANGES_MIN = 4,
-	UNSEEN_CHANGES_SHARE = 16, /* one change in 16 stints, at least */
-	UNSEEN_CHANGES_STINTS_MAX = 1024, /* of more, all count half as much */
+	UNSEEN_CHANGES_SHARE = 16, /* at least one change in 16 stints */
+	UNSEEN_CHANGES_STINTS_MAX = 1024, /* above it, both counts are halved */
 };
 
-/* Zero at first. */
+/* Zero-initialized. */
 struct unseen_changes {
 	uint64_t changes;
 	uint64_t stints;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A process as its windows see it: its balance, and what it passes in them. Plain data. */
+/* A process as windows see it: its balance, and counts of what it does in them. Plain data. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,10 +15,10 @@ struct window_process {
 	bool mixes_threads; /* its contexts may be those of other Ruby threads */
 	struct balance balance;
 	enum session_way way; /* of its system calls */
-	bool has_both_ways; /* its mode has changed in the window */
-	/* In the window, and half of those in the last one, and so on: */
+	bool has_both_ways; /* its mode changed in the window */
+	/* In this window, plus half of the value before it: */
 	uint64_t stints; /* on a CPU */
-	uint64_t boundaries; /* and edges of system calls */
-	uint64_t window_stints; /* of this window alone */
+	uint64_t boundaries; /* ends of stints, and edges of system calls */
+	uint64_t window_stints; /* in this window alone */
 	struct unseen_changes unseen;
 };

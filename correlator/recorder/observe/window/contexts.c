@@ -8,16 +8,16 @@
 #include "base/hash.h"
 #include "base/hash_table.h"
 
-/* Drains until each of the two maps of accounts was drained. */
+/* Number of drains that cover both maps of accounts. */
 enum {
 	DRAINS_OF_BOTH_MAPS = 2
 };
 
 struct entry {
 	struct context context;
-	uint64_t retired_window; /* after whose drain the snapshot was removed; 0 = it was not */
+	uint64_t retired_window; /* the window that retired it; 0 = not retired */
 	UT_hash_handle hh;
-	const char *values[]; /* of context; behind them the texts */
+	const char *values[]; /* of context, followed by the texts */
 };
 
 struct context_table {

@@ -56,7 +56,7 @@ void missing_keys_see(struct missing_keys *missing, const struct seen_keys *seen
 	}
 }
 
-/* "; contexts have: request_id, endpoint", which a line of the log holds. */
+/* "; contexts have: request_id, endpoint", short enough for a log line. */
 static void describe_names(const struct missing_keys *missing, char *ret_text, size_t text_bytes)
 {
 	struct text_writer writer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Wanted keys that no context had, and those that there are in their place: a mistyped key would
- * make a recording of which nobody sees what is wrong with it. Single thread.
+ * Wanted keys that no context had, and the keys that contexts have instead: otherwise nothing in a
+ * recording shows that a key was mistyped. Single thread.
  */
 #pragma once
 
@@ -20,22 +20,21 @@ enum {
 	MISSING_KEYS_NAME_BYTES = 64,
 };
 
-/* Zero at first; owns nothing. */
+/* Zero-initialized; owns nothing. */
 struct missing_keys {
 	uint32_t found; /* bit N: some context had key N */
-	bool has_contexts; /* there were some */
-	char names[MISSING_KEYS_NAMES_MAX][MISSING_KEYS_NAME_BYTES]; /* that contexts have */
+	bool has_contexts; /* some context was in force */
+	char names[MISSING_KEYS_NAMES_MAX][MISSING_KEYS_NAME_BYTES]; /* of keys in contexts */
 	size_t name_count;
 };
 
-/* A context that was in force; NULL: none. */
+/* Notes a context that was in force; NULL: none was. */
 void missing_keys_note(struct missing_keys *missing, const struct key_options *keys,
 		       const struct context *context);
-/* Some wanted key was in no context so far, whose name is to be said: not a late one, which may be
- * on its way. */
+/* True if a wanted key was in no context so far. Late keys do not count: they may still arrive. */
 bool missing_keys_lacks_some(const struct missing_keys *missing, const struct key_options *keys);
-/* Names the keys of a table by this function; what it cannot name is passed over. */
+/* Collects the names of the keys in seen, by find_symbol; skips keys that it cannot name. */
 void missing_keys_see(struct missing_keys *missing, const struct seen_keys *seen,
 		      ruby_value_symbol_fn find_symbol, void *context);
-/* Logs a warning for each that is missing, where there were contexts. */
+/* Logs a warning for each missing key, if there were contexts. */
 void missing_keys_say(const struct missing_keys *missing, const struct key_options *keys);

@@ -9,11 +9,11 @@
 
 #include "recorder/target/ruby/ruby_value.h"
 
-/* Whose values a context has. */
+/* The process that a context's values belong to. */
 struct owner {
 	struct observed *process;
-	uint64_t image; /* the program that was in it */
-	bool is_origin; /* they are of the program that it was forked from (correlator/origin.h) */
+	uint64_t image; /* the program that ran in it */
+	bool is_origin; /* values of the program that it was forked from (correlator/origin.h) */
 };
 
 static struct observed *find_process(struct observed_table *processes, const struct window *window,
@@ -21,7 +21,7 @@ static struct observed *find_process(struct observed_table *processes, const str
 {
 	struct observed *process = observed_find(processes, row->key.life);
 
-	/* The exec is told behind this, or was not told. */
+	/* The EXEC event is still to come, or was lost. */
 	if (process && row->account.image > process->image)
 		observed_execute(process, row->account.image, window->end_ktime_ns);
 	if (process)
@@ -45,7 +45,7 @@ static int find_symbol(void *context, uint64_t id, struct value_snapshot *ret_na
 	return observed_find_symbol(owner->process, id, ret_name);
 }
 
-/* Where the name cannot be had: to two programs one ID is two symbols. */
+/* For a symbol without a name: one ID is two symbols in two programs. */
 static int number_symbol(void *context, uint64_t id, struct value_snapshot *ret_name)
 {
 	const struct owner *owner = context;
@@ -65,8 +65,10 @@ static const char *decode_value(const struct value_snapshot *value, const struct
 	struct owner whose = *owner;
 	int r = ruby_value_text(value, find_symbol, &whose, text);
 
-	/* The ID is at least distinct, but to the request that has started this process it would be
-	 * another value. */
+	/*
+	 * The ID at least keeps values apart. But an origin would then have another value than the
+	 * request that started this process.
+	 */
 	if (r == -EAGAIN && !owner->is_origin)
 		r = ruby_value_text(value, number_symbol, &whose, text);
 	*is_truncated |= r > 0;
@@ -81,8 +83,10 @@ static int decode(struct context_table *contexts, const struct window *window,
 	const char *values[KEYS_MAX] = { NULL };
 	struct context context = { .hash = hash, .values = values, .last_window = window->number };
 	struct context_snapshot snapshot;
-	/* Most contexts live in one window: their room is wanted for the next ones. One that lives
-	 * on is published anew with its next account, and is known here by then. */
+	/*
+	 * Most contexts live in one window: the next ones need their room. A context that lives on
+	 * gets a new snapshot with its next account, and is known here by then.
+	 */
 	int r = session_take_context(session, hash, &snapshot);
 
 	if (r < 0)
@@ -94,8 +98,10 @@ static int decode(struct context_table *contexts, const struct window *window,
 	return context_table_add(contexts, &context, window->keys->count);
 }
 
-/* Late values may have come since it was decoded. Those of a context that was published anew
- * without them take nobody's place; where there is no memory, what is known stays. */
+/*
+ * Late values may have arrived since the context was decoded. A new snapshot without late values
+ * changes nothing; without memory the known values stay.
+ */
 static void complete(struct context_table *contexts, const struct window *window,
 		     struct session *session, const struct owner *owner,
 		     const struct context *known)
@@ -129,13 +135,13 @@ static const struct context *find_context(struct context_table *contexts,
 	context = context_table_look(contexts, hash);
 	if (!context && decode(contexts, window, session, owner, hash) < 0)
 		return NULL;
-	/* Once a window: its rows share what is found. */
+	/* Once per window: its rows share the result. */
 	if (context && context->last_window != window->number)
 		complete(contexts, window, session, owner, context);
 	return context_table_find(contexts, hash, window->number);
 }
 
-/* Those in the context that their process was started in, or the others. */
+/* Resolves the rows in the context that their process was started in, or the others. */
 static int resolve_some(struct window *window, struct observed_table *processes,
 			struct context_table *contexts, struct session *session, bool is_origin)
 {
@@ -159,7 +165,9 @@ static int resolve_some(struct window *window, struct observed_table *processes,
 int resolve_rows(struct window *window, struct observed_table *processes,
 		 struct context_table *contexts, struct session *session)
 {
-	/* Before its exec a process may have been in the same context: it has no symbols any more.
+	/*
+	 * Origins first: before its exec a process may have been in the same context, and its
+	 * symbols are gone.
 	 */
 	int r = resolve_some(window, processes, contexts, session, true);
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Whose each drained account is: finds the process and the context of each row of a window. Single
- * thread.
- */
+/* Finds the process and the context of each row of a window. Single thread. */
 #pragma once
 
 #include "recorder/observe/process/observed.h"
@@ -11,10 +8,10 @@
 #include "recorder/probe/session.h"
 
 /*
- * A child whose fork event was lost is known from here on. A context that is met for the first time
- * is taken from the session and decoded, with the symbols of its image; a symbol whose name cannot
- * be had, because its process runs another image by now or cannot be read, is ":0x<id>@<image>".
- * A row whose context cannot be had is left without one. 0 or -ENOMEM.
+ * Adds a child whose fork event was lost. Takes each new context from the session and decodes it
+ * with the symbols of its image. A symbol without a name, because its process now runs another
+ * image or cannot be read, becomes ":0x<id>@<image>". A row whose context is unavailable gets none.
+ * 0 or -ENOMEM.
  */
 int resolve_rows(struct window *window, struct observed_table *processes,
 		 struct context_table *contexts, struct session *session);

@@ -12,7 +12,7 @@ struct row_by_key {
 };
 
 struct row_index {
-	struct row_by_key *table; /* uthash, of the rooms */
+	struct row_by_key *table; /* uthash, of rooms */
 	struct row_by_key rooms[];
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The rows of a window by the accounts that they are of, until they are joined. Single thread. */
+/* Index of a window's rows by account, for use until the rows are joined. Single thread. */
 #pragma once
 
 #include "base/cleanup.h"
@@ -7,11 +7,11 @@
 
 struct row_index;
 
-/* Of the rows as they are. NULL: no memory. */
+/* Indexes the current rows. NULL: no memory. */
 struct row_index *row_index_new(const struct window *window);
 void row_index_free(struct row_index *index);
 DEFINE_CLEANUP(struct row_index *, row_index_free);
 
-/* NULL: no row is of that account. */
+/* NULL: the account has no row. */
 const struct window_row *row_index_find(const struct row_index *index,
 					const struct account_key *key);

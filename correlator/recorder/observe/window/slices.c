@@ -10,23 +10,23 @@
 #include "base/hash_table.h"
 
 /*
- * A thread's books are written up with each window, but for one that is late; its last charge may
- * have found no room.
+ * Windows to wait for a slice's charge. A thread's books are written up in each window, unless the
+ * thread is late; the slice with its last charge may have been lost.
  */
 enum {
 	WINDOWS_UNCHARGED_MAX = 60
 };
 
 enum slice_fate {
-	SLICE_WAITS = 0, /* its charge was not told yet, or is of a later window */
-	SLICE_SETTLED = 1, /* of the window that was settled last */
+	SLICE_WAITS = 0, /* its charge was not reported yet, or is in a later window */
+	SLICE_SETTLED = 1, /* in the window that was settled last */
 	SLICE_LOST = 2,
 };
 
 struct held_slice {
 	struct slice slice;
 	size_t number; /* in the order of the ring */
-	uint32_t windows; /* that have ended since it came */
+	uint32_t windows; /* ended since it was added */
 	enum slice_fate fate;
 };
 
@@ -80,7 +80,7 @@ void slices_free(struct slices *slices)
 	free(slices);
 }
 
-/* Without memory they are not counted either. */
+/* Without memory the loss is not counted either. */
 static void lose(struct slices *slices, const struct slice *slice)
 {
 	struct lost_slices *lost;
@@ -132,7 +132,7 @@ static void take_charge(struct held_slice *held, const struct charge *charge)
 	if (!charge) {
 		held->fate = held->windows > WINDOWS_UNCHARGED_MAX ? SLICE_LOST : SLICE_WAITS;
 	} else if (charge->slice->charge != held->slice.charge) {
-		/* Its own charge found no room. */
+		/* The slice with its own charge was lost. */
 		held->fate = SLICE_LOST;
 	} else {
 		held->slice.context_hash = charge->slice->context_hash;
@@ -141,7 +141,7 @@ static void take_charge(struct held_slice *held, const struct charge *charge)
 	}
 }
 
-/* Whom each is charged to: the thread's next charge says it. */
+/* Finds the account of each slice: the thread's next charge has it. */
 static void find_charges(struct slices *slices)
 {
 	struct charge *charges = calloc(slices->count, sizeof(*charges)), *table = NULL, *charge;
@@ -169,7 +169,7 @@ static void find_charges(struct slices *slices)
 	free(charges);
 }
 
-/* Those of an account one behind the other, as they came. */
+/* Sorts by account, then by arrival. */
 static int compare_accounts(const void *left, const void *right)
 {
 	const struct held_slice *a = left, *b = right;
@@ -186,7 +186,7 @@ static bool is_same_account(const struct slice *a, const struct slice *b)
 	       a->epoch == b->epoch;
 }
 
-/* Returns what it had not. */
+/* Deducts ns; returns the part that the slice did not have. */
 static uint64_t take_out(struct slice *slice, uint64_t ns)
 {
 	struct account_totals totals = { .user_ns = slice->user_ns, .kernel_ns = slice->kernel_ns };
@@ -197,7 +197,7 @@ static uint64_t take_out(struct slice *slice, uint64_t ns)
 	return ns;
 }
 
-/* What an account gave up after the fact, its last slices did not have. */
+/* Deducts what an account gave back afterwards from its last slices. */
 static void settle_taken(struct slices *slices)
 {
 	const struct slice *behind = NULL;
@@ -251,7 +251,7 @@ static int compare_pieces(const void *left, const void *right)
 	return r ? r : compare_u64(a->end_ns, b->end_ns);
 }
 
-/* Up to as long, but not beyond the slice; none of a state that it had no time in. */
+/* Cuts a piece of at most length_ns within the slice; none if length_ns is 0. */
 static void cut_piece(struct slice_piece *pieces, size_t *count, const struct slice *slice,
 		      enum sched_state state, uint64_t *at_ns, uint64_t length_ns)
 {
@@ -275,7 +275,7 @@ static void cut_pieces(struct slice_piece *pieces, size_t *count, const struct s
 	cut_piece(pieces, count, slice, SCHED_UNINTERRUPTIBLE, &at_ns, slice->uninterruptible_ns);
 	awake = *count;
 	cut_piece(pieces, count, slice, SCHED_RUN_QUEUE, &at_ns, slice->run_queue_ns);
-	/* With what was stolen meanwhile. */
+	/* Includes what was stolen while it ran. */
 	cut_piece(pieces, count, slice, SCHED_RUNNING, &at_ns,
 		  slice_running_ns(slice) ? UINT64_MAX : 0);
 	if (*count > awake)

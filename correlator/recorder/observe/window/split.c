@@ -6,14 +6,14 @@
 #include "base/compare.h"
 
 /*
- * How much has to run between two calls for the second one to find the caches as cold as after a
- * sleep; after less they are so in part.
+ * Run time between two calls that leaves the caches as cold for the second one as after a sleep;
+ * after less time they are partly cold.
  */
 enum {
 	COLD_AFTER_NS = 10 * 1000
 };
 
-/* In percent. A mean is of the middle ones; beyond the others lies what something else cut into. */
+/* In percent. A mean is over the middle samples; something else interrupted those beyond. */
 enum {
 	MIDDLE_LOW = 20,
 	MIDDLE_HIGH = 80,
@@ -26,7 +26,7 @@ static int compare(const void *left, const void *right)
 	return compare_double(*(const double *)left, *(const double *)right);
 }
 
-/* Of sorted values, at least one. */
+/* Index into count sorted values; count is at least 1. */
 static size_t quantile(size_t count, size_t percent)
 {
 	return (count - 1) * percent / 100;
@@ -76,7 +76,7 @@ void split_estimate(double *hot_ns, size_t hot_count, double *lone_ns, size_t lo
 		way->slept_excess_ns = excess(slept_ns, slept_count, way->hot_ns);
 }
 
-/* What was stolen is taken out of the larger part, and may be the other's. */
+/* Stolen time is deducted from the larger part, and may belong to the other one. */
 static double misplaced_ns(const struct account_totals *totals)
 {
 	double smaller_ns = least((double)totals->user_ns, (double)totals->kernel_ns);
@@ -93,12 +93,12 @@ void split_account(const struct split_way *way, const struct account_totals *tot
 	double cold_ns = least(calls, cpu_ns / COLD_AFTER_NS) * way->lone_excess_ns;
 	/* One more call may have begun in another account. */
 	double switches = (double)(totals->switches_voluntary + totals->switches_involuntary);
-	/* How cold is not known: half of it is moved, and the other half may be as well. */
+	/* How cold is not known: half of it is moved, and the other half may belong there, too. */
 	double moved_ns = least(calls * way->hot_ns + cold_ns / 2, (double)totals->user_ns);
 	double error_ns = calls * way->spread_ns + cold_ns / 2 +
 			  least(calls + 1, switches) * way->slept_excess_ns + misplaced_ns(totals);
 
-	/* A call at either end, the half of which is another account's. */
+	/* A call at either end may half belong to another account. */
 	if (totals->syscalls)
 		error_ns += way->hot_ns + way->spread_ns;
 	error_ns = least(error_ns + 0.5, cpu_ns);

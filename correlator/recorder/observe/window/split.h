@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * User and kernel time of an account, from what the programs booked at their boundaries and from
- * how long a system call's way is between the ring crossing and these: that is moved from user to
- * kernel time. And a bound for how wrong that may be. Pure.
+ * Splits an account's time into user and kernel time. Starts from what the programs booked at their
+ * boundaries, and moves the way of each system call, between the ring crossing and these
+ * boundaries, from user to kernel time. Also bounds the error of that. Pure.
  */
 #pragma once
 
@@ -11,23 +11,23 @@
 
 #include <correlator/account.h>
 
-/* How long that way is; the last three are for the bound. */
+/* The length of that way; the last three members are for the bound. */
 struct split_way {
 	double hot_ns; /* of a call among others */
-	double spread_ns; /* by how much that differs from CPU to CPU and from moment to moment */
-	double lone_excess_ns; /* what one may have in addition that finds the caches cold */
-	double slept_excess_ns; /* and one in which the CPU was lost */
+	double spread_ns; /* how much hot_ns varies between CPUs and over time */
+	double lone_excess_ns; /* extra time that a call with cold caches may take */
+	double slept_excess_ns; /* extra time that a call that lost the CPU may take */
 };
 
 struct split {
 	uint64_t user_ns;
 	uint64_t kernel_ns;
-	uint64_t error_ns; /* as much of one may be the other's; at most the sum of both */
+	uint64_t error_ns; /* how much of one may belong to the other; at most their sum */
 };
 
 /*
- * Takes what was measured, and sorts it. What there are no samples of stays as it is; without any
- * of hot calls, nothing is known of the way any more but its length.
+ * Sets way from the samples, and sorts them in place. Figures without samples stay as they are;
+ * without samples of hot calls the spread becomes hot_ns: only the length of the way is known.
  */
 void split_estimate(double *hot_ns, size_t hot_count, double *lone_ns, size_t lone_count,
 		    double *slept_ns, size_t slept_count, struct split_way *way);

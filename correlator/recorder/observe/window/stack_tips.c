@@ -15,22 +15,22 @@ enum {
 	TIPS_MAX = 2 * TIPS_TOLD_MAX,
 };
 
-/* So often it is looked whether modules have come or gone. */
+/* Interval of checking whether modules were loaded or unloaded. */
 #define MODULES_PAUSE_NS NS_PER_S
 
 struct tip {
 	uint64_t tip;
-	uint64_t window; /* that it was last told in */
-	struct stack_tip told; /* what it refers to is behind the structure */
+	uint64_t window; /* in which it was last reported */
+	struct stack_tip told; /* points behind this structure */
 	UT_hash_handle hh;
 };
 
 struct stack_tips {
 	struct tip *table; /* uthash, by tip */
-	struct kernel_symbols *symbols; /* NULL = not asked for yet, or there is no memory */
-	bool is_hidden; /* the kernel's addresses, or their reading has failed */
-	uint64_t modules; /* those that were loaded when symbols were read */
-	uint64_t modules_ns; /* when that was last looked at */
+	struct kernel_symbols *symbols; /* NULL = not needed yet, or no memory */
+	bool is_hidden; /* the kernel hides its addresses, or reading them failed */
+	uint64_t modules; /* number for the modules loaded when symbols were read */
+	uint64_t modules_ns; /* when modules were last checked */
 };
 
 struct stack_tips *stack_tips_new(void)
@@ -82,7 +82,7 @@ void stack_tips_keep(struct stack_tips *tips, uint64_t number, uint64_t window)
 		tip->window = window;
 }
 
-/* With all that was told of it in one piece of memory; NULL = there is none. */
+/* Allocates a tip and all that it points to in one block. NULL: no memory. */
 static struct tip *new_tip(const struct tip_message *message, const struct native_name *native)
 {
 	size_t message_bytes = offsetof(struct tip_message, kernel) +
@@ -117,7 +117,7 @@ int stack_tips_meet(struct stack_tips *tips, const struct tip_message *message,
 	if (!tip)
 		return -ENOMEM;
 	tip->window = window;
-	/* What is at an address may be called something else by now. */
+	/* The name of the code at an address may have changed. */
 	if (old) {
 		HASH_DEL(tips->table, old);
 		free(old);
@@ -156,7 +156,7 @@ bool stack_tips_have_kernel(struct stack_tips *tips)
 	return tips->symbols && !tips->is_hidden;
 }
 
-/* A module has come, maybe where another one was, or has gone: the names are read anew. */
+/* Reads the names again if a module was loaded, maybe in another one's place, or unloaded. */
 static void follow_modules(struct stack_tips *tips)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -171,7 +171,7 @@ static void follow_modules(struct stack_tips *tips)
 void stack_tips_name_kernel(struct stack_tips *tips, const struct tip_message *message,
 			    uint32_t number, char ret_name[static KERNEL_NAME_BYTES])
 {
-	/* A call that is the function's last instruction returns behind it. */
+	/* A call that is the function's last instruction returns behind the function. */
 	uint64_t address = message->kernel[number] - (number > 0);
 
 	if (stack_tips_have_kernel(tips) && kernel_symbols_is_movable(tips->symbols, address))

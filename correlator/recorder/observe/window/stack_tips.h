@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The tips of a recording's stacks (correlator/stacks.h): what the kernel side told of them lately,
- * and what their frames are called. Owned by window_stacks.h; single thread. Logs why frames of the
- * kernel have no names, once.
+ * The tips of a recording's stacks (correlator/stacks.h): what the kernel side reported about them
+ * lately, and the names of their frames. Owned by window_stacks.h; single thread. Logs, once, why
+ * frames of the kernel have no names.
  */
 #pragma once
 
@@ -24,37 +24,37 @@ DEFINE_CLEANUP(struct stack_tips *, stack_tips_free);
 
 struct stack_tip {
 	const struct tip_message *message;
-	const char *native; /* what its native code is called; "" = there is none to show */
+	const char *native; /* name of its native code; "" = none to show */
 	const char *native_file; /* "" = none */
-	bool is_in_ruby; /* of the file that has Ruby's interpreter */
+	bool is_in_ruby; /* the native code is in the file with Ruby's interpreter */
 };
 
 /*
- * Keeps what was told in that window, and what its native code was called then: NULL = that was not
- * asked for. 0; -ENOSPC: there are too many; -ENOMEM.
+ * Stores a message of this window, and the name that its native code has now; native: NULL = not
+ * wanted. 0; -ENOSPC: too many tips; -ENOMEM.
  */
 int stack_tips_meet(struct stack_tips *tips, const struct tip_message *message,
 		    const struct native_name *native, uint64_t window);
 
-/* What was told of a tip last; lives until the next call but those below. NULL: nothing. */
+/* Last message about a tip, valid until stack_tips_meet() or stack_tips_forget(). NULL: none. */
 const struct stack_tip *stack_tips_find(const struct stack_tips *tips, uint64_t tip);
 
-/* As if it were told again in that window: a thread is still where it was then. */
+/* Keeps a tip as if it were reported again in window: a thread is still there. */
 void stack_tips_keep(struct stack_tips *tips, uint64_t tip, uint64_t window);
 
-/* Forgets those that were told last before that window. */
+/* Drops tips that were last reported before window. */
 void stack_tips_forget(struct stack_tips *tips, uint64_t window);
 
-/* Whether frames of the kernel have names: its symbols are read when that is first asked. */
+/* True if frames of the kernel have names. Reads the kernel's symbols when first called. */
 bool stack_tips_have_kernel(struct stack_tips *tips);
 
 /*
- * How many of the innermost addresses of a thread that waits are of what looks at it: all above
- * __schedule() (kernel/sched/core.c, v6.18), which is where it leaves the CPU. 0: that is not
+ * How many of the innermost addresses of a waiting thread belong to the code that observes it: all
+ * above __schedule() (kernel/sched/core.c, v6.18), where it leaves the CPU. 0: __schedule() is not
  * there.
  */
 uint32_t stack_tips_count_lookers(struct stack_tips *tips, const struct tip_message *message);
 
-/* Of the address with that number in a tip. Never empty: "[unknown]". */
+/* The name of address `number` in a tip. Never empty: "[unknown]". */
 void stack_tips_name_kernel(struct stack_tips *tips, const struct tip_message *message,
 			    uint32_t number, char ret_name[static KERNEL_NAME_BYTES]);

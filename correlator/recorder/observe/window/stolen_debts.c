@@ -12,7 +12,7 @@ enum {
 struct debt {
 	uint64_t thread_serial;
 	int64_t owed_ns;
-	uint64_t unmet_ns; /* how long it had no account */
+	uint64_t unmet_ns; /* time without an account */
 	UT_hash_handle hh;
 };
 

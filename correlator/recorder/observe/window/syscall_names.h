@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What system calls are called, by the headers of the kernel that this was built with
- * (linux-libc-dev): x86-64's own, x32's and i386's; arm64's own. Pure.
+ * Names of system calls, from the kernel headers that this was built with (linux-libc-dev):
+ * x86-64's own, x32's and i386's; arm64's own. Pure.
  */
 #pragma once
 
@@ -11,9 +11,11 @@ enum {
 	SYSCALL_NAME_BYTES = 48
 };
 
-/* Of a call (correlator/syscall_counts.h): "read"; "syscall_999" if it has no name here;
- * "invalid" for what is no call's number. */
+/*
+ * The name of a call (correlator/syscall_counts.h): "read"; "syscall_999" if it has no name here;
+ * "invalid" if the number is no call's.
+ */
 void syscall_name(uint32_t call, char ret_name[static SYSCALL_NAME_BYTES]);
 
-/* Whose table its number is in: "x32", "i386", "arm"; NULL: the machine's own. */
+/* The table of its number: "x32", "i386", "arm"; NULL: the machine's own. */
 const char *syscall_abi_name(uint32_t call);

@@ -69,7 +69,7 @@ int window_add_account(void *user, const struct account_key *key, const struct a
 	return 0;
 }
 
-/* The first row of a thread in a context of this text. */
+/* The first row of a thread in a context with this text. */
 struct first_row {
 	struct {
 		uint64_t thread_serial;
@@ -100,13 +100,13 @@ static void join_row(struct window_row *into, const struct window_row *row)
 		account->first_ns = row->account.first_ns;
 	if (row->account.last_ns > account->last_ns)
 		account->last_ns = row->account.last_ns;
-	/* What one of the two did not count is not known of both. */
+	/* If only one of the two counted a figure, it is not known for both. */
 	account->flags =
 		(account->flags | row->account.flags) &
 		~((account->flags ^ row->account.flags) & (ACCOUNT_COUNTS_GVL | ACCOUNT_COUNTS_GC));
 }
 
-/* 1: the row is another's by now; 0: it is kept; -ENOMEM. */
+/* 1: the row was joined to another one; 0: it is kept; -ENOMEM. */
 static int join(struct window *window, const struct window_row *row, struct first_row **firsts,
 		struct first_row *fresh)
 {
@@ -147,8 +147,10 @@ int window_join(struct window *window)
 	return r < 0 ? r : 0;
 }
 
-/* A context whose recorded values are all empty says as little as none, and cannot be told from it
- * in a record. One that has none of the keys is somebody's, without a name. */
+/*
+ * A context whose recorded values are all empty is nobody's: a record cannot distinguish it from no
+ * context. A context without any of the keys is somebody's, without a name.
+ */
 static bool is_somebodys(const struct window *window, const struct context *context)
 {
 	bool has_empty = false;
@@ -234,7 +236,7 @@ void window_share(struct window *window, uint64_t own_cpu_ns)
 	}
 }
 
-/* What went the other way before the mode changed is part of the bound. */
+/* Calls that went the other way before the mode changed are part of the bound. */
 static struct split_way way_of(const struct window *window, const struct window_process *process)
 {
 	struct split_way way = window->ways[process->way];
@@ -275,7 +277,7 @@ static void fill_totals(const struct window *window, const struct window_process
 	fill_reasons(totals, record);
 }
 
-/* The configured keys: "" each where no context was in force, absent where it has no such key. */
+/* The configured keys: each is "" if no context was in force, absent if the context lacks it. */
 static void fill_keys(const struct window *window, const struct context *context, bool is_nobodys,
 		      struct record_key keys[static KEYS_MAX])
 {

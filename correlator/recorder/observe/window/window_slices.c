@@ -6,14 +6,14 @@
 
 #include "base/hash_table.h"
 
-/* Nobody is woken for slices: how long the ring must hold them. */
+/* Slices wake nobody up: the ring must hold them for this long. */
 #define READ_PERIOD_NS (50 * NS_PER_MS)
 
 enum {
 	WRITE_AT_BYTES = 1024 * 1024
 };
 
-/* A row of a thread, for its name. */
+/* A row of a thread, which has its name. */
 struct named_thread {
 	uint64_t serial;
 	const struct window_row *row;
@@ -25,7 +25,7 @@ struct window_slices {
 	uint64_t due_ns;
 };
 
-/* What is needed to make records of the slices of a window. */
+/* State to make records of the slices of a window. */
 struct put {
 	const struct window *window;
 	struct observed_table *processes;
@@ -80,7 +80,7 @@ void window_slices_settle(struct window_slices *timeline, struct session *sessio
 			slices_take_lost(timeline->slices, process->life);
 }
 
-/* The first row of each thread. 0 or -ENOMEM. */
+/* Indexes the first row of each thread. 0 or -ENOMEM. */
 static int name_threads(struct put *put, struct named_thread *rooms)
 {
 	const struct window *window = put->window;
@@ -108,7 +108,7 @@ static int write_much(struct put *put)
 	return output_write(put->output, window_wall_ns(put->window, put->window->end_ktime_ns));
 }
 
-/* One of a process that is not known any more has no record: nor has that process a balance. */
+/* A slice of a process that is no longer known has no record, as that process has no balance. */
 static int put_piece(void *user, const struct slice_piece *piece)
 {
 	struct put *put = user;

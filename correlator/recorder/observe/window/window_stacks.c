@@ -21,13 +21,13 @@
 
 enum {
 	FRAMES_WRITTEN_MAX = 65536, /* that are known to be in the records */
-	REWRITE_WINDOWS = 64, /* so often all are written anew: a file may begin anywhere */
+	REWRITE_WINDOWS = 64, /* interval of writing all frames again: a file may begin anywhere */
 	LEAVES_MAX = 2 * STACKS_TOLD_MAX,
 	ID_BYTES = 16,
 	ID_TEXT_BYTES = 2 * ID_BYTES + 1,
 };
 
-/* A name that took so long was made of what had to be read. */
+/* Naming that takes this long had to read a file. */
 #define LONG_NAMING_NS NS_PER_MS
 
 struct written_frame {
@@ -35,16 +35,16 @@ struct written_frame {
 	UT_hash_handle hh;
 };
 
-/* A stack that was told, by its innermost frame. */
+/* A reported stack, by its innermost frame. */
 struct leaf {
 	uint64_t stack;
-	uint64_t window; /* that it was last told in */
+	uint64_t window; /* in which it was last reported */
 	bool is_interpreted; /* it is Ruby code, which the interpreter runs */
 	char id[ID_TEXT_BYTES];
 	UT_hash_handle hh;
 };
 
-/* What one sample record is about: several stacks and tips may be called the same. */
+/* The key of a sample record: several stacks and tips may have the same names. */
 struct joined_key {
 	struct account_key account;
 	bool is_wait;
@@ -57,14 +57,14 @@ enum {
 
 struct joined_sample {
 	struct joined_key key;
-	struct window_sample sample; /* of the first; of all the sums */
+	struct window_sample sample; /* the first one, with the sums of all */
 	UT_hash_handle hh;
 };
 
 struct window_stacks {
 	struct window_stacks_places places;
 	struct stack_tips *tips;
-	struct native_names *native; /* NULL = what native code runs is not told */
+	struct native_names *native; /* NULL = native code is not named */
 	struct written_frame *written; /* uthash, by id */
 	struct leaf *leaves; /* uthash, by stack */
 	struct window_sample *samples;
@@ -82,7 +82,7 @@ static void forget_written(struct window_stacks *stacks)
 	}
 }
 
-/* Those that were told before that window. */
+/* Drops leaves that were last reported before window. */
 static void forget_leaves(struct window_stacks *stacks, uint64_t window)
 {
 	struct leaf *leaf, *next;
@@ -107,7 +107,7 @@ void window_stacks_free(struct window_stacks *stacks)
 	free(stacks);
 }
 
-/* A frame's name in the records: parent's id, then all that the frame's own record says. */
+/* A frame's id in the records: a digest of its parent's id and its own record's fields. */
 static bool make_id(const struct stack_record *record, uint8_t ret_id[static ID_BYTES])
 {
 	char text[FRAME_LABEL_BYTES + FRAME_PATH_BYTES + 128];
@@ -137,7 +137,7 @@ static bool is_written(const struct window_stacks *stacks, const uint8_t id[stat
 	return frame != NULL;
 }
 
-/* Notes that a frame is in the records; without memory it comes again. */
+/* Notes that a frame is in the records; without memory it is written again. */
 static void note_written(struct window_stacks *stacks, const uint8_t id[static ID_BYTES])
 {
 	struct written_frame *frame;
@@ -153,7 +153,7 @@ static void note_written(struct window_stacks *stacks, const uint8_t id[static I
 		free(frame);
 }
 
-/* Writes a frame down unless it was. id: its parent's, "" = it has none, and if 0 then its own. */
+/* Records a frame, unless it was recorded. id: its parent's, "" = none; on success, its own. */
 static int put_frame(struct window_stacks *stacks, const struct window_process *process,
 		     struct stack_record *record, char id[static ID_TEXT_BYTES])
 {
@@ -195,7 +195,7 @@ static struct ruby_symbols *symbols_of(struct observed *process)
 	return target ? target->ruby.symbols : NULL;
 }
 
-/* Puts a frame of Ruby's behind the one with that id. */
+/* Appends a Ruby frame to the one with that id. */
 static int put_ruby_frame(struct window_stacks *stacks, struct observed *process,
 			  struct stack_sighting *sighting, const struct ruby_frame *frame,
 			  char id[static ID_TEXT_BYTES])
@@ -231,7 +231,7 @@ static struct leaf *find_leaf(struct window_stacks *stacks, uint64_t stack)
 	return leaf;
 }
 
-/* The leaf of a stack, new if there is none. NULL: no room. */
+/* The leaf of a stack, new if there is none. NULL: no room or memory. */
 static struct leaf *add_leaf(struct window_stacks *stacks, uint64_t stack)
 {
 	struct leaf *leaf = find_leaf(stacks, stack);
@@ -249,7 +249,7 @@ static struct leaf *add_leaf(struct window_stacks *stacks, uint64_t stack)
 	return NULL;
 }
 
-/* A session_stack_fn: what its frames are called now they may not be called later. */
+/* A session_stack_fn. Names the frames at once: their names may change. */
 static void on_stack(void *user, const struct stack_message *message)
 {
 	struct window_stacks *stacks = user;
@@ -262,7 +262,7 @@ static void on_stack(void *user, const struct stack_message *message)
 
 	if (!process)
 		return;
-	/* The process runs another program by now. */
+	/* The process now runs another program. */
 	if (process->image != message->image) {
 		process->books.balance.frames_unreadable++;
 		return;
@@ -278,7 +278,7 @@ static void on_stack(void *user, const struct stack_message *message)
 		r = put_plain(stacks, &process->books, "cut", "[cut]", id);
 	for (uint32_t i = frames->count; i-- > 0 && r == 0;)
 		r = put_ruby_frame(stacks, process, &sighting, &frames->frames[i], id);
-	/* What was written of it is another stack. */
+	/* The frames already recorded make another stack. */
 	if (r < 0) {
 		process->books.balance.stacks_full++;
 		id[0] = '\0';
@@ -304,7 +304,7 @@ static void name_native(struct window_stacks *stacks, struct observed *process, 
 		process->books.balance.frames_unreadable++;
 }
 
-/* A session_tip_fn: what is at an address now may not be there later. */
+/* A session_tip_fn. Names the address at once: its code may change. */
 static void on_tip(void *user, const struct tip_message *message)
 {
 	struct window_stacks *stacks = user;
@@ -314,8 +314,10 @@ static void on_tip(void *user, const struct tip_message *message)
 
 	if (!process)
 		return;
-	/* The kernel's names are for all; those of a program are gone once the process runs another
-	 * one. */
+	/*
+	 * The kernel's names are for all processes; a program's names are gone once the process
+	 * runs another one.
+	 */
 	if (has_native && process->image != message->image) {
 		process->books.balance.frames_unreadable++;
 		has_native = false;
@@ -413,7 +415,10 @@ static int add_wait(void *user, const struct sample_key *key, const struct wait_
 	return add(user, &sample);
 }
 
-/* The account of each sample, which was charged before it was counted. 0 or -ENOMEM. */
+/*
+ * Finds the row of each sample's account, which was charged before the sample was counted. 0 or
+ * -ENOMEM.
+ */
 static int find_rows(struct window_stacks *stacks, const struct window *window)
 {
 	_cleanup_(row_index_freep) struct row_index *index = row_index_new(window);
@@ -434,7 +439,7 @@ static int find_rows(struct window_stacks *stacks, const struct window *window)
 	return index ? 0 : -ENOMEM;
 }
 
-/* Those of overflow have no account, and of a process that is gone no books. */
+/* Samples in the overflow have no account, and those of a process that is gone have no books. */
 static void charge(struct window_stacks *stacks)
 {
 	for (size_t i = 0; i < stacks->count; i++) {
@@ -472,8 +477,10 @@ int window_stacks_settle(struct window_stacks *stacks, struct window *window)
 	return r;
 }
 
-/* The innermost frame of a sample, which is in the records by then. A thread may wait for windows
- * in one that was told where it began. */
+/*
+ * The innermost frame of a sample, which is already in the records. A thread may wait for several
+ * windows in a stack that was reported when the wait began.
+ */
 static int put_leaf(struct window_stacks *stacks, const struct window_sample *sample,
 		    char ret_id[static ID_TEXT_BYTES])
 {
@@ -491,7 +498,7 @@ static int put_leaf(struct window_stacks *stacks, const struct window_sample *sa
 		       : put_plain(stacks, sample->process, "unknown", FRAME_UNKNOWN, ret_id);
 }
 
-/* Puts the frames of the kernel behind the one with that id. */
+/* Appends the kernel's frames to the one with that id. */
 static int put_kernel(struct window_stacks *stacks, const struct window_sample *sample,
 		      const struct tip_message *tip, char id[static ID_TEXT_BYTES])
 {
@@ -514,8 +521,9 @@ static int put_kernel(struct window_stacks *stacks, const struct window_sample *
 }
 
 /*
- * Puts the native function behind the frame with that id. That Ruby code is run by the interpreter
- * everybody knows: its own functions are shown of methods in C, of collections, and without Ruby.
+ * Appends the native function to the frame with that id. Leaves out the interpreter's own functions
+ * under Ruby code, where they are obvious; shows them under methods in C, in collections, and
+ * without Ruby.
  */
 static int put_native(struct window_stacks *stacks, const struct window_sample *sample,
 		      const struct stack_tip *tip, char id[static ID_TEXT_BYTES])
@@ -531,7 +539,7 @@ static int put_native(struct window_stacks *stacks, const struct window_sample *
 	return put_frame(stacks, sample->process, &record, id);
 }
 
-/* Puts what is above the frame with that id. Of a tip that was not told it is not known. */
+/* Appends the frames above the one with that id. A tip that was not reported is unknown. */
 static int put_tip(struct window_stacks *stacks, const struct window_sample *sample,
 		   char id[static ID_TEXT_BYTES])
 {
@@ -584,7 +592,7 @@ static int join(struct joined_sample **joined, const struct joined_key *key,
 	return -ENOMEM;
 }
 
-/* Writes all frames of the window's samples down, and joins what is called the same. */
+/* Records all frames of the window's samples, and joins samples with the same names. */
 static int put_frames(struct window_stacks *stacks, struct joined_sample **joined)
 {
 	int r = 0;
@@ -633,7 +641,7 @@ int window_stacks_put(struct window_stacks *stacks)
 		free(one);
 	}
 	stacks->count = 0;
-	/* Told in the last window is still known in this one, of who was late. */
+	/* A late thread may still refer to what was reported in the previous window. */
 	forget_leaves(stacks, window->number - 1);
 	stack_tips_forget(stacks->tips, window->number - 1);
 	if (window->number % REWRITE_WINDOWS == 0)

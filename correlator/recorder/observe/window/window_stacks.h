@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The stacks of a recording: named as soon as the kernel side tells them, and written down, each
- * frame once; and the samples of a window. Single thread. What has no room is counted in the books.
+ * The stacks of a recording: named as soon as the kernel side reports them, and recorded, each
+ * frame once; and the samples of a window. Single thread. The books count whatever does not fit.
  */
 #pragma once
 
@@ -17,31 +17,33 @@
 
 struct window_stacks;
 
-/* All borrowed for its life. NULL: no memory. */
+/* Borrowed for the life of the window_stacks, which is NULL without memory. */
 struct window_stacks_places {
 	struct session *session;
 	struct observed_table *processes;
 	const struct window *window;
 	struct output *output;
 	uint32_t hz;
-	bool has_native; /* what native code runs is told, too */
+	bool has_native; /* also name the native code that runs */
 };
 struct window_stacks *window_stacks_new(const struct window_stacks_places *places);
 void window_stacks_free(struct window_stacks *stacks);
 DEFINE_CLEANUP(struct window_stacks *, window_stacks_free);
 
-/* Looks where the frames of processes are that are new. Does nothing of NULL, as the others. */
+/* Searches for the frames of new processes. Accepts NULL, as do the others. */
 void window_stacks_look(struct window_stacks *stacks, uint64_t now_ns);
 
 /*
- * Of a window that was flushed, and whose rows are resolved and not joined yet: takes its samples,
+ * For a window that was flushed, and whose rows are resolved but not yet joined: takes its samples,
  * and adds them to the balances. 0, -ENOMEM or -errno (logged).
  */
 int window_stacks_settle(struct window_stacks *stacks, struct window *window);
 
-/* Adds the records of that window's samples to the output, and forgets them. As output_add(). */
+/* Adds the records of that window's samples to the output, and drops these. As output_add(). */
 int window_stacks_put(struct window_stacks *stacks);
 
-/* A window is lost, and so are records that were added in it: forgets its samples, and what was
- * written. */
+/*
+ * A window is lost, with the records that were added in it: drops its samples, and forgets which
+ * frames were written.
+ */
 void window_stacks_forget(struct window_stacks *stacks);

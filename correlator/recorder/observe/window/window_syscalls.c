@@ -60,8 +60,10 @@ static void set_row(struct window_syscall *call, const struct window_row *row)
 	memcpy(call->comm, row->account.comm, sizeof(call->comm));
 }
 
-/* The accounts that they were charged to. Those of overflow have none, and of a process that is
- * gone no books. 0 or -ENOMEM. */
+/*
+ * Finds the rows that the calls were charged to. Calls in the overflow have none, and those of a
+ * process that is gone have no books. 0 or -ENOMEM.
+ */
 static int find_rows(struct window_syscalls *syscalls, const struct window *window)
 {
 	_cleanup_(row_index_freep) struct row_index *index = row_index_new(window);
@@ -137,7 +139,7 @@ void window_syscalls_forget(struct window_syscalls *syscalls)
 	if (!syscalls)
 		return;
 	syscalls->count = 0;
-	/* Those that were not taken would be of a later window. */
+	/* Calls that were not taken would show up in a later window. */
 	(void)session_drain_syscalls(syscalls->places.session, syscalls->places.window->epoch,
 				     pass_over, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The system calls of a window, by account and number: taken from the kernel side, and made
- * records. Single thread.
+ * The system calls of a window, by account and number: drained from the kernel side, and turned
+ * into records. Single thread.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 struct window_syscalls;
 
-/* All borrowed for its life. NULL: no memory. */
+/* Borrowed for the life of the window_syscalls, which is NULL without memory. */
 struct window_syscalls_places {
 	struct session *session;
 	struct observed_table *processes;
@@ -25,13 +25,13 @@ void window_syscalls_free(struct window_syscalls *syscalls);
 DEFINE_CLEANUP(struct window_syscalls *, window_syscalls_free);
 
 /*
- * Of a window that was flushed, and whose rows are resolved and not joined yet: takes its calls.
- * Does nothing of NULL, as the others. 0, -ENOMEM or -errno (logged).
+ * Takes the calls of a window that was flushed, and whose rows are resolved but not yet joined.
+ * Accepts NULL, as do the others. 0, -ENOMEM or -errno (logged).
  */
 int window_syscalls_settle(struct window_syscalls *syscalls, const struct window *window);
 
-/* Adds the records of that window's calls to the output, and forgets them. As output_add(). */
+/* Adds the records of that window's calls to the output, and drops the calls. As output_add(). */
 int window_syscalls_put(struct window_syscalls *syscalls);
 
-/* A window is lost: forgets its calls. */
+/* Drops the calls of a window that is lost. */
 void window_syscalls_forget(struct window_syscalls *syscalls);
