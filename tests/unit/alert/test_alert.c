@@ -63,7 +63,7 @@ static void end_window(int64_t start_ms, int64_t end_ms)
 	alert_end_window(alert, &window, &books, tell, NULL);
 }
 
-static void it_is_told_by_the_wall_clock_as_it_was_set(void **state)
+static void alert_times_include_clock_adjustment(void **state)
 {
 	struct alert_window window = window_of(1000, 2000);
 
@@ -75,7 +75,7 @@ static void it_is_told_by_the_wall_clock_as_it_was_set(void **state)
 	expect_told("1700 firing 51 since 700|");
 }
 
-static void without_a_duration_one_window_is_enough(void **state)
+static void alert_without_duration_fires_after_one_window(void **state)
 {
 	(void)state;
 	begin("max(cpu) > 50ns");
@@ -96,7 +96,7 @@ static void without_a_duration_one_window_is_enough(void **state)
 	expect_told("");
 }
 
-static void it_has_to_hold_throughout(void **state)
+static void alert_fires_only_after_condition_holds_throughout(void **state)
 {
 	(void)state;
 	begin("max(cpu) > 50ns for 3s");
@@ -116,7 +116,7 @@ static void it_has_to_hold_throughout(void **state)
 	expect_told("6000 firing 70 since 3000|");
 }
 
-static void what_crosses_the_limit_now_and_then_tells_nothing(void **state)
+static void alert_ignores_value_alternating_around_limit(void **state)
 {
 	(void)state;
 	begin("max(cpu) > 50ns for 2s");
@@ -144,7 +144,7 @@ static void what_crosses_the_limit_now_and_then_tells_nothing(void **state)
 }
 
 /* A recorder's windows of a second end some ms too early, or too late. */
-static void a_duration_is_as_many_windows_however_long_they_are(void **state)
+static void alert_duration_tolerates_jitter_of_window_length(void **state)
 {
 	(void)state;
 	begin("max(cpu) > 50ns for 1s");
@@ -166,7 +166,7 @@ static void a_duration_is_as_many_windows_however_long_they_are(void **state)
 }
 
 /* Of the last window an eighth may be lacking, and no more. */
-static void what_lacks_more_than_jitter_has_not_lasted(void **state)
+static void alert_jitter_tolerance_is_one_eighth_of_last_window(void **state)
 {
 	(void)state;
 	begin("max(cpu) > 50ns for 1s");
@@ -183,7 +183,7 @@ static void what_lacks_more_than_jitter_has_not_lasted(void **state)
 }
 
 /* An empty one may be too long, too. */
-static void what_held_goes_on_over_an_empty_window_that_is_too_long(void **state)
+static void alert_pending_survives_empty_overlong_window(void **state)
 {
 	(void)state;
 	begin("max(cpu) > 50ns for 3s");
@@ -197,7 +197,7 @@ static void what_held_goes_on_over_an_empty_window_that_is_too_long(void **state
 	expect_told("5100 firing 60 since 0|");
 }
 
-static void a_window_without_data_holds_nothing(void **state)
+static void alert_empty_windows_expire_pending_and_firing_state(void **state)
 {
 	(void)state;
 	begin("max(cpu) > 50ns for 3s");
@@ -233,7 +233,7 @@ static void a_window_without_data_holds_nothing(void **state)
 	expect_told("43000 firing 60 since 40000|");
 }
 
-static void what_held_waits_for_just_as_long_as_the_duration(void **state)
+static void alert_pending_survives_empty_windows_up_to_duration(void **state)
 {
 	(void)state;
 	begin("max(cpu) > 50ns for 3s");
@@ -247,7 +247,7 @@ static void what_held_waits_for_just_as_long_as_the_duration(void **state)
 	expect_told("5000 firing 60 since 0|");
 }
 
-static void it_begins_anew_behind_a_hole(void **state)
+static void alert_restarts_after_gap_or_clock_step_back(void **state)
 {
 	(void)state;
 	begin("max(cpu) > 50ns for 2s");
@@ -289,7 +289,7 @@ static void it_begins_anew_behind_a_hole(void **state)
 	expect_told("");
 }
 
-static void each_value_is_looked_at_by_itself(void **state)
+static void alert_evaluates_each_key_value_separately(void **state)
 {
 	(void)state;
 	begin("mean(cpu) > 50ns for 2s by e");
@@ -321,7 +321,7 @@ uint64_t random_seed(void)
 }
 
 /* Whoever names things cannot choose which of them collide. */
-static void each_has_a_table_that_nobody_can_guess(void **state)
+static void alert_seeds_hash_table_randomly(void **state)
 {
 	(void)state;
 	begin("max(cpu) > 1ns by e");
@@ -330,7 +330,7 @@ static void each_has_a_table_that_nobody_can_guess(void **state)
 	assert_int_equal(seeds, 1);
 }
 
-static void without_a_key_all_of_them_are_one(void **state)
+static void alert_without_key_merges_all_requests(void **state)
 {
 	(void)state;
 	begin("count(requests) > 1");
@@ -340,7 +340,7 @@ static void without_a_key_all_of_them_are_one(void **state)
 	expect_told("1000 firing 2 since 0|");
 }
 
-static void what_is_only_counted_is_not_kept(void **state)
+static void alert_counts_and_sums_without_allocation(void **state)
 {
 	static const char *const texts[] = { "count(requests) > 1", "rate(requests) > 1",
 					     "sum(wall) > 1s" };
@@ -354,7 +354,7 @@ static void what_is_only_counted_is_not_kept(void **state)
 	}
 }
 
-static void values_that_look_the_same_are_one(void **state)
+static void alert_merges_values_with_same_escaped_form(void **state)
 {
 	(void)state;
 	begin("sum(cpu) > 50ns by endpoint");
@@ -368,7 +368,7 @@ static void values_that_look_the_same_are_one(void **state)
 		    "2000 firing [\xc3\xa9t\xc3\xa9] 60 since 1000|");
 }
 
-static void those_beyond_the_bound_are_others(void **state)
+static void alert_folds_series_beyond_maximum_into_other(void **state)
 {
 	char name[16];
 
@@ -387,7 +387,7 @@ static void those_beyond_the_bound_are_others(void **state)
 	expect_told("2000 resolved [other] 0 since 1000|2000 firing [late] 9 since 1000|");
 }
 
-static void each_function_has_its_value(void **state)
+static void alert_functions_compute_expected_values(void **state)
 {
 	static const struct {
 		const char *text, *expected;
@@ -417,7 +417,7 @@ static void each_function_has_its_value(void **state)
 	}
 }
 
-static void what_was_used_counts_whoever_did(void **state)
+static void alert_cpu_sum_and_rate_use_attributed_charges_only(void **state)
 {
 	(void)state;
 	begin("rate(cpu) > 150%");
@@ -455,7 +455,7 @@ static void what_was_used_counts_whoever_did(void **state)
 	expect_told("");
 }
 
-static void rates_are_by_the_windows_length(void **state)
+static void alert_rate_is_divided_by_window_length(void **state)
 {
 	(void)state;
 	begin("rate(requests) > 7");
@@ -475,7 +475,7 @@ static void rates_are_by_the_windows_length(void **state)
 	expect_told("1 firing 9223372036854775807 since 0|");
 }
 
-static void no_requests_are_a_count_of_them(void **state)
+static void alert_count_is_zero_in_window_without_requests(void **state)
 {
 	(void)state;
 	begin("count(requests) < 1 for 2s");
@@ -494,7 +494,7 @@ static void no_requests_are_a_count_of_them(void **state)
 	expect_told("2000 firing [a] 0 since 0|");
 }
 
-static void the_books_are_looked_at(void **state)
+static void alert_evaluates_balance_and_self_figures(void **state)
 {
 	static const struct {
 		const char *text, *expected;
@@ -534,7 +534,7 @@ static void the_books_are_looked_at(void **state)
 	}
 }
 
-static void books_that_are_not_there_hold_nothing(void **state)
+static void alert_does_not_fire_without_balance_or_self_record(void **state)
 {
 	(void)state;
 	begin("unattributed <= 0ns");
@@ -571,7 +571,7 @@ static void books_that_are_not_there_hold_nothing(void **state)
 	expect_told("");
 }
 
-static void without_memory_it_says_so(void **state)
+static void alert_fails_with_enomem_when_allocation_fails(void **state)
 {
 	struct alert_expression expression;
 	struct alert_error error;
@@ -610,29 +610,29 @@ int main(void)
 {
 #define ALERT_TEST(test) cmocka_unit_test_teardown(test, tear_down)
 	const struct CMUnitTest tests[] = {
-		ALERT_TEST(it_is_told_by_the_wall_clock_as_it_was_set),
-		ALERT_TEST(without_a_duration_one_window_is_enough),
-		ALERT_TEST(it_has_to_hold_throughout),
-		ALERT_TEST(what_crosses_the_limit_now_and_then_tells_nothing),
-		ALERT_TEST(a_duration_is_as_many_windows_however_long_they_are),
-		ALERT_TEST(what_lacks_more_than_jitter_has_not_lasted),
-		ALERT_TEST(what_held_goes_on_over_an_empty_window_that_is_too_long),
-		ALERT_TEST(a_window_without_data_holds_nothing),
-		ALERT_TEST(what_held_waits_for_just_as_long_as_the_duration),
-		ALERT_TEST(it_begins_anew_behind_a_hole),
-		ALERT_TEST(each_value_is_looked_at_by_itself),
-		ALERT_TEST(each_has_a_table_that_nobody_can_guess),
-		ALERT_TEST(without_a_key_all_of_them_are_one),
-		ALERT_TEST(what_is_only_counted_is_not_kept),
-		ALERT_TEST(values_that_look_the_same_are_one),
-		ALERT_TEST(those_beyond_the_bound_are_others),
-		ALERT_TEST(each_function_has_its_value),
-		ALERT_TEST(what_was_used_counts_whoever_did),
-		ALERT_TEST(rates_are_by_the_windows_length),
-		ALERT_TEST(no_requests_are_a_count_of_them),
-		ALERT_TEST(the_books_are_looked_at),
-		ALERT_TEST(books_that_are_not_there_hold_nothing),
-		ALERT_TEST(without_memory_it_says_so),
+		ALERT_TEST(alert_times_include_clock_adjustment),
+		ALERT_TEST(alert_without_duration_fires_after_one_window),
+		ALERT_TEST(alert_fires_only_after_condition_holds_throughout),
+		ALERT_TEST(alert_ignores_value_alternating_around_limit),
+		ALERT_TEST(alert_duration_tolerates_jitter_of_window_length),
+		ALERT_TEST(alert_jitter_tolerance_is_one_eighth_of_last_window),
+		ALERT_TEST(alert_pending_survives_empty_overlong_window),
+		ALERT_TEST(alert_empty_windows_expire_pending_and_firing_state),
+		ALERT_TEST(alert_pending_survives_empty_windows_up_to_duration),
+		ALERT_TEST(alert_restarts_after_gap_or_clock_step_back),
+		ALERT_TEST(alert_evaluates_each_key_value_separately),
+		ALERT_TEST(alert_seeds_hash_table_randomly),
+		ALERT_TEST(alert_without_key_merges_all_requests),
+		ALERT_TEST(alert_counts_and_sums_without_allocation),
+		ALERT_TEST(alert_merges_values_with_same_escaped_form),
+		ALERT_TEST(alert_folds_series_beyond_maximum_into_other),
+		ALERT_TEST(alert_functions_compute_expected_values),
+		ALERT_TEST(alert_cpu_sum_and_rate_use_attributed_charges_only),
+		ALERT_TEST(alert_rate_is_divided_by_window_length),
+		ALERT_TEST(alert_count_is_zero_in_window_without_requests),
+		ALERT_TEST(alert_evaluates_balance_and_self_figures),
+		ALERT_TEST(alert_does_not_fire_without_balance_or_self_record),
+		ALERT_TEST(alert_fails_with_enomem_when_allocation_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

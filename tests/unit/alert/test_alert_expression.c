@@ -23,7 +23,7 @@ static struct alert_expression parse(const char *text)
 	return expression;
 }
 
-static void the_whole_is_taken_apart(void **state)
+static void expression_parses_measure_limit_duration_and_key(void **state)
 {
 	struct alert_expression expression = parse("p99(cpu) > 50ms for 30s by endpoint");
 
@@ -38,7 +38,7 @@ static void the_whole_is_taken_apart(void **state)
 	assert_string_equal(expression.key, "endpoint");
 }
 
-static void spaces_are_free_and_what_follows_comes_in_any_order(void **state)
+static void expression_ignores_spaces_and_order_of_clauses(void **state)
 {
 	struct alert_expression expression =
 		parse(" \tp50 ( wall )<=1.5 us by otel.http.route\tfor 5m ");
@@ -60,7 +60,7 @@ static void spaces_are_free_and_what_follows_comes_in_any_order(void **state)
 	assert_string_equal(parse("count(requests)>1by for").key, "for");
 }
 
-static void each_measure_is_known(void **state)
+static void expression_parses_each_measure_and_unit(void **state)
 {
 	static const struct {
 		const char *text;
@@ -108,7 +108,7 @@ static void each_measure_is_known(void **state)
 	}
 }
 
-static void a_comparison_holds_where_it_says(void **state)
+static void expression_comparison_holds_at_its_bounds(void **state)
 {
 	static const struct {
 		const char *text;
@@ -130,7 +130,7 @@ static void a_comparison_holds_where_it_says(void **state)
 	}
 }
 
-static void it_is_said_what_is_of_requests_as_a_whole(void **state)
+static void expression_classifies_measures_of_whole_requests(void **state)
 {
 	static const char *const whole[] = { "p50(cpu)>1s",	  "p99(wall)>1s",
 					     "mean(user)>1s",	  "max(blocked)>1s",
@@ -152,7 +152,7 @@ static void it_is_said_what_is_of_requests_as_a_whole(void **state)
 	}
 }
 
-static void numbers_are_exact(void **state)
+static void expression_parses_numbers_exactly(void **state)
 {
 	static const struct {
 		const char *text;
@@ -190,7 +190,7 @@ static void refuses(const char *marked, const char *says)
 		fail_msg("%s: at %zu: %s", marked, error.offset, error.message);
 }
 
-static void what_is_wrong_is_said_at_its_place(void **state)
+static void expression_reports_error_with_its_offset(void **state)
 {
 	static const char *const cases[][2] = {
 		{ "^", "not a measure: p50, p90" },
@@ -258,7 +258,7 @@ static void what_is_wrong_is_said_at_its_place(void **state)
 		refuses(cases[i][0], cases[i][1]);
 }
 
-static void texts_and_keys_are_bounded(void **state)
+static void expression_limits_length_of_text_and_key(void **state)
 {
 	char text[600], marked[600], key[ALERT_KEY_BYTES + 1];
 	struct alert_expression expression;
@@ -285,7 +285,7 @@ static void texts_and_keys_are_bounded(void **state)
 }
 
 /* Whatever it is, it ends, and says where. */
-static void random_texts_are_taken_or_refused(void **state)
+static void expression_accepts_or_rejects_random_text(void **state)
 {
 	static const char *const parts[] = { "p99",  "(",    ")",    "cpu",   "requests",
 					     ">",    "<",    "=",    "1",     ".",
@@ -317,7 +317,7 @@ static void expect_printed(enum alert_unit unit, int64_t value, const char *expe
 	assert_string_equal(text, expected);
 }
 
-static void values_are_printed_in_their_unit(void **state)
+static void alert_unit_prints_value_with_its_unit(void **state)
 {
 	(void)state;
 	expect_printed(ALERT_NS, 0, "0 ns");
@@ -340,16 +340,16 @@ static void values_are_printed_in_their_unit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_whole_is_taken_apart),
-		cmocka_unit_test(spaces_are_free_and_what_follows_comes_in_any_order),
-		cmocka_unit_test(each_measure_is_known),
-		cmocka_unit_test(a_comparison_holds_where_it_says),
-		cmocka_unit_test(it_is_said_what_is_of_requests_as_a_whole),
-		cmocka_unit_test(numbers_are_exact),
-		cmocka_unit_test(what_is_wrong_is_said_at_its_place),
-		cmocka_unit_test(texts_and_keys_are_bounded),
-		cmocka_unit_test(random_texts_are_taken_or_refused),
-		cmocka_unit_test(values_are_printed_in_their_unit),
+		cmocka_unit_test(expression_parses_measure_limit_duration_and_key),
+		cmocka_unit_test(expression_ignores_spaces_and_order_of_clauses),
+		cmocka_unit_test(expression_parses_each_measure_and_unit),
+		cmocka_unit_test(expression_comparison_holds_at_its_bounds),
+		cmocka_unit_test(expression_classifies_measures_of_whole_requests),
+		cmocka_unit_test(expression_parses_numbers_exactly),
+		cmocka_unit_test(expression_reports_error_with_its_offset),
+		cmocka_unit_test(expression_limits_length_of_text_and_key),
+		cmocka_unit_test(expression_accepts_or_rejects_random_text),
+		cmocka_unit_test(alert_unit_prints_value_with_its_unit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,7 +125,7 @@ static void check_requests(void)
 		    "5000 firing [a] 60 since 2000|");
 }
 
-static void a_request_is_looked_at_as_a_whole_when_it_has_ended(void **state)
+static void alert_set_evaluates_whole_request_after_it_ends(void **state)
 {
 	(void)state;
 	both_ways(check_requests);
@@ -151,7 +151,7 @@ static void steady_load(double per_second, int64_t window_ms, int64_t seconds)
 	}
 }
 
-static void under_a_steady_load_nothing_changes(void **state)
+static void alert_set_does_not_flap_under_steady_load(void **state)
 {
 	static const double rates[] = { 0.3, 3, 100, 1000 };
 	static const int64_t windows_ms[] = { 250, 1000, 2500, 10000 };
@@ -197,7 +197,7 @@ static void check_the_end(void)
 	expect_told("2000 firing 30 since 0|2000 firing 30 since 0|2000 firing 30 since 0|");
 }
 
-static void at_the_end_open_ones_are_in_no_count(void **state)
+static void alert_set_excludes_open_requests_from_counts_at_end(void **state)
 {
 	(void)state;
 	both_ways(check_the_end);
@@ -240,13 +240,13 @@ static void check_books(void)
 		    "2000 resolved none since 1000|2000 resolved none since 1000|");
 }
 
-static void the_books_of_all_processes_are_added(void **state)
+static void alert_set_sums_balance_of_all_processes(void **state)
 {
 	(void)state;
 	both_ways(check_books);
 }
 
-static void each_counter_of_a_loss_counts_as_lost(void **state)
+static void alert_set_counts_each_loss_counter_as_lost(void **state)
 {
 	char expected[64];
 
@@ -272,7 +272,7 @@ static void each_counter_of_a_loss_counts_as_lost(void **state)
 	assert_false(counter_is_loss(COUNTER_CONTEXT_INHERITED));
 }
 
-static void what_a_record_does_not_say_is_nothing(void **state)
+static void alert_set_treats_missing_balance_fields_as_zero(void **state)
 {
 	static struct record_view view;
 	struct sample sample;
@@ -314,13 +314,13 @@ static void check_too_many_open(void)
 	expect_told("4000 resolved 0 since 1000|4000 resolved [b] 0 since 1000|");
 }
 
-static void where_too_many_are_open_the_oldest_have_ended(void **state)
+static void alert_set_ends_oldest_requests_when_too_many_are_open(void **state)
 {
 	(void)state;
 	check_too_many_open();
 }
 
-static void what_is_beyond_a_records_range_is_its_end(void **state)
+static void alert_set_saturates_out_of_range_figures(void **state)
 {
 	struct balance_record balance = { .exec_ns = UINT64_MAX, .residual_ns = INT64_MIN };
 
@@ -333,7 +333,7 @@ static void what_is_beyond_a_records_range_is_its_end(void **state)
 		    "1000 firing 9223372036854775807 since 0|");
 }
 
-static void other_records_are_passed_over(void **state)
+static void alert_set_ignores_other_record_kinds(void **state)
 {
 	struct process_record process = { .event = PROCESS_EVENT_FOUND, .comm = "x" };
 
@@ -347,7 +347,7 @@ static void other_records_are_passed_over(void **state)
 	expect_told("");
 }
 
-static void so_many_and_no_more(void **state)
+static void alert_set_rejects_more_than_maximum_alerts(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ALERTS_MAX; i++) {
@@ -415,7 +415,7 @@ static size_t try_without(int (*act)(void), bool is_done_again)
 	}
 }
 
-static void without_memory_it_says_so(void **state)
+static void alert_set_fails_with_enomem_when_allocation_fails(void **state)
 {
 	(void)state;
 	assert_true(try_without(watch_max, true) > 1);
@@ -438,7 +438,7 @@ static void expect_line(const struct alert_change *change, const char *expected)
 	assert_string_equal(line, expected);
 }
 
-static void a_change_is_one_line(void **state)
+static void alert_change_prints_one_line(void **state)
 {
 	struct alert_change change = { .has_value = true, .value = 61234567 };
 	struct alert_expression expression;
@@ -460,18 +460,18 @@ int main(void)
 {
 #define SET_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		SET_TEST(a_request_is_looked_at_as_a_whole_when_it_has_ended),
-		SET_TEST(under_a_steady_load_nothing_changes),
-		SET_TEST(at_the_end_open_ones_are_in_no_count),
-		SET_TEST(the_books_of_all_processes_are_added),
-		SET_TEST(each_counter_of_a_loss_counts_as_lost),
-		SET_TEST(what_a_record_does_not_say_is_nothing),
-		SET_TEST(where_too_many_are_open_the_oldest_have_ended),
-		SET_TEST(what_is_beyond_a_records_range_is_its_end),
-		SET_TEST(other_records_are_passed_over),
-		SET_TEST(so_many_and_no_more),
-		SET_TEST(without_memory_it_says_so),
-		SET_TEST(a_change_is_one_line),
+		SET_TEST(alert_set_evaluates_whole_request_after_it_ends),
+		SET_TEST(alert_set_does_not_flap_under_steady_load),
+		SET_TEST(alert_set_excludes_open_requests_from_counts_at_end),
+		SET_TEST(alert_set_sums_balance_of_all_processes),
+		SET_TEST(alert_set_counts_each_loss_counter_as_lost),
+		SET_TEST(alert_set_treats_missing_balance_fields_as_zero),
+		SET_TEST(alert_set_ends_oldest_requests_when_too_many_are_open),
+		SET_TEST(alert_set_saturates_out_of_range_figures),
+		SET_TEST(alert_set_ignores_other_record_kinds),
+		SET_TEST(alert_set_rejects_more_than_maximum_alerts),
+		SET_TEST(alert_set_fails_with_enomem_when_allocation_fails),
+		SET_TEST(alert_change_prints_one_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-static void array_keeps_its_items_and_doubles(void **state)
+static void array_growth_keeps_items_and_doubles_capacity(void **state)
 {
 	size_t room = 0, rooms = 0;
 	uint64_t *items = NULL;
@@ -31,7 +31,7 @@ static void array_keeps_its_items_and_doubles(void **state)
 	free(items);
 }
 
-static void array_has_as_much_room_as_is_wanted_at_once(void **state)
+static void array_reserves_requested_capacity_at_once(void **state)
 {
 	size_t room = 0;
 	char *text = NULL;
@@ -44,7 +44,7 @@ static void array_has_as_much_room_as_is_wanted_at_once(void **state)
 	free(text);
 }
 
-static void array_with_room_stays_where_it_is(void **state)
+static void array_with_spare_capacity_is_not_moved(void **state)
 {
 	size_t room = 0;
 	uint32_t *items = NULL, *before;
@@ -59,7 +59,7 @@ static void array_with_room_stays_where_it_is(void **state)
 	free(items);
 }
 
-static void array_that_cannot_be_so_large_stays_as_it_was(void **state)
+static void array_rejects_size_overflow_and_stays_unchanged(void **state)
 {
 	size_t room = 0;
 	uint64_t *items = NULL;
@@ -77,10 +77,10 @@ static void array_that_cannot_be_so_large_stays_as_it_was(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(array_keeps_its_items_and_doubles),
-		cmocka_unit_test(array_has_as_much_room_as_is_wanted_at_once),
-		cmocka_unit_test(array_with_room_stays_where_it_is),
-		cmocka_unit_test(array_that_cannot_be_so_large_stays_as_it_was),
+		cmocka_unit_test(array_growth_keeps_items_and_doubles_capacity),
+		cmocka_unit_test(array_reserves_requested_capacity_at_once),
+		cmocka_unit_test(array_with_spare_capacity_is_not_moved),
+		cmocka_unit_test(array_rejects_size_overflow_and_stays_unchanged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

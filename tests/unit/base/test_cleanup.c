@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 
 /* It is one as any other, where standard input is closed; below it is none. */
-static void a_descriptor_of_0_is_closed(void **state)
+static void cleanup_closes_descriptor_0_and_skips_negative(void **state)
 {
 	int saved = dup(STDIN_FILENO), none = -1, zero = STDIN_FILENO;
 
@@ -25,7 +25,7 @@ static void a_descriptor_of_0_is_closed(void **state)
 	assert_int_equal(fcntl(saved, F_GETFD), -1);
 }
 
-static void what_is_taken_stays(void **state)
+static void cleanup_leaves_taken_descriptor_open(void **state)
 {
 	int fd = dup(STDIN_FILENO), taken;
 
@@ -44,8 +44,8 @@ static void what_is_taken_stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_descriptor_of_0_is_closed),
-		cmocka_unit_test(what_is_taken_stays),
+		cmocka_unit_test(cleanup_closes_descriptor_0_and_skips_negative),
+		cmocka_unit_test(cleanup_leaves_taken_descriptor_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

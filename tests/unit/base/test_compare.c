@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 /* A difference would not fit into an int, or into 64 bits. */
-static void unsigned_numbers_are_in_order_at_any_distance(void **state)
+static void compare_u64_orders_numbers_at_any_distance(void **state)
 {
 	(void)state;
 	assert_true(compare_u64(1, 2) < 0 && compare_u64(2, 1) > 0);
@@ -18,7 +18,7 @@ static void unsigned_numbers_are_in_order_at_any_distance(void **state)
 	assert_true(compare_u64(0, (uint64_t)1 << 32) < 0 && compare_u64((uint64_t)1 << 32, 0) > 0);
 }
 
-static void signed_numbers_are_in_order_at_any_distance(void **state)
+static void compare_i64_orders_numbers_at_any_distance(void **state)
 {
 	(void)state;
 	assert_true(compare_i64(-1, 0) < 0 && compare_i64(0, -1) > 0);
@@ -26,7 +26,7 @@ static void signed_numbers_are_in_order_at_any_distance(void **state)
 	assert_true(compare_i64(INT64_MIN, INT64_MAX) < 0 && compare_i64(INT64_MAX, INT64_MIN) > 0);
 }
 
-static void fractions_are_in_order(void **state)
+static void compare_double_orders_fractions(void **state)
 {
 	(void)state;
 	assert_true(compare_double(0.25, 0.5) < 0 && compare_double(0.5, 0.25) > 0);
@@ -36,9 +36,9 @@ static void fractions_are_in_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unsigned_numbers_are_in_order_at_any_distance),
-		cmocka_unit_test(signed_numbers_are_in_order_at_any_distance),
-		cmocka_unit_test(fractions_are_in_order),
+		cmocka_unit_test(compare_u64_orders_numbers_at_any_distance),
+		cmocka_unit_test(compare_i64_orders_numbers_at_any_distance),
+		cmocka_unit_test(compare_double_orders_fractions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

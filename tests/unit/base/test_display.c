@@ -29,7 +29,7 @@ static void expect_escaped(const char *text, const char *expected)
 	assert_string_equal(escaped, expected);
 }
 
-static void what_could_move_the_cursor_is_escaped(void **state)
+static void display_escapes_cursor_control_sequences(void **state)
 {
 	(void)state;
 	expect_escaped("plain \xc3\xa9", "plain \xc3\xa9");
@@ -53,7 +53,7 @@ static void expect_shown(const char *text, bool is_shown)
 }
 
 /* The first and the last of each range of them, and what is beside it. */
-static void what_shows_nothing_and_moves_the_rest_is_escaped(void **state)
+static void display_escapes_invisible_and_bidi_characters(void **state)
 {
 	static const char *const hidden[] = {
 		"\u061c", "\u180e", "\u200b", "\u200f", "\u2028",     "\u202e",	    "\u2060",
@@ -72,7 +72,7 @@ static void what_shows_nothing_and_moves_the_rest_is_escaped(void **state)
 		expect_shown(shown[i], true);
 }
 
-static void what_has_no_room_is_cut_at_a_whole_character(void **state)
+static void display_escape_truncates_at_character_boundary(void **state)
 {
 	char escaped[8];
 
@@ -87,7 +87,7 @@ static void what_has_no_room_is_cut_at_a_whole_character(void **state)
 	assert_string_equal(escaped, "12");
 }
 
-static void width_counts_columns_not_bytes(void **state)
+static void display_width_counts_columns_not_bytes(void **state)
 {
 	(void)state;
 	assert_int_equal(display_columns("abc"), 3);
@@ -110,7 +110,7 @@ static void expect_fitted(const char *text, size_t columns, size_t text_bytes, c
 	assert_true(strlen(fitted) < text_bytes);
 }
 
-static void long_text_is_cut_in_the_middle(void **state)
+static void display_fit_elides_middle_of_long_text(void **state)
 {
 	(void)state;
 	expect_fitted("0123456789", 10, 128, "0123456789");
@@ -133,7 +133,7 @@ static void long_text_is_cut_in_the_middle(void **state)
 	expect_fitted("\\x1b", 4, 128, "\\x1b");
 }
 
-static void durations_have_four_digits_and_the_fitting_unit(void **state)
+static void display_duration_shows_four_digits_and_scaled_unit(void **state)
 {
 	static const struct {
 		int64_t ns;
@@ -174,7 +174,7 @@ static void durations_have_four_digits_and_the_fitting_unit(void **state)
 	}
 }
 
-static void numbers_are_grouped_by_three(void **state)
+static void display_number_groups_digits_by_three(void **state)
 {
 	char text[DISPLAY_NUMBER_BYTES];
 
@@ -193,7 +193,7 @@ static void numbers_are_grouped_by_three(void **state)
 	assert_string_equal(text, "-9,223,372,036,854,775,808");
 }
 
-static void bytes_are_in_mebibytes(void **state)
+static void display_bytes_shows_mebibytes(void **state)
 {
 	char text[DISPLAY_NUMBER_BYTES];
 
@@ -217,7 +217,7 @@ static void expect_sentence(size_t width, const char *sentence, const char *expe
 	free(text);
 }
 
-static void a_sentence_is_broken_where_the_screen_ends(void **state)
+static void display_sentence_wraps_at_screen_width(void **state)
 {
 	static char word[4096], first[2047 + 2];
 
@@ -241,15 +241,15 @@ static void a_sentence_is_broken_where_the_screen_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_could_move_the_cursor_is_escaped),
-		cmocka_unit_test(what_shows_nothing_and_moves_the_rest_is_escaped),
-		cmocka_unit_test(what_has_no_room_is_cut_at_a_whole_character),
-		cmocka_unit_test(width_counts_columns_not_bytes),
-		cmocka_unit_test(long_text_is_cut_in_the_middle),
-		cmocka_unit_test(durations_have_four_digits_and_the_fitting_unit),
-		cmocka_unit_test(numbers_are_grouped_by_three),
-		cmocka_unit_test(bytes_are_in_mebibytes),
-		cmocka_unit_test(a_sentence_is_broken_where_the_screen_ends),
+		cmocka_unit_test(display_escapes_cursor_control_sequences),
+		cmocka_unit_test(display_escapes_invisible_and_bidi_characters),
+		cmocka_unit_test(display_escape_truncates_at_character_boundary),
+		cmocka_unit_test(display_width_counts_columns_not_bytes),
+		cmocka_unit_test(display_fit_elides_middle_of_long_text),
+		cmocka_unit_test(display_duration_shows_four_digits_and_scaled_unit),
+		cmocka_unit_test(display_number_groups_digits_by_three),
+		cmocka_unit_test(display_bytes_shows_mebibytes),
+		cmocka_unit_test(display_sentence_wraps_at_screen_width),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-static void durations_have_units(void **state)
+static void duration_parser_accepts_units_and_fractions(void **state)
 {
 	static const struct {
 		const char *text;
@@ -38,7 +38,7 @@ static void durations_have_units(void **state)
 	}
 }
 
-static void what_is_no_duration_is_refused_and_changes_nothing(void **state)
+static void duration_parser_rejects_invalid_text_and_keeps_output(void **state)
 {
 	static const char *const cases[] = { "",      "s",   "-1",  "+1",      "10 s", "10x",
 					     "1e400", "nan", "inf", "0x10",    "1..2", "100000d",
@@ -54,8 +54,8 @@ static void what_is_no_duration_is_refused_and_changes_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(durations_have_units),
-		cmocka_unit_test(what_is_no_duration_is_refused_and_changes_nothing),
+		cmocka_unit_test(duration_parser_accepts_units_and_fractions),
+		cmocka_unit_test(duration_parser_rejects_invalid_text_and_keeps_output),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

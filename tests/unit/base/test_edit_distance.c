@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-static void a_slip_is_as_far_as_it_takes_to_undo(void **state)
+static void edit_distance_counts_edits_in_both_directions(void **state)
 {
 	static const struct {
 		const char *one, *other;
@@ -36,7 +36,7 @@ static void a_slip_is_as_far_as_it_takes_to_undo(void **state)
 	}
 }
 
-static void what_is_long_is_far_from_everything(void **state)
+static void edit_distance_exceeds_maximum_for_overlong_text(void **state)
 {
 	char longest[EDIT_DISTANCE_BYTES_MAX + 1] = "", longer[EDIT_DISTANCE_BYTES_MAX + 2] = "";
 
@@ -52,8 +52,8 @@ static void what_is_long_is_far_from_everything(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_slip_is_as_far_as_it_takes_to_undo),
-		cmocka_unit_test(what_is_long_is_far_from_everything),
+		cmocka_unit_test(edit_distance_counts_edits_in_both_directions),
+		cmocka_unit_test(edit_distance_exceeds_maximum_for_overlong_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,7 +72,7 @@ int fstatvfs(int fd, struct statvfs *ret_system)
 
 static const uint8_t digits[BYTES] = "0123456789";
 
-static void all_is_written_however_little_goes_at_once(void **state)
+static void file_bytes_write_continues_after_short_write_and_eintr(void **state)
 {
 	static const int errors[] = { 0, EINTR };
 
@@ -85,7 +85,7 @@ static void all_is_written_however_little_goes_at_once(void **state)
 	}
 }
 
-static void all_is_read_however_little_comes_at_once(void **state)
+static void file_bytes_read_continues_after_short_read_and_eintr(void **state)
 {
 	static const int errors[] = { 0, EINTR };
 	uint8_t bytes[BYTES] = { 0 };
@@ -101,7 +101,7 @@ static void all_is_read_however_little_comes_at_once(void **state)
 }
 
 /* Also a disk that takes nothing and names no reason, and a file that ends too early. */
-static void less_is_an_error(void **state)
+static void file_bytes_report_error_on_incomplete_transfer(void **state)
 {
 	static const struct {
 		int error, written, read;
@@ -123,7 +123,7 @@ static void less_is_an_error(void **state)
 #define GIB (UINT64_C(1) << 30)
 
 /* A twentieth of the disk is for others, or a GiB of a large one. */
-static void room_leaves_something_to_others(void **state)
+static void file_bytes_room_leaves_reserve_on_disk(void **state)
 {
 	static const struct {
 		uint64_t size_bytes, free_bytes, room_bytes;
@@ -146,7 +146,7 @@ static void room_leaves_something_to_others(void **state)
 	}
 }
 
-static void what_is_not_known_is_no_limit(void **state)
+static void file_bytes_room_is_unlimited_if_statvfs_fails(void **state)
 {
 	(void)state;
 	file.system_result = -1;
@@ -156,11 +156,11 @@ static void what_is_not_known_is_no_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_is_written_however_little_goes_at_once),
-		cmocka_unit_test(all_is_read_however_little_comes_at_once),
-		cmocka_unit_test(less_is_an_error),
-		cmocka_unit_test_setup(room_leaves_something_to_others, reset),
-		cmocka_unit_test_setup(what_is_not_known_is_no_limit, reset),
+		cmocka_unit_test(file_bytes_write_continues_after_short_write_and_eintr),
+		cmocka_unit_test(file_bytes_read_continues_after_short_read_and_eintr),
+		cmocka_unit_test(file_bytes_report_error_on_incomplete_transfer),
+		cmocka_unit_test_setup(file_bytes_room_leaves_reserve_on_disk, reset),
+		cmocka_unit_test_setup(file_bytes_room_is_unlimited_if_statvfs_fails, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

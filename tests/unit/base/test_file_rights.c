@@ -33,7 +33,7 @@ static void expect(uid_t owner, mode_t mode, const char *expected)
 	assert_string_equal(said, expected);
 }
 
-static void files_of_root_and_of_our_own_are_trusted(void **state)
+static void file_rights_trust_files_of_root_and_own_user(void **state)
 {
 	(void)state;
 	expect(0, S_IFREG | 0775, "");
@@ -42,7 +42,7 @@ static void files_of_root_and_of_our_own_are_trusted(void **state)
 	expect(0, S_IFCHR | 0666, "");
 }
 
-static void what_others_may_change_is_warned_of(void **state)
+static void file_rights_warn_about_files_writable_by_others(void **state)
 {
 	(void)state;
 	expect(OTHER, S_IFREG | 0600,
@@ -53,7 +53,7 @@ static void what_others_may_change_is_warned_of(void **state)
 	       "chmod o-w helps\n");
 }
 
-static void a_caller_of_sudo_is_no_other(void **state)
+static void file_rights_trust_files_of_sudo_caller(void **state)
 {
 	(void)state;
 	assert_int_equal(setenv("SUDO_UID", "54321", 1), 0);
@@ -68,9 +68,9 @@ static void a_caller_of_sudo_is_no_other(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(files_of_root_and_of_our_own_are_trusted),
-		cmocka_unit_test(what_others_may_change_is_warned_of),
-		cmocka_unit_test(a_caller_of_sudo_is_no_other),
+		cmocka_unit_test(file_rights_trust_files_of_root_and_own_user),
+		cmocka_unit_test(file_rights_warn_about_files_writable_by_others),
+		cmocka_unit_test(file_rights_trust_files_of_sudo_caller),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@ enum {
 static const uint8_t zeros[BYTES];
 
 /* Zeros at the end are no padding: the size is part of it. */
-static void each_size_of_zeros_has_its_own(void **state)
+static void hash_differs_for_each_length_of_zeros(void **state)
 {
 	uint64_t hashes[BYTES];
 
@@ -29,7 +29,7 @@ static void each_size_of_zeros_has_its_own(void **state)
 	}
 }
 
-static void each_bit_counts_wherever_the_bytes_are(void **state)
+static void hash_depends_on_each_bit_at_any_alignment(void **state)
 {
 	uint8_t moved[BYTES + 8];
 
@@ -47,7 +47,7 @@ static void each_bit_counts_wherever_the_bytes_are(void **state)
 	}
 }
 
-static void the_seed_counts_and_a_digest_goes_on_from_it(void **state)
+static void hash_depends_on_seed_and_chained_order(void **state)
 {
 	uint64_t one = hash_bytes(1, "one", 3);
 
@@ -63,9 +63,9 @@ static void the_seed_counts_and_a_digest_goes_on_from_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_size_of_zeros_has_its_own),
-		cmocka_unit_test(each_bit_counts_wherever_the_bytes_are),
-		cmocka_unit_test(the_seed_counts_and_a_digest_goes_on_from_it),
+		cmocka_unit_test(hash_differs_for_each_length_of_zeros),
+		cmocka_unit_test(hash_depends_on_each_bit_at_any_alignment),
+		cmocka_unit_test(hash_depends_on_seed_and_chained_order),
 	};
 
 	return cmocka_run_group_tests_name("hash", tests, NULL, NULL);

@@ -42,7 +42,7 @@ static const char *say(const char *text, size_t size_bytes)
 
 #define assert_said(text, expected) assert_string_equal(say(text, sizeof(text) - 1), expected)
 
-static void settings_are_between_the_blanks(void **state)
+static void ini_reader_trims_blanks_around_settings(void **state)
 {
 	(void)state;
 	assert_said("[a]\nb=c\n", "1 [a]\n2 b=c\n");
@@ -53,7 +53,7 @@ static void settings_are_between_the_blanks(void **state)
 	assert_said("b=x#y;z", "1 b=x#y;z\n");
 }
 
-static void comments_and_empty_lines_are_nothing(void **state)
+static void ini_reader_skips_comments_and_empty_lines(void **state)
 {
 	(void)state;
 	assert_said("", "");
@@ -64,7 +64,7 @@ static void comments_and_empty_lines_are_nothing(void **state)
 	assert_said("\xef\xbb", "1 \xef\xbb! neither [SECTION] nor KEY = VALUE\n");
 }
 
-static void what_could_be_meant_otherwise_is_refused(void **state)
+static void ini_reader_rejects_ambiguous_values(void **state)
 {
 	static const char *const values[] = { "'a b'", "\"\"", "a # b", "a ; b", "a\t# b", "a\t; b",
 					      "# b",   "; b",  "a \\",	"\\",	 "" };
@@ -80,7 +80,7 @@ static void what_could_be_meant_otherwise_is_refused(void **state)
 	assert_said("k='\nk='a\nk=a'\nk=\\a\nk='a\"", "1 k='\n2 k='a\n3 k=a'\n4 k=\\a\n5 k='a\"\n");
 }
 
-static void what_is_no_line_is_passed_over_and_said(void **state)
+static void ini_reader_reports_and_skips_malformed_lines(void **state)
 {
 	(void)state;
 	assert_said("all-ruby\n=c\n = \nb=c\n", "1 all-ruby! neither [SECTION] nor KEY = VALUE\n"
@@ -92,7 +92,7 @@ static void what_is_no_line_is_passed_over_and_said(void **state)
 		    "3 [! a section is [NAME], and nothing else on its line\n4 []\n");
 }
 
-static void what_is_no_text_is_refused(void **state)
+static void ini_reader_rejects_control_characters_and_bad_utf8(void **state)
 {
 	static const char unclean[] = "a control character, or not UTF-8";
 	const char *said;
@@ -112,11 +112,11 @@ static void what_is_no_text_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(settings_are_between_the_blanks),
-		cmocka_unit_test(comments_and_empty_lines_are_nothing),
-		cmocka_unit_test(what_could_be_meant_otherwise_is_refused),
-		cmocka_unit_test(what_is_no_line_is_passed_over_and_said),
-		cmocka_unit_test(what_is_no_text_is_refused),
+		cmocka_unit_test(ini_reader_trims_blanks_around_settings),
+		cmocka_unit_test(ini_reader_skips_comments_and_empty_lines),
+		cmocka_unit_test(ini_reader_rejects_ambiguous_values),
+		cmocka_unit_test(ini_reader_reports_and_skips_malformed_lines),
+		cmocka_unit_test(ini_reader_rejects_control_characters_and_bad_utf8),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,13 +41,13 @@ static void expect_line(unsigned int shift, const char *expected)
 	(void)close(fds[1]);
 }
 
-static void the_journal_is_told_the_priority(void **state)
+static void log_prefixes_priority_if_stderr_is_journal(void **state)
 {
 	(void)state;
 	expect_line(0, "<4>correlator: warning: disk 5\n");
 }
 
-static void another_stderr_is_not(void **state)
+static void log_omits_priority_if_stderr_is_not_journal(void **state)
 {
 	(void)state;
 	expect_line(1, "correlator: warning: disk 5\n");
@@ -78,7 +78,7 @@ static void say_all(bool is_journal, char *ret_said, size_t said_bytes)
 	log_set_level(LOG_LEVEL_INFO);
 }
 
-static void each_level_has_its_mark_and_its_priority(void **state)
+static void log_levels_have_own_prefix_and_priority(void **state)
 {
 	char said[1024];
 
@@ -93,7 +93,7 @@ static void each_level_has_its_mark_and_its_priority(void **state)
 				  "<7>correlator: trace: five\n");
 }
 
-static void a_place_stands_before_each_message_until_there_is_none(void **state)
+static void log_prefixes_location_until_cleared(void **state)
 {
 	char place[4096], said[4096];
 	struct ears ears = ears_open();
@@ -119,7 +119,7 @@ static void a_place_stands_before_each_message_until_there_is_none(void **state)
 }
 
 /* A target, a file or a collector chose the bytes. */
-static void a_line_is_one_line_whatever_is_in_it(void **state)
+static void log_escapes_message_to_single_line(void **state)
 {
 	struct ears ears = ears_open();
 	char said[2048];
@@ -138,7 +138,7 @@ static void a_line_is_one_line_whatever_is_in_it(void **state)
 }
 
 /* Escaped it is longer: it is cut between two characters, and the line still ends. */
-static void a_line_without_room_is_cut(void **state)
+static void log_truncates_escaped_line_at_character_boundary(void **state)
 {
 	char name[4096], said[8192];
 
@@ -156,7 +156,7 @@ static void a_line_without_room_is_cut(void **state)
 	}
 }
 
-static void what_is_not_asked_for_is_not_said_but_errors_are(void **state)
+static void log_level_filters_all_but_errors(void **state)
 {
 	struct ears ears = ears_open();
 	char said[256];
@@ -176,7 +176,7 @@ static void what_is_not_asked_for_is_not_said_but_errors_are(void **state)
 				  "correlator: five\n");
 }
 
-static void an_error_is_given_back_as_it_may_be_returned(void **state)
+static void log_error_returns_negative_errno(void **state)
 {
 	struct ears ears = ears_open();
 	char said[512], expected[512];
@@ -198,7 +198,7 @@ static void an_error_is_given_back_as_it_may_be_returned(void **state)
 }
 
 /* What a write to a pipe does at once, and no line mixed into another. */
-static void a_line_that_is_too_long_is_cut_and_ends(void **state)
+static void log_truncates_overlong_line_and_keeps_newline(void **state)
 {
 	char text[4096], said[8192];
 	struct ears ears;
@@ -230,7 +230,7 @@ static void fill(int fd)
 }
 
 /* Without end, if it waited: the alarm's. */
-static void a_stderr_that_is_full_costs_lines_and_says_how_many(void **state)
+static void log_drops_lines_if_stderr_is_full_and_reports_count(void **state)
 {
 	const size_t room_bytes = 65536;
 	int saved = dup(STDERR_FILENO), fds[2];
@@ -269,16 +269,16 @@ static void a_stderr_that_is_full_costs_lines_and_says_how_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_journal_is_told_the_priority),
-		cmocka_unit_test(another_stderr_is_not),
-		cmocka_unit_test(each_level_has_its_mark_and_its_priority),
-		cmocka_unit_test(a_place_stands_before_each_message_until_there_is_none),
-		cmocka_unit_test(a_line_is_one_line_whatever_is_in_it),
-		cmocka_unit_test(a_line_without_room_is_cut),
-		cmocka_unit_test(what_is_not_asked_for_is_not_said_but_errors_are),
-		cmocka_unit_test(an_error_is_given_back_as_it_may_be_returned),
-		cmocka_unit_test(a_line_that_is_too_long_is_cut_and_ends),
-		cmocka_unit_test(a_stderr_that_is_full_costs_lines_and_says_how_many),
+		cmocka_unit_test(log_prefixes_priority_if_stderr_is_journal),
+		cmocka_unit_test(log_omits_priority_if_stderr_is_not_journal),
+		cmocka_unit_test(log_levels_have_own_prefix_and_priority),
+		cmocka_unit_test(log_prefixes_location_until_cleared),
+		cmocka_unit_test(log_escapes_message_to_single_line),
+		cmocka_unit_test(log_truncates_escaped_line_at_character_boundary),
+		cmocka_unit_test(log_level_filters_all_but_errors),
+		cmocka_unit_test(log_error_returns_negative_errno),
+		cmocka_unit_test(log_truncates_overlong_line_and_keeps_newline),
+		cmocka_unit_test(log_drops_lines_if_stderr_is_full_and_reports_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

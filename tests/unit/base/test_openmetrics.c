@@ -35,7 +35,7 @@ static void is(const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void a_counter_ends_in_total(void **state)
+static void openmetrics_counter_sample_ends_in_total(void **state)
 {
 	(void)state;
 	assert_string_equal(
@@ -44,7 +44,7 @@ static void a_counter_ends_in_total(void **state)
 	is("# HELP x_seconds Help.\n# TYPE x_seconds counter\n# UNIT x_seconds seconds\n");
 }
 
-static void in_the_older_format_its_family_does_too(void **state)
+static void openmetrics_old_format_counter_family_ends_in_total(void **state)
 {
 	(void)state;
 	assert_string_equal(
@@ -53,7 +53,7 @@ static void in_the_older_format_its_family_does_too(void **state)
 	is("# HELP x_seconds_total Help.\n# TYPE x_seconds_total counter\n");
 }
 
-static void a_number_of_things_has_no_unit(void **state)
+static void openmetrics_gauge_without_unit_omits_unit_line(void **state)
 {
 	(void)state;
 	assert_string_equal(openmetrics_begin(out, false, OPENMETRICS_GAUGE, "x", NULL, "Help."),
@@ -61,7 +61,7 @@ static void a_number_of_things_has_no_unit(void **state)
 	is("# HELP x Help.\n# TYPE x gauge\n");
 }
 
-static void a_summary_is_one(void **state)
+static void openmetrics_summary_has_type_summary_and_no_suffix(void **state)
 {
 	(void)state;
 	assert_string_equal(openmetrics_begin(out, true, OPENMETRICS_SUMMARY, "x", "s", "Help."),
@@ -69,21 +69,21 @@ static void a_summary_is_one(void **state)
 	is("# HELP x Help.\n# TYPE x summary\n");
 }
 
-static void quotes_and_backslashes_of_labels_are_escaped(void **state)
+static void openmetrics_labels_escape_quotes_and_backslashes(void **state)
 {
 	(void)state;
 	openmetrics_put_label(out, "a\"b\\c{}");
 	is("a\\\"b\\\\c{}");
 }
 
-static void seconds_are_exact(void **state)
+static void openmetrics_seconds_keep_nanosecond_precision(void **state)
 {
 	(void)state;
 	openmetrics_put_seconds(out, 1000000001);
 	is("1.000000001");
 }
 
-static void seconds_may_be_negative_or_very_many(void **state)
+static void openmetrics_seconds_may_be_negative_or_large(void **state)
 {
 	(void)state;
 	openmetrics_put_seconds(out, -20);
@@ -96,13 +96,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	static const struct CMUnitTest tests[] = {
-		TEST(a_counter_ends_in_total),
-		TEST(in_the_older_format_its_family_does_too),
-		TEST(a_number_of_things_has_no_unit),
-		TEST(a_summary_is_one),
-		TEST(quotes_and_backslashes_of_labels_are_escaped),
-		TEST(seconds_are_exact),
-		TEST(seconds_may_be_negative_or_very_many),
+		TEST(openmetrics_counter_sample_ends_in_total),
+		TEST(openmetrics_old_format_counter_family_ends_in_total),
+		TEST(openmetrics_gauge_without_unit_omits_unit_line),
+		TEST(openmetrics_summary_has_type_summary_and_no_suffix),
+		TEST(openmetrics_labels_escape_quotes_and_backslashes),
+		TEST(openmetrics_seconds_keep_nanosecond_precision),
+		TEST(openmetrics_seconds_may_be_negative_or_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

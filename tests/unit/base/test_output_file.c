@@ -88,7 +88,7 @@ static void expect_refused(const char *name, const char *reason)
 	assert_non_null(strstr(said, reason));
 }
 
-static void a_file_is_made_for_us_alone(void **state)
+static void output_file_is_created_with_mode_0600(void **state)
 {
 	(void)state;
 	assert_int_equal(output_file_look(path), 0);
@@ -99,7 +99,7 @@ static void a_file_is_made_for_us_alone(void **state)
 	expect_taken(path, 0);
 }
 
-static void a_link_is_not_followed_wherever_it_leads(void **state)
+static void output_file_rejects_symbolic_links(void **state)
 {
 	(void)state;
 	assert_int_equal(symlink(other, path), 0);
@@ -112,7 +112,7 @@ static void a_link_is_not_followed_wherever_it_leads(void **state)
 	expect_refused(path, "standard output is -");
 }
 
-static void what_others_own_read_or_write_is_refused(void **state)
+static void output_file_rejects_files_accessible_to_others(void **state)
 {
 	static const mode_t modes[] = { 0640, 0620, 0604, 0602, 0666 };
 
@@ -127,7 +127,7 @@ static void what_others_own_read_or_write_is_refused(void **state)
 	expect_refused(path, "belongs to uid 12345");
 }
 
-static void what_has_another_name_is_refused(void **state)
+static void output_file_rejects_hard_linked_files(void **state)
 {
 	(void)state;
 	put(path, 0600);
@@ -137,7 +137,7 @@ static void what_has_another_name_is_refused(void **state)
 	expect_taken(path, 0);
 }
 
-static void a_pipe_is_taken_as_a_file_is_and_a_device_at_all(void **state)
+static void output_file_checks_pipes_like_files_and_accepts_devices(void **state)
 {
 	int reader;
 
@@ -155,7 +155,7 @@ static void a_pipe_is_taken_as_a_file_is_and_a_device_at_all(void **state)
 	expect_taken("/dev/null", 0);
 }
 
-static void what_cannot_be_opened_is_said(void **state)
+static void output_file_open_failure_is_logged_with_path(void **state)
 {
 	char said[512];
 	struct ears ears = ears_open();
@@ -191,7 +191,7 @@ static void expect_content(const char *name, const char *expected)
 }
 
 /* Also of a link, which is replaced, and leads nowhere then. */
-static void what_takes_a_place_is_whole_or_not_there(void **state)
+static void output_file_replaces_target_atomically(void **state)
 {
 	mode_t mask = umask(077);
 
@@ -210,7 +210,7 @@ static void what_takes_a_place_is_whole_or_not_there(void **state)
 	expect_content(other, "old");
 }
 
-static void what_fails_leaves_nothing_beside_it(void **state)
+static void output_file_failure_leaves_no_temporary_file(void **state)
 {
 	struct output_file file;
 
@@ -234,14 +234,14 @@ static void what_fails_leaves_nothing_beside_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_file_is_made_for_us_alone),
-		TEST(a_link_is_not_followed_wherever_it_leads),
-		TEST(what_others_own_read_or_write_is_refused),
-		TEST(what_has_another_name_is_refused),
-		TEST(a_pipe_is_taken_as_a_file_is_and_a_device_at_all),
-		TEST(what_cannot_be_opened_is_said),
-		TEST(what_takes_a_place_is_whole_or_not_there),
-		TEST(what_fails_leaves_nothing_beside_it),
+		TEST(output_file_is_created_with_mode_0600),
+		TEST(output_file_rejects_symbolic_links),
+		TEST(output_file_rejects_files_accessible_to_others),
+		TEST(output_file_rejects_hard_linked_files),
+		TEST(output_file_checks_pipes_like_files_and_accepts_devices),
+		TEST(output_file_open_failure_is_logged_with_path),
+		TEST(output_file_replaces_target_atomically),
+		TEST(output_file_failure_leaves_no_temporary_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

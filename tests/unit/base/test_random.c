@@ -21,7 +21,7 @@ enum {
 	DRAWS = 8, /* a byte that is 0 in each of them: one time in 2^64 */
 };
 
-static void all_bytes_are_drawn_and_none_beyond(void **state)
+static void random_bytes_fill_buffer_and_write_none_beyond(void **state)
 {
 	uint8_t bytes[MOST_BYTES + 1], seen[MOST_BYTES + 1];
 
@@ -39,7 +39,7 @@ static void all_bytes_are_drawn_and_none_beyond(void **state)
 	}
 }
 
-static void no_two_seeds_are_the_same(void **state)
+static void random_seed_differs_on_each_call(void **state)
 {
 	uint64_t seeds[DRAWS], bits = 0;
 
@@ -66,7 +66,7 @@ ssize_t getrandom(void *ret_bytes, size_t size_bytes, unsigned int flags)
 	return -1;
 }
 
-static void a_seed_never_waits_but_is_of_the_time_and_an_address(void **state)
+static void random_seed_falls_back_to_time_and_address_without_entropy(void **state)
 {
 	uint64_t before_ns = clock_monotonic_ns(), seed;
 
@@ -82,9 +82,9 @@ static void a_seed_never_waits_but_is_of_the_time_and_an_address(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_bytes_are_drawn_and_none_beyond),
-		cmocka_unit_test(no_two_seeds_are_the_same),
-		cmocka_unit_test(a_seed_never_waits_but_is_of_the_time_and_an_address),
+		cmocka_unit_test(random_bytes_fill_buffer_and_write_none_beyond),
+		cmocka_unit_test(random_seed_differs_on_each_call),
+		cmocka_unit_test(random_seed_falls_back_to_time_and_address_without_entropy),
 	};
 
 	return cmocka_run_group_tests_name("random", tests, NULL, NULL);

@@ -98,7 +98,7 @@ static void in_a_child(void (*test)(void))
 #define EXPECT(condition) \
 	((condition) ? (void)0 : (void)(print_error("%s\n", #condition), _exit(1)))
 
-static void root_keeps_its_own(void **state)
+static void rights_of_root_stay_unchanged(void **state)
 {
 	uint32_t before = caps_of(NULL);
 
@@ -147,7 +147,7 @@ static void raise_and_lower(void)
 	EXPECT(!rights_are_given());
 }
 
-static void what_was_given_is_in_force_where_it_is_wanted(void **state)
+static void rights_granted_are_effective_only_while_raised(void **state)
 {
 	(void)state;
 	in_a_child(raise_and_lower);
@@ -218,7 +218,7 @@ static void reach_a_fork(void)
 	EXPECT(waitpid(child, NULL, 0) == child);
 }
 
-static void who_is_in_no_group_reaches_what_is_the_callers(void **state)
+static void rights_without_group_reach_only_own_processes(void **state)
 {
 	(void)state;
 	in_a_child(reach_ones_own);
@@ -233,7 +233,7 @@ static void reach_all(void)
 	EXPECT(rights_reach(getppid()));
 }
 
-static void a_member_of_the_group_reaches_all(void **state)
+static void rights_of_group_member_reach_all_processes(void **state)
 {
 	(void)state;
 	in_a_child(reach_all);
@@ -249,7 +249,7 @@ static void reach_without(void)
 	EXPECT(rights_reach_others());
 }
 
-static void who_was_given_nothing_is_not_asked(void **state)
+static void rights_without_capabilities_leave_checks_to_kernel(void **state)
 {
 	(void)state;
 	in_a_child(reach_without);
@@ -267,7 +267,7 @@ static void be_setgid(void)
 	EXPECT(rights_begin() == -EPERM);
 }
 
-static void a_setuid_file_is_refused(void **state)
+static void rights_reject_setuid_and_setgid_start(void **state)
 {
 	(void)state;
 	in_a_child(be_setuid);
@@ -277,12 +277,12 @@ static void a_setuid_file_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(root_keeps_its_own),
-		cmocka_unit_test(what_was_given_is_in_force_where_it_is_wanted),
-		cmocka_unit_test(who_is_in_no_group_reaches_what_is_the_callers),
-		cmocka_unit_test(a_member_of_the_group_reaches_all),
-		cmocka_unit_test(who_was_given_nothing_is_not_asked),
-		cmocka_unit_test(a_setuid_file_is_refused),
+		cmocka_unit_test(rights_of_root_stay_unchanged),
+		cmocka_unit_test(rights_granted_are_effective_only_while_raised),
+		cmocka_unit_test(rights_without_group_reach_only_own_processes),
+		cmocka_unit_test(rights_of_group_member_reach_all_processes),
+		cmocka_unit_test(rights_without_capabilities_leave_checks_to_kernel),
+		cmocka_unit_test(rights_reject_setuid_and_setgid_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 
 #include "base/signals.h"
 
-static void what_ends_a_command_is_read_and_kills_nobody(void **state)
+static void signals_read_termination_signals_without_dying(void **state)
 {
 	static const int ends[] = { SIGHUP, SIGINT, SIGTERM };
 	struct pollfd fd = { .events = POLLIN };
@@ -103,7 +103,7 @@ static void obey_where_another_handles(void)
 }
 
 /* The writer of a pipe is interrupted by the same Ctrl-C: its last words are read. */
-static void an_interrupt_is_spared_once_and_only_on_demand(void **state)
+static void signals_spare_first_interrupt_only_on_request(void **state)
 {
 	char said[64];
 	int code;
@@ -160,7 +160,7 @@ static void tell_each(void)
 }
 
 /* As by nohup(1); but a script interrupts what it has put in the background. */
-static void what_is_ignored_stays_so_but_for_an_interrupt(void **state)
+static void signals_keep_ignored_signals_except_interrupt(void **state)
 {
 	char said[64];
 	int code;
@@ -195,7 +195,7 @@ static void read_from_terminal(void)
 		_exit(5);
 }
 
-static void what_was_typed_at_a_terminal_is_told_apart(void **state)
+static void signals_distinguish_terminal_interrupt_from_raised_signal(void **state)
 {
 	char said[64];
 	int code;
@@ -214,10 +214,10 @@ static void what_was_typed_at_a_terminal_is_told_apart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_interrupt_is_spared_once_and_only_on_demand),
-		cmocka_unit_test(what_is_ignored_stays_so_but_for_an_interrupt),
-		cmocka_unit_test(what_was_typed_at_a_terminal_is_told_apart),
-		cmocka_unit_test(what_ends_a_command_is_read_and_kills_nobody),
+		cmocka_unit_test(signals_spare_first_interrupt_only_on_request),
+		cmocka_unit_test(signals_keep_ignored_signals_except_interrupt),
+		cmocka_unit_test(signals_distinguish_terminal_interrupt_from_raised_signal),
+		cmocka_unit_test(signals_read_termination_signals_without_dying),
 	};
 
 	return cmocka_run_group_tests_name("signals", tests, NULL, NULL);

@@ -20,7 +20,7 @@ int clock_gettime(clockid_t clock, struct timespec *ret_time)
 	return 0;
 }
 
-static void each_clock_is_read_as_nanoseconds(void **state)
+static void clock_functions_return_nanoseconds_of_their_clock(void **state)
 {
 	(void)state;
 	now = (struct timespec){ .tv_sec = 5, .tv_nsec = 7 };
@@ -40,7 +40,7 @@ static void *await_end(void *user)
 }
 
 /* Its clock's number is its own (pthread_getcpuclockid(3)), and not this thread's. */
-static void each_thread_has_a_clock_of_its_own(void **state)
+static void clock_of_thread_differs_between_threads(void **state)
 {
 	pthread_barrier_t barrier;
 	pthread_t thread;
@@ -55,7 +55,7 @@ static void each_thread_has_a_clock_of_its_own(void **state)
 	assert_int_equal(pthread_barrier_destroy(&barrier), 0);
 }
 
-static void nanoseconds_are_parted(void **state)
+static void clock_timespec_splits_seconds_and_nanoseconds(void **state)
 {
 	struct timespec parted = clock_timespec(UINT64_C(12999999999));
 
@@ -67,9 +67,9 @@ static void nanoseconds_are_parted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_clock_is_read_as_nanoseconds),
-		cmocka_unit_test(each_thread_has_a_clock_of_its_own),
-		cmocka_unit_test(nanoseconds_are_parted),
+		cmocka_unit_test(clock_functions_return_nanoseconds_of_their_clock),
+		cmocka_unit_test(clock_of_thread_differs_between_threads),
+		cmocka_unit_test(clock_timespec_splits_seconds_and_nanoseconds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@ static void assert_escaped(const char *input, size_t size_bytes, unsigned int op
 #define assert_escaped_literal(input, options, expected) \
 	assert_escaped(input, sizeof(input) - 1, options, expected)
 
-static void what_needs_no_escape_is_clean(void **state)
+static void text_is_clean_only_without_escapes(void **state)
 {
 	static const char *const wrong[] = { "a\nb",	     "\x1b[31m",  "\x7f",
 					     "\t",	     "a\xc2\x9b", "\xc0\xaf",
@@ -33,7 +33,7 @@ static void what_needs_no_escape_is_clean(void **state)
 		assert_false(text_is_clean(wrong[i]));
 }
 
-static void well_formed_utf8_stays_as_it_is(void **state)
+static void text_escape_keeps_well_formed_utf8(void **state)
 {
 	(void)state;
 	assert_escaped_literal("", 0, "");
@@ -42,14 +42,14 @@ static void well_formed_utf8_stays_as_it_is(void **state)
 			       "\u00e9\u20ac\U0001f600\U0010ffff");
 }
 
-static void control_characters_are_escaped_the_upper_ones_too(void **state)
+static void text_escape_escapes_c0_and_c1_control_characters(void **state)
 {
 	(void)state;
 	assert_escaped_literal("a\0b\n\x1b[31m\x7f", 0, "a\\x00b\\x0a\\x1b[31m\\x7f");
 	assert_escaped_literal("\xc2\x9b\xc2\xa0", 0, "\\xc2\\x9b\xc2\xa0");
 }
 
-static void bytes_that_are_not_well_formed_are_escaped_one_by_one(void **state)
+static void text_escape_escapes_malformed_bytes_one_by_one(void **state)
 {
 	(void)state;
 	/* A longer form than needed, a surrogate, beyond U+10FFFF, a lone continuation. */
@@ -62,7 +62,7 @@ static void bytes_that_are_not_well_formed_are_escaped_one_by_one(void **state)
 	assert_escaped_literal("\xe2\x82x", 0, "\\xe2\\x82x");
 }
 
-static void a_character_split_by_a_cut_is_dropped_and_only_then(void **state)
+static void text_escape_drops_split_character_only_with_cut_option(void **state)
 {
 	(void)state;
 	assert_escaped_literal("a\xe2\x82", TEXT_CUT, "a");
@@ -72,13 +72,13 @@ static void a_character_split_by_a_cut_is_dropped_and_only_then(void **state)
 	assert_escaped_literal("\xe2z", TEXT_CUT, "\\xe2z");
 }
 
-static void an_unknown_encoding_is_shown_as_far_as_it_is_ascii(void **state)
+static void text_escape_escapes_non_ascii_with_ascii_option(void **state)
 {
 	(void)state;
 	assert_escaped_literal("caf\xc3\xa9", TEXT_ASCII, "caf\\xc3\\xa9");
 }
 
-static void text_is_cut_to_fit_at_a_whole_character_or_escape(void **state)
+static void text_escape_truncates_at_character_or_escape_boundary(void **state)
 {
 	static const char input[] = "a\u20ac\nb";
 	static const char *const expected[] = { "",
@@ -104,7 +104,7 @@ static void text_is_cut_to_fit_at_a_whole_character_or_escape(void **state)
 }
 
 /* Of one that takes two escapes, both or none. */
-static void a_character_is_escaped_whole_or_not_at_all(void **state)
+static void text_escape_never_splits_multi_byte_escape(void **state)
 {
 	static const char input[] = "\xc2\x85";
 	const size_t whole = 2 * TEXT_ESCAPE_BYTES;
@@ -138,7 +138,7 @@ static int slow_length(const uint8_t *bytes)
 	return length;
 }
 
-static void lengths_agree_with_a_decoder_by_code_point(void **state)
+static void text_utf8_length_agrees_with_code_point_decoder(void **state)
 {
 	static const uint8_t edges[] = { 0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f,
 					 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xff };
@@ -156,7 +156,7 @@ static void lengths_agree_with_a_decoder_by_code_point(void **state)
 	}
 }
 
-static void code_points_come_out_as_utf8(void **state)
+static void text_writer_encodes_code_points_as_utf8(void **state)
 {
 	char text[64];
 	struct text_writer writer;
@@ -175,7 +175,7 @@ static void code_points_come_out_as_utf8(void **state)
 	assert_false(writer.is_full);
 }
 
-static void a_full_writer_takes_nothing_more(void **state)
+static void text_writer_ignores_input_once_full(void **state)
 {
 	char text[6];
 	struct text_writer writer;
@@ -189,7 +189,7 @@ static void a_full_writer_takes_nothing_more(void **state)
 	assert_string_equal(text, "abc");
 }
 
-static void what_does_not_fit_behind_the_rest_is_not_begun(void **state)
+static void text_writer_skips_escape_that_does_not_fit(void **state)
 {
 	struct text_writer writer;
 	char text[10];
@@ -207,7 +207,7 @@ static void what_does_not_fit_behind_the_rest_is_not_begun(void **state)
 	assert_string_equal(text, "abcde\\x01");
 }
 
-static void each_byte_has_two_digits(void **state)
+static void text_hex_writes_two_digits_per_byte(void **state)
 {
 	char text[7] = "??????";
 
@@ -221,19 +221,19 @@ static void each_byte_has_two_digits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_byte_has_two_digits),
-		cmocka_unit_test(what_does_not_fit_behind_the_rest_is_not_begun),
-		cmocka_unit_test(what_needs_no_escape_is_clean),
-		cmocka_unit_test(well_formed_utf8_stays_as_it_is),
-		cmocka_unit_test(control_characters_are_escaped_the_upper_ones_too),
-		cmocka_unit_test(bytes_that_are_not_well_formed_are_escaped_one_by_one),
-		cmocka_unit_test(a_character_split_by_a_cut_is_dropped_and_only_then),
-		cmocka_unit_test(an_unknown_encoding_is_shown_as_far_as_it_is_ascii),
-		cmocka_unit_test(text_is_cut_to_fit_at_a_whole_character_or_escape),
-		cmocka_unit_test(a_character_is_escaped_whole_or_not_at_all),
-		cmocka_unit_test(lengths_agree_with_a_decoder_by_code_point),
-		cmocka_unit_test(code_points_come_out_as_utf8),
-		cmocka_unit_test(a_full_writer_takes_nothing_more),
+		cmocka_unit_test(text_hex_writes_two_digits_per_byte),
+		cmocka_unit_test(text_writer_skips_escape_that_does_not_fit),
+		cmocka_unit_test(text_is_clean_only_without_escapes),
+		cmocka_unit_test(text_escape_keeps_well_formed_utf8),
+		cmocka_unit_test(text_escape_escapes_c0_and_c1_control_characters),
+		cmocka_unit_test(text_escape_escapes_malformed_bytes_one_by_one),
+		cmocka_unit_test(text_escape_drops_split_character_only_with_cut_option),
+		cmocka_unit_test(text_escape_escapes_non_ascii_with_ascii_option),
+		cmocka_unit_test(text_escape_truncates_at_character_or_escape_boundary),
+		cmocka_unit_test(text_escape_never_splits_multi_byte_escape),
+		cmocka_unit_test(text_utf8_length_agrees_with_code_point_decoder),
+		cmocka_unit_test(text_writer_encodes_code_points_as_utf8),
+		cmocka_unit_test(text_writer_ignores_input_once_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

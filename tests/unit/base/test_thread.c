@@ -18,7 +18,7 @@ static void *read_mask(void *user)
 	return user;
 }
 
-static void a_thread_takes_no_signals_and_its_starter_keeps_its_own(void **state)
+static void thread_blocks_signals_and_starter_keeps_its_mask(void **state)
 {
 	sigset_t own, other, after;
 	pthread_t thread;
@@ -44,7 +44,7 @@ static void a_thread_takes_no_signals_and_its_starter_keeps_its_own(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_thread_takes_no_signals_and_its_starter_keeps_its_own),
+		cmocka_unit_test(thread_blocks_signals_and_starter_keeps_its_mask),
 	};
 
 	return cmocka_run_group_tests_name("thread", tests, NULL, NULL);

@@ -48,7 +48,7 @@ static void capture(uint64_t object)
 	assert_int_equal(capture_key(thread, &thread->config, 0), 0);
 }
 
-static void a_key_that_is_not_there_leaves_nothing_of_the_last_value(void **state)
+static void capture_absent_key_clears_previous_value(void **state)
 {
 	(void)state;
 	thread->pairs[0].key = KEY + 16;
@@ -63,7 +63,7 @@ static void a_key_that_is_not_there_leaves_nothing_of_the_last_value(void **stat
 }
 
 /* They are hashed by words. */
-static void behind_a_text_its_last_word_is_zero(void **state)
+static void capture_zero_pads_last_word_of_text(void **state)
 {
 	char text[VALUE_BYTES_MAX];
 
@@ -78,7 +78,7 @@ static void behind_a_text_its_last_word_is_zero(void **state)
 	}
 }
 
-static void and_so_is_what_a_digest_takes_behind_it(void **state)
+static void capture_digest_zero_pads_last_chunk(void **state)
 {
 	struct value_chunk chunks[2] = { 0 };
 	struct context_hash_state hash;
@@ -95,7 +95,7 @@ static void and_so_is_what_a_digest_takes_behind_it(void **state)
 	assert_int_equal(value->raw, context_hash_final(&hash));
 }
 
-static void tags_are_no_part_of_an_address(void **state)
+static void capture_strips_tags_from_addresses(void **state)
 {
 	const uint64_t tag = UINT64_C(0x5a) << 56;
 	uint64_t address = forged_take(&memory, 16);
@@ -123,7 +123,7 @@ static size_t read_at_switches(uint64_t object)
 	}
 }
 
-static void at_switches_long_values_are_read_as_far_as_they_are_paid_for(void **state)
+static void capture_at_switch_limits_long_values_by_budget(void **state)
 {
 	static char text[LONG_BYTES];
 	uint64_t object = string(text, sizeof(text));
@@ -144,7 +144,7 @@ static void at_switches_long_values_are_read_as_far_as_they_are_paid_for(void **
 	assert_int_equal(read_at_switches(object), BURST_BYTES / VALUE_DIGEST_BYTES_MAX + 1);
 }
 
-static void global_functions_do_without_what_they_are_not_given(void **state)
+static void capture_functions_ignore_invalid_arguments(void **state)
 {
 	struct context_hash_state hash;
 
@@ -164,7 +164,7 @@ static void global_functions_do_without_what_they_are_not_given(void **state)
 	assert_int_equal(capture_late_keys(thread, NULL), 0);
 }
 
-static void late_keys_are_of_no_request_where_none_is_named(void **state)
+static void capture_hashes_no_late_keys_without_request_key(void **state)
 {
 	static const uint32_t keys[] = { 0, KEYS_MAX + 1 };
 	struct context_hash_state hash, before;
@@ -191,13 +191,13 @@ static void late_keys_are_of_no_request_where_none_is_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_key_that_is_not_there_leaves_nothing_of_the_last_value),
-		TEST(behind_a_text_its_last_word_is_zero),
-		TEST(and_so_is_what_a_digest_takes_behind_it),
-		TEST(tags_are_no_part_of_an_address),
-		TEST(at_switches_long_values_are_read_as_far_as_they_are_paid_for),
-		TEST(global_functions_do_without_what_they_are_not_given),
-		TEST(late_keys_are_of_no_request_where_none_is_named),
+		TEST(capture_absent_key_clears_previous_value),
+		TEST(capture_zero_pads_last_word_of_text),
+		TEST(capture_digest_zero_pads_last_chunk),
+		TEST(capture_strips_tags_from_addresses),
+		TEST(capture_at_switch_limits_long_values_by_budget),
+		TEST(capture_functions_ignore_invalid_arguments),
+		TEST(capture_hashes_no_late_keys_without_request_key),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

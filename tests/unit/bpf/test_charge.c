@@ -171,7 +171,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void who_opens_an_account_publishes_the_context(void **state)
+static void charge_publishes_context_with_new_account(void **state)
 {
 	(void)state;
 	for (thread.epoch = 0; thread.epoch < 2; thread.epoch++) {
@@ -185,7 +185,7 @@ static void who_opens_an_account_publishes_the_context(void **state)
 	}
 }
 
-static void an_account_says_whose_it_is_and_since_when(void **state)
+static void charge_records_thread_and_times_in_new_account(void **state)
 {
 	const struct account *account = &opened[0].accounts[0];
 	struct task_struct named = { .comm = "puma worker" };
@@ -214,7 +214,7 @@ static void hold_origin(uint64_t hash)
 	thread.snapshot_hash = hash + 1;
 }
 
-static void an_origin_is_published_by_whoever_opens_an_account_for_it(void **state)
+static void charge_publishes_origin_once_with_new_account(void **state)
 {
 	(void)state;
 	hold_origin(100);
@@ -233,7 +233,7 @@ static void an_origin_is_published_by_whoever_opens_an_account_for_it(void **sta
 	assert_int_equal(process.losses[COUNTER_CONTEXTS_FULL], 0);
 }
 
-static void an_origin_that_cannot_be_published_goes_to_overflow(void **state)
+static void charge_to_unpublishable_origin_goes_to_overflow(void **state)
 {
 	(void)state;
 	room.has_contexts = false;
@@ -261,7 +261,7 @@ static void an_origin_that_cannot_be_published_goes_to_overflow(void **state)
 	assert_int_equal(process.losses[COUNTER_CONTEXTS_FULL], 3);
 }
 
-static void what_could_not_be_read_is_counted_with_each_account_of_it(void **state)
+static void charge_counts_unreadable_value_once_per_account(void **state)
 {
 	const __u64 *count = &process.losses[COUNTER_VALUE_UNREADABLE];
 
@@ -284,7 +284,7 @@ static void what_could_not_be_read_is_counted_with_each_account_of_it(void **sta
 	assert_int_equal(*count, 1);
 }
 
-static void without_room_for_an_account_nothing_is_published(void **state)
+static void charge_publishes_nothing_when_accounts_are_full(void **state)
 {
 	(void)state;
 	room.has_accounts = false;
@@ -296,7 +296,7 @@ static void without_room_for_an_account_nothing_is_published(void **state)
 	assert_int_equal(process.losses[COUNTER_ACCOUNTS_FULL], 1);
 }
 
-static void without_room_for_a_context_no_account_names_it(void **state)
+static void charge_opens_no_account_when_contexts_are_full(void **state)
 {
 	(void)state;
 	room.has_contexts = false;
@@ -308,7 +308,7 @@ static void without_room_for_a_context_no_account_names_it(void **state)
 	assert_int_equal(process.losses[COUNTER_CONTEXTS_FULL], 1);
 }
 
-static void a_context_that_another_thread_publishes_meanwhile_is_there(void **state)
+static void charge_accepts_context_published_by_racing_thread(void **state)
 {
 	(void)state;
 	room.is_raced = true;
@@ -320,7 +320,7 @@ static void a_context_that_another_thread_publishes_meanwhile_is_there(void **st
 	assert_int_equal(contexts_share.used, 0);
 }
 
-static void a_context_is_published_before_its_snapshot_is_built_over(void **state)
+static void charge_publishes_context_before_snapshot_is_overwritten(void **state)
 {
 	(void)state;
 	thread.config.flags = PROCESS_IS_LEAN;
@@ -344,7 +344,7 @@ static void a_context_is_published_before_its_snapshot_is_built_over(void **stat
 }
 
 /* Not in that of the window that has ended without it, where the one after the next is to be. */
-static void who_is_late_opens_an_account_in_the_window_that_is_charged(void **state)
+static void charge_of_late_thread_opens_account_in_charged_window(void **state)
 {
 	(void)state;
 	thread.config.flags = PROCESS_IS_LEAN;
@@ -362,7 +362,7 @@ static void who_is_late_opens_an_account_in_the_window_that_is_charged(void **st
 	assert_int_equal(opened[0].accounts[0].totals.user_ns, 5);
 }
 
-static void what_cannot_be_published_before_goes_to_overflow(void **state)
+static void charge_of_unpublished_context_goes_to_overflow(void **state)
 {
 	(void)state;
 	thread.config.flags = PROCESS_IS_LEAN;
@@ -403,7 +403,7 @@ static void begin_running(void)
 	current_epoch = 0;
 }
 
-static void theft_that_is_told_after_a_writing_up_is_taken_back_from_both_sides(void **state)
+static void charge_takes_late_theft_off_account_and_exec_time(void **state)
 {
 	(void)state;
 	begin_running();
@@ -414,7 +414,7 @@ static void theft_that_is_told_after_a_writing_up_is_taken_back_from_both_sides(
 	assert_int_equal(process.epochs[0].exec_ns, 80);
 }
 
-static void and_from_neither_where_nothing_is_left_to_take_it_from(void **state)
+static void charge_defers_late_theft_when_its_window_has_ended(void **state)
 {
 	(void)state;
 	begin_running();
@@ -433,27 +433,21 @@ static void and_from_neither_where_nothing_is_left_to_take_it_from(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(who_opens_an_account_publishes_the_context, set_up),
-		cmocka_unit_test_setup(an_account_says_whose_it_is_and_since_when, set_up),
-		cmocka_unit_test_setup(an_origin_is_published_by_whoever_opens_an_account_for_it,
+		cmocka_unit_test_setup(charge_publishes_context_with_new_account, set_up),
+		cmocka_unit_test_setup(charge_records_thread_and_times_in_new_account, set_up),
+		cmocka_unit_test_setup(charge_publishes_origin_once_with_new_account, set_up),
+		cmocka_unit_test_setup(charge_to_unpublishable_origin_goes_to_overflow, set_up),
+		cmocka_unit_test_setup(charge_counts_unreadable_value_once_per_account, set_up),
+		cmocka_unit_test_setup(charge_publishes_nothing_when_accounts_are_full, set_up),
+		cmocka_unit_test_setup(charge_opens_no_account_when_contexts_are_full, set_up),
+		cmocka_unit_test_setup(charge_accepts_context_published_by_racing_thread, set_up),
+		cmocka_unit_test_setup(charge_publishes_context_before_snapshot_is_overwritten,
 				       set_up),
-		cmocka_unit_test_setup(an_origin_that_cannot_be_published_goes_to_overflow, set_up),
-		cmocka_unit_test_setup(what_could_not_be_read_is_counted_with_each_account_of_it,
+		cmocka_unit_test_setup(charge_of_late_thread_opens_account_in_charged_window,
 				       set_up),
-		cmocka_unit_test_setup(without_room_for_an_account_nothing_is_published, set_up),
-		cmocka_unit_test_setup(without_room_for_a_context_no_account_names_it, set_up),
-		cmocka_unit_test_setup(a_context_that_another_thread_publishes_meanwhile_is_there,
-				       set_up),
-		cmocka_unit_test_setup(a_context_is_published_before_its_snapshot_is_built_over,
-				       set_up),
-		cmocka_unit_test_setup(who_is_late_opens_an_account_in_the_window_that_is_charged,
-				       set_up),
-		cmocka_unit_test_setup(what_cannot_be_published_before_goes_to_overflow, set_up),
-		cmocka_unit_test_setup(
-			theft_that_is_told_after_a_writing_up_is_taken_back_from_both_sides,
-			set_up),
-		cmocka_unit_test_setup(and_from_neither_where_nothing_is_left_to_take_it_from,
-				       set_up),
+		cmocka_unit_test_setup(charge_of_unpublished_context_goes_to_overflow, set_up),
+		cmocka_unit_test_setup(charge_takes_late_theft_off_account_and_exec_time, set_up),
+		cmocka_unit_test_setup(charge_defers_late_theft_when_its_window_has_ended, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

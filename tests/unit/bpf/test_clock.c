@@ -105,7 +105,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void what_the_run_queue_has_taken_out_is_stolen(void **state)
+static void clock_counts_run_queue_steal_as_stolen(void **state)
 {
 	(void)state;
 	assert_int_equal(stolen_from_cpu(after_update(500)), STOLEN_NS);
@@ -115,7 +115,7 @@ static void what_the_run_queue_has_taken_out_is_stolen(void **state)
 	assert_int_equal(stolen_at_switch_in(&task), 0);
 }
 
-static void so_is_what_the_host_has_told_since(void **state)
+static void clock_adds_host_steal_up_to_elapsed_time(void **state)
 {
 	(void)state;
 	cpu.told_ns += 30;
@@ -132,7 +132,7 @@ static void so_is_what_the_host_has_told_since(void **state)
 	assert_int_equal(stolen_from_cpu(now_ns), STOLEN_NS);
 }
 
-static void what_the_host_does_not_tell_is_not_stolen(void **state)
+static void clock_ignores_decreased_or_unreadable_host_steal(void **state)
 {
 	(void)state;
 	now_ns = after_update(500);
@@ -143,7 +143,7 @@ static void what_the_host_does_not_tell_is_not_stolen(void **state)
 	assert_int_equal(stolen_from_cpu(now_ns), STOLEN_NS);
 }
 
-static void exec_runtime_goes_on_from_the_last_update(void **state)
+static void exec_runtime_extends_from_last_update(void **state)
 {
 	(void)state;
 	assert_int_equal(exec_runtime_now(&task, after_update(0)), EXEC_NS);
@@ -155,7 +155,7 @@ static void exec_runtime_goes_on_from_the_last_update(void **state)
 	assert_int_equal(exec_runtime_now(&task, after_update(600)), EXEC_NS);
 }
 
-static void another_cpus_offset_must_do_until_this_one_has_compared(void **state)
+static void clock_uses_other_cpus_offset_until_own_is_measured(void **state)
 {
 	__u64 run_queue_ns;
 
@@ -172,7 +172,7 @@ static void another_cpus_offset_must_do_until_this_one_has_compared(void **state
 	assert_int_equal(run_queue_ns, CLOCK_NS + 7);
 }
 
-static void a_switch_is_at_the_run_queues_clock_which_is_compared_once_a_while(void **state)
+static void clock_dates_switch_by_run_queue_and_resyncs_periodically(void **state)
 {
 	(void)state;
 	/* Read late. */
@@ -199,14 +199,13 @@ static void a_switch_is_at_the_run_queues_clock_which_is_compared_once_a_while(v
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_the_run_queue_has_taken_out_is_stolen, set_up),
-		cmocka_unit_test_setup(so_is_what_the_host_has_told_since, set_up),
-		cmocka_unit_test_setup(what_the_host_does_not_tell_is_not_stolen, set_up),
-		cmocka_unit_test_setup(exec_runtime_goes_on_from_the_last_update, set_up),
-		cmocka_unit_test_setup(another_cpus_offset_must_do_until_this_one_has_compared,
+		cmocka_unit_test_setup(clock_counts_run_queue_steal_as_stolen, set_up),
+		cmocka_unit_test_setup(clock_adds_host_steal_up_to_elapsed_time, set_up),
+		cmocka_unit_test_setup(clock_ignores_decreased_or_unreadable_host_steal, set_up),
+		cmocka_unit_test_setup(exec_runtime_extends_from_last_update, set_up),
+		cmocka_unit_test_setup(clock_uses_other_cpus_offset_until_own_is_measured, set_up),
+		cmocka_unit_test_setup(clock_dates_switch_by_run_queue_and_resyncs_periodically,
 				       set_up),
-		cmocka_unit_test_setup(
-			a_switch_is_at_the_run_queues_clock_which_is_compared_once_a_while, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

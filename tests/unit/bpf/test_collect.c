@@ -60,7 +60,7 @@ static void assert_written_up(bool is_expected)
 	assert_int_equal(thread->pending_first_ns == 0, is_expected);
 }
 
-static void who_is_off_the_cpu_is_written_up_where_it_is_met(void **state)
+static void collect_charges_off_cpu_thread_when_visited(void **state)
 {
 	(void)state;
 	thread->clock.is_off_cpu = 1;
@@ -69,7 +69,7 @@ static void who_is_off_the_cpu_is_written_up_where_it_is_met(void **state)
 	assert_int_equal(stragglers, 0);
 }
 
-static void who_runs_is_left_to_the_interrupt(void **state)
+static void collect_leaves_running_thread_to_interrupt(void **state)
 {
 	(void)state;
 	meet(&kernel.current);
@@ -81,7 +81,7 @@ static void who_runs_is_left_to_the_interrupt(void **state)
 	assert_int_equal(stragglers, 2);
 }
 
-static void who_has_no_books_is_passed_over(void **state)
+static void collect_skips_threads_without_books(void **state)
 {
 	(void)state;
 	thread->clock.is_off_cpu = 1;
@@ -102,7 +102,7 @@ static void who_has_no_books_is_passed_over(void **state)
 }
 
 /* That one is the split. */
-static void in_the_middle_of_a_boundary_an_interrupt_does_nothing(void **state)
+static void collect_interrupt_does_nothing_inside_boundary(void **state)
 {
 	(void)state;
 	thread->is_busy = 1;
@@ -117,7 +117,7 @@ static void in_the_middle_of_a_boundary_an_interrupt_does_nothing(void **state)
 	assert_written_up(true);
 }
 
-static void an_interrupt_may_be_meant_for_one_process(void **state)
+static void collect_interrupt_charges_only_selected_process(void **state)
 {
 	(void)state;
 	collect_life = OTHER_LIFE;
@@ -128,7 +128,7 @@ static void an_interrupt_may_be_meant_for_one_process(void **state)
 	assert_written_up(true);
 }
 
-static void opentelemetrys_round_makes_room_and_writes_nothing_up(void **state)
+static void collect_otel_phase_allocates_state_and_charges_nothing(void **state)
 {
 	(void)state;
 	process_of(LIFE)->has_otel = true;
@@ -144,7 +144,7 @@ static void opentelemetrys_round_makes_room_and_writes_nothing_up(void **state)
 	assert_written_up(false);
 }
 
-static void the_last_round_counts_who_is_left_for_the_next_window(void **state)
+static void collect_late_phase_counts_threads_left_for_next_window(void **state)
 {
 	const __u64 *count = &process_of(LIFE)->books.losses[COUNTER_THREAD_LATE];
 
@@ -157,7 +157,7 @@ static void the_last_round_counts_who_is_left_for_the_next_window(void **state)
 	assert_int_equal(stragglers, 4);
 }
 
-static void a_sleeper_whose_books_are_held_is_met_again(void **state)
+static void collect_retries_off_cpu_thread_that_was_busy(void **state)
 {
 	(void)state;
 	thread->clock.is_off_cpu = 1;
@@ -204,7 +204,7 @@ static void know_the_other(void)
 	collect_phase = COLLECT_PHASE_REGISTER;
 }
 
-static void a_thread_is_registered_in_one_pass_and_its_books_begin_in_the_next(void **state)
+static void collect_registers_thread_then_begins_it_in_next_pass(void **state)
 {
 	const struct thread_state *other = &kernel.states[1];
 
@@ -237,7 +237,7 @@ static void a_thread_is_registered_in_one_pass_and_its_books_begin_in_the_next(v
 	assert_int_equal(process_of(OTHER_LIFE)->books.live_threads, 1);
 }
 
-static void who_was_seen_to_get_a_cpu_meanwhile_begins_by_itself(void **state)
+static void collect_begins_registered_thread_only_when_off_cpu(void **state)
 {
 	struct thread_state *other = &kernel.states[1];
 
@@ -255,7 +255,7 @@ static void who_was_seen_to_get_a_cpu_meanwhile_begins_by_itself(void **state)
 	assert_int_equal(stragglers, 0);
 }
 
-static void of_a_process_that_nobody_knows_no_thread_is_registered(void **state)
+static void collect_registers_no_unknown_or_busy_thread(void **state)
 {
 	(void)state;
 	know_the_other();
@@ -278,17 +278,17 @@ static void of_a_process_that_nobody_knows_no_thread_is_registered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(who_is_off_the_cpu_is_written_up_where_it_is_met),
-		TEST(who_runs_is_left_to_the_interrupt),
-		TEST(who_has_no_books_is_passed_over),
-		TEST(in_the_middle_of_a_boundary_an_interrupt_does_nothing),
-		TEST(an_interrupt_may_be_meant_for_one_process),
-		TEST(opentelemetrys_round_makes_room_and_writes_nothing_up),
-		TEST(the_last_round_counts_who_is_left_for_the_next_window),
-		TEST(a_sleeper_whose_books_are_held_is_met_again),
-		TEST(a_thread_is_registered_in_one_pass_and_its_books_begin_in_the_next),
-		TEST(who_was_seen_to_get_a_cpu_meanwhile_begins_by_itself),
-		TEST(of_a_process_that_nobody_knows_no_thread_is_registered),
+		TEST(collect_charges_off_cpu_thread_when_visited),
+		TEST(collect_leaves_running_thread_to_interrupt),
+		TEST(collect_skips_threads_without_books),
+		TEST(collect_interrupt_does_nothing_inside_boundary),
+		TEST(collect_interrupt_charges_only_selected_process),
+		TEST(collect_otel_phase_allocates_state_and_charges_nothing),
+		TEST(collect_late_phase_counts_threads_left_for_next_window),
+		TEST(collect_retries_off_cpu_thread_that_was_busy),
+		TEST(collect_registers_thread_then_begins_it_in_next_pass),
+		TEST(collect_begins_registered_thread_only_when_off_cpu),
+		TEST(collect_registers_no_unknown_or_busy_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

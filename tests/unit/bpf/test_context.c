@@ -114,7 +114,7 @@ static void assert_unreadable(uint64_t value)
 	assert_true(thread.is_unread);
 }
 
-static void strings_are_captured_in_both_layouts(void **state)
+static void context_captures_strings_in_both_layouts(void **state)
 {
 	char full[VALUE_BYTES_MAX + 1] = "";
 
@@ -134,7 +134,7 @@ static void strings_are_captured_in_both_layouts(void **state)
 	}
 }
 
-static void the_same_values_in_another_process_are_another_context(void **state)
+static void context_hash_differs_by_image_and_value(void **state)
 {
 	char text[VALUE_TEXT_BYTES];
 	uint64_t hash = resolve(2 * 42 + 1, text);
@@ -147,7 +147,7 @@ static void the_same_values_in_another_process_are_another_context(void **state)
 	assert_int_not_equal(resolve(2 * 43 + 1, text), hash);
 }
 
-static void only_keys_in_use_are_part_of_it(void **state)
+static void context_hash_covers_only_keys_in_use(void **state)
 {
 	char text[VALUE_TEXT_BYTES];
 	uint64_t hash = resolve(2 * 42 + 1, text);
@@ -167,7 +167,7 @@ static void only_keys_in_use_are_part_of_it(void **state)
 }
 
 /* Where userspace asks for them: whoever wants which. */
-static void the_keys_of_the_next_table_are_shown_once(void **state)
+static void context_exposes_keys_of_next_table_once(void **state)
 {
 	char text[VALUE_TEXT_BYTES];
 
@@ -190,7 +190,7 @@ static void the_keys_of_the_next_table_are_shown_once(void **state)
 }
 
 /* By the words of its table alone: any of them may be the one that has changed. */
-static void a_digest_tells_tables_apart_by_each_key_and_value(void **state)
+static void table_digest_differs_by_each_key_and_value(void **state)
 {
 	uint64_t first;
 
@@ -219,7 +219,7 @@ static void a_digest_tells_tables_apart_by_each_key_and_value(void **state)
 }
 
 /* What multiplication carries up has to come down again. */
-static void nor_do_two_changes_of_the_highest_bit_cancel_out(void **state)
+static void table_digest_differs_after_two_highest_bit_changes(void **state)
 {
 	uint64_t first;
 
@@ -231,7 +231,7 @@ static void nor_do_two_changes_of_the_highest_bit_cancel_out(void **state)
 	assert_int_not_equal(context_table_digest(&thread), first);
 }
 
-static void symbols_numbers_and_other_objects_are_captured(void **state)
+static void context_captures_symbols_numbers_and_other_objects(void **state)
 {
 	const uint32_t digits[] = { 0, 0, 1 };
 	uint64_t heap = forged_take(&memory, sizeof(digits));
@@ -251,7 +251,7 @@ static void symbols_numbers_and_other_objects_are_captured(void **state)
 	assert_text(8, "");
 }
 
-static void what_is_no_object_any_more_is_unreadable(void **state)
+static void context_marks_invalid_objects_unreadable(void **state)
 {
 	(void)state;
 	assert_unreadable(object(0, 0, 0, 0));
@@ -263,7 +263,7 @@ static void what_is_no_object_any_more_is_unreadable(void **state)
 	assert_unreadable(object(T_STRING | NOEMBED, 1ULL << 62, FORGED_BASE, 0));
 }
 
-static void objects_that_compaction_has_moved_are_followed(void **state)
+static void context_follows_objects_moved_by_compaction(void **state)
 {
 	uint64_t text = string(UTF_8, "request-1", 9);
 	uint64_t moved = object(T_MOVED, text, 0, 0);
@@ -274,7 +274,7 @@ static void objects_that_compaction_has_moved_are_followed(void **state)
 	assert_text(object(T_MOVED, object(T_SYMBOL, 1, text, KEY), 0, 0), "request-1");
 }
 
-static void a_long_text_is_cut_and_told_apart_by_all_of_it(void **state)
+static void context_truncates_long_text_and_digests_all_of_it(void **state)
 {
 	char text[2][VALUE_TEXT_BYTES], bytes[VALUE_DIGEST_BYTES_MAX];
 
@@ -293,7 +293,7 @@ static void a_long_text_is_cut_and_told_apart_by_all_of_it(void **state)
 	}
 }
 
-static void a_long_text_that_is_partly_gone_is_read_again(void **state)
+static void context_flags_partly_unreadable_long_text(void **state)
 {
 	char text[VALUE_TEXT_BYTES], bytes[2 * PAGE_BYTES];
 	uint64_t address = forged_take(&memory, sizeof(bytes));
@@ -309,7 +309,7 @@ static void a_long_text_that_is_partly_gone_is_read_again(void **state)
 	assert_unreadable(object(T_STRING | NOEMBED | UTF_8, sizeof(bytes), address, 0));
 }
 
-static void a_table_at_the_end_of_its_page_is_read(void **state)
+static void context_reads_table_at_end_of_page(void **state)
 {
 	const uint64_t table[] = { 1, 1, KEY, 85 };
 	uint64_t page = (forged_take(&memory, 3 * PAGE_BYTES) + PAGE_BYTES - 1) & -PAGE_BYTES;
@@ -323,7 +323,7 @@ static void a_table_at_the_end_of_its_page_is_read(void **state)
 }
 
 /* A second reading could be of another one. */
-static void a_small_table_is_read_once(void **state)
+static void context_reads_small_table_once(void **state)
 {
 	const uint64_t table[2 + 2 * STATE_PAIRS_READ_FIRST] = { 1, 8, [4] = KEY, [5] = 85 };
 
@@ -334,7 +334,7 @@ static void a_small_table_is_read_once(void **state)
 	assert_int_equal(thread.snapshot.values[0].raw, 85);
 }
 
-static void the_largest_table_is_read_to_its_last_pair(void **state)
+static void context_reads_largest_table_to_last_pair(void **state)
 {
 	enum {
 		LAST = STATE_CAPACITY_MAX - 1
@@ -359,7 +359,7 @@ static void the_largest_table_is_read_to_its_last_pair(void **state)
 	assert_int_equal(process.losses[COUNTER_STATE_MALFORMED], 0);
 }
 
-static void tables_that_break_the_abi_are_counted(void **state)
+static void context_counts_malformed_and_unreadable_tables(void **state)
 {
 	const uint64_t headers[][2] = {
 		{ 1, 3 }, { 1, 0 }, { 1, 128 }, { 65, 64 }, { 1, UINT64_MAX }
@@ -382,7 +382,7 @@ static void tables_that_break_the_abi_are_counted(void **state)
 }
 
 /* Between exit_mm() and its end a thread has none: what lies at its addresses is another's. */
-static void a_thread_without_memory_reads_nothing(void **state)
+static void context_reads_no_pointer_without_own_memory(void **state)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	const uint64_t table[] = { 1, 1, KEY, 85 };
@@ -408,7 +408,7 @@ static void a_thread_without_memory_reads_nothing(void **state)
 }
 
 /* Wherever it is within two words, in one read. */
-static void the_count_of_changes_is_read_with_the_pointer(void **state)
+static void context_reads_change_count_with_pointer(void **state)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	const uint64_t words[] = { 10, 20, 30, 40, 50 };
@@ -444,7 +444,7 @@ static void the_count_of_changes_is_read_with_the_pointer(void **state)
 	assert_int_equal(thread.pointer_read | thread.changes_read, 0);
 }
 
-static void a_change_is_told_once(void **state)
+static void context_reports_each_change_once(void **state)
 {
 	(void)state;
 	thread.changes = 5;
@@ -458,7 +458,7 @@ static void a_change_is_told_once(void **state)
 }
 
 /* After an exec what is known of the thread pointer may be the last program's. */
-static void by_an_old_thread_pointer_nothing_is_found(void **state)
+static void context_is_not_located_by_stale_thread_pointer(void **state)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
@@ -477,7 +477,7 @@ static void by_an_old_thread_pointer_nothing_is_found(void **state)
 }
 
 /* Whether the variable is looked for is told by what then fails. */
-static void a_variable_that_was_not_allocated_is_looked_for_by_reason(void **state)
+static void context_relocates_unallocated_variable_only_if_needed(void **state)
 {
 	(void)state;
 	thread.is_pointer_old = 1;
@@ -508,27 +508,26 @@ static void a_variable_that_was_not_allocated_is_looked_for_by_reason(void **sta
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(strings_are_captured_in_both_layouts, set_up),
-		cmocka_unit_test_setup(the_same_values_in_another_process_are_another_context,
-				       set_up),
-		cmocka_unit_test_setup(only_keys_in_use_are_part_of_it, set_up),
-		cmocka_unit_test_setup(the_keys_of_the_next_table_are_shown_once, set_up),
-		cmocka_unit_test_setup(a_digest_tells_tables_apart_by_each_key_and_value, set_up),
-		cmocka_unit_test_setup(nor_do_two_changes_of_the_highest_bit_cancel_out, set_up),
-		cmocka_unit_test_setup(symbols_numbers_and_other_objects_are_captured, set_up),
-		cmocka_unit_test_setup(what_is_no_object_any_more_is_unreadable, set_up),
-		cmocka_unit_test_setup(objects_that_compaction_has_moved_are_followed, set_up),
-		cmocka_unit_test_setup(a_long_text_is_cut_and_told_apart_by_all_of_it, set_up),
-		cmocka_unit_test_setup(a_long_text_that_is_partly_gone_is_read_again, set_up),
-		cmocka_unit_test_setup(a_table_at_the_end_of_its_page_is_read, set_up),
-		cmocka_unit_test_setup(a_small_table_is_read_once, set_up),
-		cmocka_unit_test_setup(the_largest_table_is_read_to_its_last_pair, set_up),
-		cmocka_unit_test_setup(tables_that_break_the_abi_are_counted, set_up),
-		cmocka_unit_test_setup(a_thread_without_memory_reads_nothing, set_up),
-		cmocka_unit_test_setup(the_count_of_changes_is_read_with_the_pointer, set_up),
-		cmocka_unit_test_setup(a_change_is_told_once, set_up),
-		cmocka_unit_test_setup(by_an_old_thread_pointer_nothing_is_found, set_up),
-		cmocka_unit_test_setup(a_variable_that_was_not_allocated_is_looked_for_by_reason,
+		cmocka_unit_test_setup(context_captures_strings_in_both_layouts, set_up),
+		cmocka_unit_test_setup(context_hash_differs_by_image_and_value, set_up),
+		cmocka_unit_test_setup(context_hash_covers_only_keys_in_use, set_up),
+		cmocka_unit_test_setup(context_exposes_keys_of_next_table_once, set_up),
+		cmocka_unit_test_setup(table_digest_differs_by_each_key_and_value, set_up),
+		cmocka_unit_test_setup(table_digest_differs_after_two_highest_bit_changes, set_up),
+		cmocka_unit_test_setup(context_captures_symbols_numbers_and_other_objects, set_up),
+		cmocka_unit_test_setup(context_marks_invalid_objects_unreadable, set_up),
+		cmocka_unit_test_setup(context_follows_objects_moved_by_compaction, set_up),
+		cmocka_unit_test_setup(context_truncates_long_text_and_digests_all_of_it, set_up),
+		cmocka_unit_test_setup(context_flags_partly_unreadable_long_text, set_up),
+		cmocka_unit_test_setup(context_reads_table_at_end_of_page, set_up),
+		cmocka_unit_test_setup(context_reads_small_table_once, set_up),
+		cmocka_unit_test_setup(context_reads_largest_table_to_last_pair, set_up),
+		cmocka_unit_test_setup(context_counts_malformed_and_unreadable_tables, set_up),
+		cmocka_unit_test_setup(context_reads_no_pointer_without_own_memory, set_up),
+		cmocka_unit_test_setup(context_reads_change_count_with_pointer, set_up),
+		cmocka_unit_test_setup(context_reports_each_change_once, set_up),
+		cmocka_unit_test_setup(context_is_not_located_by_stale_thread_pointer, set_up),
+		cmocka_unit_test_setup(context_relocates_unallocated_variable_only_if_needed,
 				       set_up),
 	};
 

@@ -83,7 +83,7 @@ static uint64_t lost(void)
 	return kernel.processes[0].books.losses[COUNTER_SYSCALL_LOST];
 }
 
-static void calls_are_charged_with_the_time_of_their_account(void **state)
+static void syscalls_are_charged_with_time_to_account(void **state)
 {
 	(void)state;
 	make(READ, 3);
@@ -102,7 +102,7 @@ static void calls_are_charged_with_the_time_of_their_account(void **state)
 	assert_int_equal(lost(), 0);
 }
 
-static void of_a_context_that_is_not_known_when_they_are_made_they_are_all_the_same(void **state)
+static void syscalls_made_before_context_is_known_are_charged_to_it(void **state)
 {
 	(void)state;
 	thread->knowledge = CONTEXT_UNKNOWN;
@@ -115,7 +115,7 @@ static void of_a_context_that_is_not_known_when_they_are_made_they_are_all_the_s
 	expect_row(0, CONTEXT_HASH_FIRST, READ + 1, 2, 2 * STEP_NS);
 }
 
-static void and_of_one_that_never_is_it_is_said_so(void **state)
+static void syscalls_of_never_known_context_are_charged_to_unknown(void **state)
 {
 	(void)state;
 	thread->knowledge = CONTEXT_UNKNOWN;
@@ -136,7 +136,7 @@ static void enter_while_held(uint64_t number)
 	thread->is_busy = 0;
 }
 
-static void those_that_meet_the_books_held_are_counted_by_who_holds_them_next(void **state)
+static void syscalls_missed_while_busy_are_counted_at_next_boundary(void **state)
 {
 	(void)state;
 	enter_while_held(READ);
@@ -153,7 +153,7 @@ static void those_that_meet_the_books_held_are_counted_by_who_holds_them_next(vo
 	assert_int_equal(lost(), 0);
 }
 
-static void as_many_as_there_is_room_for(void **state)
+static void syscalls_missed_beyond_capacity_are_counted_lost(void **state)
 {
 	(void)state;
 	for (unsigned int i = 0; i < MISSED_CALLS + 2; i++)
@@ -171,7 +171,7 @@ static void as_many_as_there_is_room_for(void **state)
 	assert_int_equal(lost(), 2);
 }
 
-static void one_without_a_place_waits_for_the_charge(void **state)
+static void syscalls_missed_without_free_slot_wait_for_charge(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < SYSCALL_TRIES; i++)
@@ -189,7 +189,7 @@ static void one_without_a_place_waits_for_the_charge(void **state)
 	assert_int_equal(lost(), 0);
 }
 
-static void without_an_account_they_are_of_overflow(void **state)
+static void syscalls_without_account_are_charged_to_overflow(void **state)
 {
 	(void)state;
 	open_account(CONTEXT_HASH_FIRST);
@@ -199,7 +199,7 @@ static void without_an_account_they_are_of_overflow(void **state)
 	assert_int_equal(kernel.processes[0].books.epochs[0].overflow.syscalls, 2);
 }
 
-static void each_window_has_its_own_and_a_long_call_time_in_each(void **state)
+static void syscall_spanning_windows_has_time_in_each(void **state)
 {
 	(void)state;
 	enter(PAUSE);
@@ -220,7 +220,7 @@ static void each_window_has_its_own_and_a_long_call_time_in_each(void **state)
 }
 
 /* exit_group() does not return; neither does its thread. */
-static void one_that_does_not_return_has_its_time_up_to_the_last_charge(void **state)
+static void syscall_without_return_has_time_until_last_charge(void **state)
 {
 	(void)state;
 	enter(231);
@@ -232,7 +232,7 @@ static void one_that_does_not_return_has_its_time_up_to_the_last_charge(void **s
 }
 
 /* A new thread comes out of a call that it did not enter. */
-static void an_exit_without_an_entry_is_no_call(void **state)
+static void syscall_exit_without_entry_is_not_counted(void **state)
 {
 	(void)state;
 	leave();
@@ -241,7 +241,7 @@ static void an_exit_without_an_entry_is_no_call(void **state)
 	assert_int_equal(bench.account.totals.syscalls, 0);
 }
 
-static void no_edge_goes_the_short_way(void **state)
+static void syscalls_option_disables_edge_fast_path(void **state)
 {
 	(void)state;
 	make(READ, 2);
@@ -252,7 +252,7 @@ static void no_edge_goes_the_short_way(void **state)
 	assert_int_equal(kernel.edge_slot.registers, (uintptr_t)&registers);
 }
 
-static void without_the_option_nothing_is_counted(void **state)
+static void syscalls_are_not_counted_without_option(void **state)
 {
 	(void)state;
 	native_session.has_syscalls = 0;
@@ -263,7 +263,7 @@ static void without_the_option_nothing_is_counted(void **state)
 	assert_int_equal(bench.counts[0], 0);
 }
 
-static void more_kinds_than_places_are_charged_in_turns(void **state)
+static void syscalls_of_more_kinds_than_slots_are_all_charged(void **state)
 {
 	const uint32_t kinds = 3 * SYSCALL_PLACES;
 
@@ -280,7 +280,7 @@ static void more_kinds_than_places_are_charged_in_turns(void **state)
 }
 
 /* What is charged for want of a place is charged by the rule: to the context that is in force. */
-static void for_room_the_context_is_read(void **state)
+static void syscalls_read_context_before_early_charge(void **state)
 {
 	(void)state;
 	thread->knowledge = CONTEXT_UNKNOWN;
@@ -294,7 +294,7 @@ static void for_room_the_context_is_read(void **state)
 	expect_row(0, CONTEXT_HASH_NONE, 1, 1, STEP_NS);
 }
 
-static void the_32_bit_ways_into_the_kernel_have_numbers_of_their_own(void **state)
+static void syscalls_of_32_bit_entries_have_distinct_numbers(void **state)
 {
 	(void)state;
 	make(READ, 1);
@@ -307,7 +307,7 @@ static void the_32_bit_ways_into_the_kernel_have_numbers_of_their_own(void **sta
 	expect_row(0, CONTEXT_HASH_NONE, syscall_call(READ, 1, 1), 1, STEP_NS);
 }
 
-static void what_finds_no_room_is_counted_by_calls(void **state)
+static void syscalls_lost_to_full_map_are_counted_per_call(void **state)
 {
 	(void)state;
 	make(STAT, 1);
@@ -326,7 +326,7 @@ static void what_finds_no_room_is_counted_by_calls(void **state)
 	assert_int_equal(bench.account.totals.syscalls, 10);
 }
 
-static void a_family_leaves_room_for_others(void **state)
+static void syscalls_of_one_family_leave_capacity_for_others(void **state)
 {
 	const uint32_t room = SYSCALLS_PER_ACCOUNT * native_session.accounts_max;
 
@@ -350,7 +350,7 @@ static void a_family_leaves_room_for_others(void **state)
 }
 
 /* The split was given up in the middle of a call: nobody sees its exit. */
-static void no_call_goes_on_for_ever(void **state)
+static void syscall_time_stops_when_exits_are_not_seen(void **state)
 {
 	(void)state;
 	enter(READ);
@@ -368,30 +368,27 @@ static void no_call_goes_on_for_ever(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(calls_are_charged_with_the_time_of_their_account, set_up),
-		cmocka_unit_test_setup(
-			of_a_context_that_is_not_known_when_they_are_made_they_are_all_the_same,
-			set_up),
-		cmocka_unit_test_setup(and_of_one_that_never_is_it_is_said_so, set_up),
-		cmocka_unit_test_setup(
-			those_that_meet_the_books_held_are_counted_by_who_holds_them_next, set_up),
-		cmocka_unit_test_setup(as_many_as_there_is_room_for, set_up),
-		cmocka_unit_test_setup(one_without_a_place_waits_for_the_charge, set_up),
-		cmocka_unit_test_setup(without_an_account_they_are_of_overflow, set_up),
-		cmocka_unit_test_setup(each_window_has_its_own_and_a_long_call_time_in_each,
+		cmocka_unit_test_setup(syscalls_are_charged_with_time_to_account, set_up),
+		cmocka_unit_test_setup(syscalls_made_before_context_is_known_are_charged_to_it,
 				       set_up),
-		cmocka_unit_test_setup(one_that_does_not_return_has_its_time_up_to_the_last_charge,
+		cmocka_unit_test_setup(syscalls_of_never_known_context_are_charged_to_unknown,
 				       set_up),
-		cmocka_unit_test_setup(an_exit_without_an_entry_is_no_call, set_up),
-		cmocka_unit_test_setup(no_edge_goes_the_short_way, set_up),
-		cmocka_unit_test_setup(without_the_option_nothing_is_counted, set_up),
-		cmocka_unit_test_setup(more_kinds_than_places_are_charged_in_turns, set_up),
-		cmocka_unit_test_setup(for_room_the_context_is_read, set_up),
-		cmocka_unit_test_setup(the_32_bit_ways_into_the_kernel_have_numbers_of_their_own,
+		cmocka_unit_test_setup(syscalls_missed_while_busy_are_counted_at_next_boundary,
 				       set_up),
-		cmocka_unit_test_setup(what_finds_no_room_is_counted_by_calls, set_up),
-		cmocka_unit_test_setup(a_family_leaves_room_for_others, set_up),
-		cmocka_unit_test_setup(no_call_goes_on_for_ever, set_up),
+		cmocka_unit_test_setup(syscalls_missed_beyond_capacity_are_counted_lost, set_up),
+		cmocka_unit_test_setup(syscalls_missed_without_free_slot_wait_for_charge, set_up),
+		cmocka_unit_test_setup(syscalls_without_account_are_charged_to_overflow, set_up),
+		cmocka_unit_test_setup(syscall_spanning_windows_has_time_in_each, set_up),
+		cmocka_unit_test_setup(syscall_without_return_has_time_until_last_charge, set_up),
+		cmocka_unit_test_setup(syscall_exit_without_entry_is_not_counted, set_up),
+		cmocka_unit_test_setup(syscalls_option_disables_edge_fast_path, set_up),
+		cmocka_unit_test_setup(syscalls_are_not_counted_without_option, set_up),
+		cmocka_unit_test_setup(syscalls_of_more_kinds_than_slots_are_all_charged, set_up),
+		cmocka_unit_test_setup(syscalls_read_context_before_early_charge, set_up),
+		cmocka_unit_test_setup(syscalls_of_32_bit_entries_have_distinct_numbers, set_up),
+		cmocka_unit_test_setup(syscalls_lost_to_full_map_are_counted_per_call, set_up),
+		cmocka_unit_test_setup(syscalls_of_one_family_leave_capacity_for_others, set_up),
+		cmocka_unit_test_setup(syscall_time_stops_when_exits_are_not_seen, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,7 @@ static void renew_by_another(void)
 	switch_tasks(&kernel.other, &idle);
 }
 
-static void who_is_not_observed_is_passed_over_until_somebody_comes_to_be(void **state)
+static void edges_skip_unobserved_task_until_next_registration(void **state)
 {
 	(void)state;
 	thread->clock.mode = THREAD_MODE_USER;
@@ -103,7 +103,7 @@ static void who_is_not_observed_is_passed_over_until_somebody_comes_to_be(void *
 }
 
 /* Whoever noticed it first. */
-static void what_was_remembered_is_forgotten_as_a_whole(void **state)
+static void edges_forget_all_cached_tasks_on_registration(void **state)
 {
 	(void)state;
 	pid_of(TGID)->known.life = 0;
@@ -120,7 +120,7 @@ static void what_was_remembered_is_forgotten_as_a_whole(void **state)
 }
 
 /* At the address of whose registers another one's may be. */
-static void so_is_who_went_the_short_way(void **state)
+static void edges_disarm_fast_path_on_registration(void **state)
 {
 	(void)state;
 	enter(0);
@@ -143,7 +143,7 @@ static void so_is_who_went_the_short_way(void **state)
 	assert_int_equal(calls(thread), 4);
 }
 
-static void nor_is_a_number_remembered_that_nobody_had(void **state)
+static void edges_cleared_cache_matches_no_tid(void **state)
 {
 	(void)state;
 	for (int tid = 1; tid <= EDGE_UNOBSERVED_TASKS; tid++) {
@@ -158,7 +158,7 @@ static void nor_is_a_number_remembered_that_nobody_had(void **state)
 
 /* A tid can be used again as soon as its task has been waited for, before the last switch of that
  * task. */
-static void task_is_not_taken_for_another_of_its_tid(void **state)
+static void edges_distinguish_tasks_with_reused_tid(void **state)
 {
 	(void)state;
 	kernel.has_state[1] = false;
@@ -170,7 +170,7 @@ static void task_is_not_taken_for_another_of_its_tid(void **state)
 }
 
 /* Its books were held when it left. */
-static void of_anothers_edges_nobody_takes_any(void **state)
+static void edges_of_one_thread_are_not_counted_for_another(void **state)
 {
 	struct thread_state *other = &kernel.states[1];
 
@@ -199,7 +199,7 @@ static void of_anothers_edges_nobody_takes_any(void **state)
 	assert_int_equal(calls(other), 3);
 }
 
-static void who_is_not_sure_to_be_unobserved_is_not_remembered(void **state)
+static void edges_cache_only_tasks_surely_unobserved(void **state)
 {
 	(void)state;
 	/* The look-up failed for a moment. */
@@ -214,7 +214,7 @@ static void who_is_not_sure_to_be_unobserved_is_not_remembered(void **state)
 	assert_int_equal(calls(thread), 1);
 }
 
-static void of_a_slot_that_is_taken_nothing_is_changed(void **state)
+static void edges_leave_busy_slot_unchanged(void **state)
 {
 	struct edge_slot before;
 
@@ -237,7 +237,7 @@ static void of_a_slot_that_is_taken_nothing_is_changed(void **state)
 	assert_memory_equal(&kernel.edge_slot, &before, sizeof(before));
 }
 
-static void after_the_end_no_edge_is_passed(void **state)
+static void edges_are_ignored_after_stop(void **state)
 {
 	(void)state;
 	enter(0);
@@ -255,7 +255,7 @@ static bool goes_the_short_way(void)
 	return thread->armed_cpu;
 }
 
-static void a_thread_whose_context_may_change_does_not_go_the_short_way(void **state)
+static void edges_fast_path_requires_stable_context(void **state)
 {
 	(void)state;
 	assert_true(goes_the_short_way());
@@ -273,7 +273,7 @@ static void a_thread_whose_context_may_change_does_not_go_the_short_way(void **s
 	assert_true(goes_the_short_way());
 }
 
-static void nor_does_one_that_is_configured_anew(void **state)
+static void edges_fast_path_waits_for_reconfiguration(void **state)
 {
 	(void)state;
 	process_of(LIFE)->config.generation = ++generation;
@@ -285,7 +285,7 @@ static void nor_does_one_that_is_configured_anew(void **state)
 	assert_int_not_equal(thread->armed_cpu, 0);
 }
 
-static void without_a_slot_switches_are_written_up(void **state)
+static void switches_are_accounted_without_edge_slot(void **state)
 {
 	(void)state;
 	kernel.has_no_slot = true;
@@ -297,7 +297,7 @@ static void without_a_slot_switches_are_written_up(void **state)
 	assert_false(thread->clock.is_off_cpu);
 }
 
-static void switches_that_find_no_room_to_be_noted_are_counted(void **state)
+static void switches_beyond_missed_capacity_are_counted_lost(void **state)
 {
 	const struct process_books *process = &process_of(LIFE)->books;
 
@@ -317,7 +317,7 @@ static void switches_that_find_no_room_to_be_noted_are_counted(void **state)
 	assert_true(thread->clock.is_off_cpu);
 }
 
-static void a_thread_whose_books_are_held_when_it_dies_has_ended(void **state)
+static void switch_ends_dying_thread_even_while_busy(void **state)
 {
 	(void)state;
 	process_of(LIFE)->books.live_threads = 1;
@@ -343,7 +343,7 @@ static uint64_t changes_seen_after(uint64_t ns)
 	return process_of(LIFE)->books.losses[COUNTER_CHANGE_UNSEEN] - before;
 }
 
-static void at_switches_it_is_read_once_in_a_while_that_no_probe_was_missed(void **state)
+static void switch_checks_for_missed_probe_once_per_period(void **state)
 {
 	(void)state;
 	kernel.now_ns += CONFIRM_PERIOD_NS;
@@ -377,7 +377,7 @@ static bool notices_other_value(uint64_t after_ns)
 	return thread->context_hash != before;
 }
 
-static void without_probes_what_objects_hold_is_compared_once_in_a_while(void **state)
+static void switch_compares_values_once_per_period_without_probes(void **state)
 {
 	(void)state;
 	kernel.now_ns += CONFIRM_PERIOD_NS;
@@ -408,7 +408,7 @@ static void publish_long_value(void)
 		digests_paid_ns[i] = kernel.now_ns + SECOND_NS;
 }
 
-static void at_a_switch_a_long_value_waits_and_at_an_edge_it_is_read(void **state)
+static void switch_defers_long_value_until_next_edge(void **state)
 {
 	const __u64 *losses = process_of(LIFE)->books.losses;
 
@@ -425,7 +425,7 @@ static void at_a_switch_a_long_value_waits_and_at_an_edge_it_is_read(void **stat
 }
 
 /* Of what was not read in full nothing is known, and nothing is to be published. */
-static void nor_is_a_late_value_known_that_waits(void **state)
+static void switch_publishes_no_late_value_while_deferred(void **state)
 {
 	(void)state;
 	native_session.late_keys = 1;
@@ -442,7 +442,7 @@ static void nor_is_a_late_value_known_that_waits(void **state)
 }
 
 /* Its first boundary. */
-static void books_that_begin_where_a_thread_leaves_have_nothing_of_before(void **state)
+static void switch_away_begins_books_without_earlier_time(void **state)
 {
 	(void)state;
 	thread->is_begun = 0;
@@ -462,25 +462,25 @@ static void books_that_begin_where_a_thread_leaves_have_nothing_of_before(void *
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(who_is_not_observed_is_passed_over_until_somebody_comes_to_be),
-		TEST(what_was_remembered_is_forgotten_as_a_whole),
-		TEST(so_is_who_went_the_short_way),
-		TEST(nor_is_a_number_remembered_that_nobody_had),
-		TEST(task_is_not_taken_for_another_of_its_tid),
-		TEST(of_anothers_edges_nobody_takes_any),
-		TEST(who_is_not_sure_to_be_unobserved_is_not_remembered),
-		TEST(of_a_slot_that_is_taken_nothing_is_changed),
-		TEST(after_the_end_no_edge_is_passed),
-		TEST(a_thread_whose_context_may_change_does_not_go_the_short_way),
-		TEST(nor_does_one_that_is_configured_anew),
-		TEST(without_a_slot_switches_are_written_up),
-		TEST(switches_that_find_no_room_to_be_noted_are_counted),
-		TEST(a_thread_whose_books_are_held_when_it_dies_has_ended),
-		TEST(at_switches_it_is_read_once_in_a_while_that_no_probe_was_missed),
-		TEST(without_probes_what_objects_hold_is_compared_once_in_a_while),
-		TEST(at_a_switch_a_long_value_waits_and_at_an_edge_it_is_read),
-		TEST(nor_is_a_late_value_known_that_waits),
-		TEST(books_that_begin_where_a_thread_leaves_have_nothing_of_before),
+		TEST(edges_skip_unobserved_task_until_next_registration),
+		TEST(edges_forget_all_cached_tasks_on_registration),
+		TEST(edges_disarm_fast_path_on_registration),
+		TEST(edges_cleared_cache_matches_no_tid),
+		TEST(edges_distinguish_tasks_with_reused_tid),
+		TEST(edges_of_one_thread_are_not_counted_for_another),
+		TEST(edges_cache_only_tasks_surely_unobserved),
+		TEST(edges_leave_busy_slot_unchanged),
+		TEST(edges_are_ignored_after_stop),
+		TEST(edges_fast_path_requires_stable_context),
+		TEST(edges_fast_path_waits_for_reconfiguration),
+		TEST(switches_are_accounted_without_edge_slot),
+		TEST(switches_beyond_missed_capacity_are_counted_lost),
+		TEST(switch_ends_dying_thread_even_while_busy),
+		TEST(switch_checks_for_missed_probe_once_per_period),
+		TEST(switch_compares_values_once_per_period_without_probes),
+		TEST(switch_defers_long_value_until_next_edge),
+		TEST(switch_publishes_no_late_value_while_deferred),
+		TEST(switch_away_begins_books_without_earlier_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

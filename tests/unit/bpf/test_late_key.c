@@ -145,7 +145,7 @@ static uint64_t resolve(uint64_t state)
 	return context_resolve(&thread);
 }
 
-static void it_is_no_part_of_what_a_request_is_known_by(void **state)
+static void late_key_is_not_part_of_context_hash(void **state)
 {
 	uint64_t id = text("r1"), hash = resolve(table(id, 0));
 
@@ -164,7 +164,7 @@ static void it_is_no_part_of_what_a_request_is_known_by(void **state)
 	assert_false(charge_has_late_news(&thread));
 }
 
-static void equal_values_have_equal_hashes_and_others_others(void **state)
+static void late_hash_is_equal_only_for_equal_values(void **state)
 {
 	uint64_t id = text("r1"), hash;
 
@@ -177,7 +177,7 @@ static void equal_values_have_equal_hashes_and_others_others(void **state)
 	assert_int_not_equal(thread.snapshot.late_hash, hash);
 }
 
-static void what_says_nothing_completes_nothing(void **state)
+static void late_key_with_blank_value_adds_no_late_hash(void **state)
 {
 	const uint64_t values[] = { NIL, 8, text(""), FORGED_BASE + FORGED_BYTES };
 	uint64_t id = text("r1"), hash = resolve(table(id, 0));
@@ -192,7 +192,7 @@ static void what_says_nothing_completes_nothing(void **state)
 	assert_true(thread.is_unread);
 }
 
-static void only_nil_false_and_nothing_name_nothing(void **state)
+static void value_is_blank_only_if_nil_false_or_empty(void **state)
 {
 	const struct {
 		uint64_t raw;
@@ -218,7 +218,7 @@ static void only_nil_false_and_nothing_name_nothing(void **state)
 }
 
 /* An Integer is as good a name as a text. */
-static void a_number_names_a_request_and_completes_it(void **state)
+static void late_key_accepts_numbers_as_request_and_value(void **state)
 {
 	const uint64_t zero = 0 << 1 | 1, eight = 8 << 1 | 1;
 	uint64_t hash = resolve(table(zero, eight));
@@ -229,7 +229,7 @@ static void a_number_names_a_request_and_completes_it(void **state)
 	assert_int_not_equal(resolve(table(eight, 0)), hash);
 }
 
-static void without_a_request_it_is_all_that_contexts_are_known_by(void **state)
+static void late_key_is_part_of_context_hash_without_request(void **state)
 {
 	const uint64_t ids[] = { 0, NIL, text("") };
 
@@ -271,7 +271,7 @@ static void assert_endpoint(const char *expected)
 	assert_memory_equal(value->bytes, expected, strlen(expected));
 }
 
-static void it_completes_what_was_published_before(void **state)
+static void late_key_completes_published_snapshot(void **state)
 {
 	uint64_t id = text("r1"), hash;
 
@@ -299,7 +299,7 @@ static void it_completes_what_was_published_before(void **state)
 }
 
 /* Of two families in one context: the room stays that of who took it. */
-static void who_completes_a_snapshot_does_not_take_its_room(void **state)
+static void late_key_completion_keeps_family_of_snapshot(void **state)
 {
 	uint64_t id = text("r1");
 
@@ -317,7 +317,7 @@ static void who_completes_a_snapshot_does_not_take_its_room(void **state)
 }
 
 /* Without probes it is read at each boundary. */
-static void what_was_noted_and_is_read_again_is_no_news(void **state)
+static void late_key_read_again_is_not_published_twice(void **state)
 {
 	uint64_t id = text("r1"), place;
 
@@ -341,7 +341,7 @@ static void what_was_noted_and_is_read_again_is_no_news(void **state)
 	assert_true(charge_has_late_news(&thread));
 }
 
-static void a_table_without_it_takes_no_ones_place(void **state)
+static void late_key_missing_from_table_keeps_published_value(void **state)
 {
 	uint64_t id = text("r1");
 
@@ -367,7 +367,7 @@ static void a_table_without_it_takes_no_ones_place(void **state)
 }
 
 /* Userspace took it while the account was open. */
-static void it_is_published_anew_where_the_snapshot_is_gone(void **state)
+static void late_key_republishes_removed_snapshot(void **state)
 {
 	uint64_t id = text("r1");
 
@@ -390,7 +390,7 @@ static void it_is_published_anew_where_the_snapshot_is_gone(void **state)
 }
 
 /* Without probes the next context may be found where this one was. */
-static void it_is_published_before_another_snapshot_is_built_over_it(void **state)
+static void late_key_is_published_before_snapshot_is_overwritten(void **state)
 {
 	uint64_t id = text("r1"), place, other;
 	uint64_t words[2 + 2 * STATE_PAIRS_READ_FIRST];
@@ -412,19 +412,18 @@ static void it_is_published_before_another_snapshot_is_built_over_it(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(it_is_no_part_of_what_a_request_is_known_by, set_up),
-		cmocka_unit_test_setup(equal_values_have_equal_hashes_and_others_others, set_up),
-		cmocka_unit_test_setup(what_says_nothing_completes_nothing, set_up),
-		cmocka_unit_test_setup(only_nil_false_and_nothing_name_nothing, set_up),
-		cmocka_unit_test_setup(a_number_names_a_request_and_completes_it, set_up),
-		cmocka_unit_test_setup(without_a_request_it_is_all_that_contexts_are_known_by,
-				       set_up),
-		cmocka_unit_test_setup(it_completes_what_was_published_before, set_up),
-		cmocka_unit_test_setup(who_completes_a_snapshot_does_not_take_its_room, set_up),
-		cmocka_unit_test_setup(what_was_noted_and_is_read_again_is_no_news, set_up),
-		cmocka_unit_test_setup(a_table_without_it_takes_no_ones_place, set_up),
-		cmocka_unit_test_setup(it_is_published_anew_where_the_snapshot_is_gone, set_up),
-		cmocka_unit_test_setup(it_is_published_before_another_snapshot_is_built_over_it,
+		cmocka_unit_test_setup(late_key_is_not_part_of_context_hash, set_up),
+		cmocka_unit_test_setup(late_hash_is_equal_only_for_equal_values, set_up),
+		cmocka_unit_test_setup(late_key_with_blank_value_adds_no_late_hash, set_up),
+		cmocka_unit_test_setup(value_is_blank_only_if_nil_false_or_empty, set_up),
+		cmocka_unit_test_setup(late_key_accepts_numbers_as_request_and_value, set_up),
+		cmocka_unit_test_setup(late_key_is_part_of_context_hash_without_request, set_up),
+		cmocka_unit_test_setup(late_key_completes_published_snapshot, set_up),
+		cmocka_unit_test_setup(late_key_completion_keeps_family_of_snapshot, set_up),
+		cmocka_unit_test_setup(late_key_read_again_is_not_published_twice, set_up),
+		cmocka_unit_test_setup(late_key_missing_from_table_keeps_published_value, set_up),
+		cmocka_unit_test_setup(late_key_republishes_removed_snapshot, set_up),
+		cmocka_unit_test_setup(late_key_is_published_before_snapshot_is_overwritten,
 				       set_up),
 	};
 

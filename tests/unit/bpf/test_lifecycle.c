@@ -64,7 +64,7 @@ static void fork_process(void)
 	run(on_new_task, &kernel.other);
 }
 
-static void a_new_thread_is_observed_from_its_first_wait_on(void **state)
+static void new_thread_is_observed_from_first_wait(void **state)
 {
 	(void)state;
 	process_of(LIFE)->books.live_threads = 1;
@@ -94,7 +94,7 @@ static void a_new_thread_is_observed_from_its_first_wait_on(void **state)
 }
 
 /* Whatever the kernel says of it before it has run. */
-static void a_new_thread_waits_for_a_cpu_and_leaves_the_kernel_there(void **state)
+static void new_thread_starts_runnable_whatever_its_kernel_state(void **state)
 {
 	(void)state;
 	kernel.other.__state = TASK_STATE_UNINTERRUPTIBLE;
@@ -105,7 +105,7 @@ static void a_new_thread_waits_for_a_cpu_and_leaves_the_kernel_there(void **stat
 }
 
 /* io_uring's and vhost's threads in a process. */
-static void a_worker_of_the_kernels_is_in_the_kernel_and_in_no_context(void **state)
+static void kernel_worker_starts_in_kernel_without_context(void **state)
 {
 	const unsigned int flags[] = { TASK_FLAG_IO_WORKER, TASK_FLAG_USER_WORKER };
 
@@ -121,7 +121,7 @@ static void a_worker_of_the_kernels_is_in_the_kernel_and_in_no_context(void **st
 	}
 }
 
-static void a_thread_that_gets_no_storage_is_counted(void **state)
+static void new_thread_without_storage_is_counted(void **state)
 {
 	(void)state;
 	kernel.has_no_storage = true;
@@ -130,7 +130,7 @@ static void a_thread_that_gets_no_storage_is_counted(void **state)
 	assert_int_equal(registrations, 0);
 }
 
-static void a_thread_is_registered_once(void **state)
+static void new_thread_is_registered_once(void **state)
 {
 	(void)state;
 	kernel.has_state[1] = true;
@@ -152,7 +152,7 @@ static void a_thread_is_registered_once(void **state)
 	assert_int_equal(registrations, 0);
 }
 
-static void a_dead_task_is_not_registered(void **state)
+static void registration_skips_dead_task(void **state)
 {
 	(void)state;
 	kernel.other.__state = TASK_STATE_DEAD | TASK_STATE_UNINTERRUPTIBLE;
@@ -161,7 +161,7 @@ static void a_dead_task_is_not_registered(void **state)
 }
 
 /* Its last switch and its registration meet: one of the two ends it. */
-static void one_that_dies_while_it_is_registered_has_ended(void **state)
+static void registration_ends_thread_that_dies_meanwhile(void **state)
 {
 	struct process_books *process = &process_of(LIFE)->books;
 
@@ -175,7 +175,7 @@ static void one_that_dies_while_it_is_registered_has_ended(void **state)
 	assert_int_equal(registrations, 1);
 }
 
-static void the_last_thread_of_a_process_ends_it_once(void **state)
+static void registration_end_reports_exit_of_last_thread_once(void **state)
 {
 	struct process_books *process = &process_of(LIFE)->books;
 
@@ -209,7 +209,7 @@ static void the_last_thread_of_a_process_ends_it_once(void **state)
 	assert_int_equal(kernel.told_count, 1);
 }
 
-static void a_forked_process_starts_with_its_parents_configuration(void **state)
+static void fork_inherits_parents_configuration(void **state)
 {
 	struct process_config expected = process_of(LIFE)->config;
 	const struct native_process *process;
@@ -256,7 +256,7 @@ static void a_forked_process_starts_with_its_parents_configuration(void **state)
 	assert_int_equal(kernel.otel_states[1].is_known, 0);
 }
 
-static void a_new_threads_opentelemetry_context_is_none(void **state)
+static void new_thread_starts_without_otel_context(void **state)
 {
 	(void)state;
 	process_of(LIFE)->has_otel = true;
@@ -269,7 +269,7 @@ static void a_new_threads_opentelemetry_context_is_none(void **state)
 	assert_int_equal(kernel.otel_states[1].is_known, 1);
 }
 
-static void forks_are_followed_only_if_wanted(void **state)
+static void fork_is_followed_only_if_enabled(void **state)
 {
 	(void)state;
 	native_session.follow_forks = 0;
@@ -279,7 +279,7 @@ static void forks_are_followed_only_if_wanted(void **state)
 	assert_int_equal(kernel.told_count, 0);
 }
 
-static void without_opentelemetry_no_configuration_of_it_is_taken_over(void **state)
+static void fork_copies_no_otel_configuration_if_disabled(void **state)
 {
 	(void)state;
 	process_of(LIFE)->has_otel = true;
@@ -297,7 +297,7 @@ static void assert_no_child(uint64_t full)
 	assert_int_equal(processes_share.used_by[FAMILY], 0);
 }
 
-static void a_process_that_finds_no_room_is_counted_and_leaves_none_behind(void **state)
+static void fork_without_capacity_is_counted_and_undone(void **state)
 {
 	(void)state;
 	kernel.full = &books;
@@ -315,7 +315,7 @@ static void a_process_that_finds_no_room_is_counted_and_leaves_none_behind(void 
 	assert_no_child(3);
 }
 
-static void a_process_that_the_observer_does_not_see_is_not_taken(void **state)
+static void fork_invisible_to_observer_is_ignored(void **state)
 {
 	(void)state;
 	kernel.other.tgid = kernel.other.pid = 0;
@@ -324,7 +324,7 @@ static void a_process_that_the_observer_does_not_see_is_not_taken(void **state)
 }
 
 /* Userspace has not taken out the one before. */
-static void a_pid_that_comes_again_is_another_process(void **state)
+static void fork_with_reused_pid_is_separate_process(void **state)
 {
 	struct process_books *before;
 
@@ -352,7 +352,7 @@ static void a_pid_that_comes_again_is_another_process(void **state)
 }
 
 /* Userspace has written what it found before it was told of the parent's exec. */
-static void what_was_found_out_about_another_program_is_not_taken_over(void **state)
+static void fork_drops_configuration_of_another_program(void **state)
 {
 	(void)state;
 	native_session.watches_otel = 1;
@@ -364,7 +364,7 @@ static void what_was_found_out_about_another_program_is_not_taken_over(void **st
 	assert_int_equal(child->image, OTHER_LIFE);
 }
 
-static void a_fork_without_room_for_opentelemetry_is_observed_without(void **state)
+static void fork_without_otel_capacity_is_observed_without_it(void **state)
 {
 	(void)state;
 	native_session.watches_otel = 1;
@@ -376,7 +376,7 @@ static void a_fork_without_room_for_opentelemetry_is_observed_without(void **sta
 	assert_int_equal(kernel.told_count, 1);
 }
 
-static void an_exec_ends_what_ran_and_begins_with_nothing_known(void **state)
+static void exec_charges_old_program_and_resets_state(void **state)
 {
 	struct native_process *process = process_of(LIFE);
 
@@ -423,7 +423,7 @@ static void an_exec_ends_what_ran_and_begins_with_nothing_known(void **state)
 }
 
 /* Also where somebody holds the books. */
-static void its_thread_pointer_is_the_new_programs_once_it_was_switched_to(void **state)
+static void exec_thread_pointer_is_current_after_switch_in(void **state)
 {
 	(void)state;
 	for (uint32_t is_busy = 0; is_busy <= 1; is_busy++) {
@@ -439,7 +439,7 @@ static void its_thread_pointer_is_the_new_programs_once_it_was_switched_to(void 
 }
 
 /* The interval that it ends is the first that is pending. */
-static void an_exec_is_charged_from_the_last_boundary_on(void **state)
+static void exec_charges_interval_since_last_boundary(void **state)
 {
 	(void)state;
 	memset(&thread->pending, 0, sizeof(thread->pending));
@@ -449,7 +449,7 @@ static void an_exec_is_charged_from_the_last_boundary_on(void **state)
 }
 
 /* It was the old program's. */
-static void the_fiber_ends_with_its_program(void **state)
+static void exec_clears_fiber_of_timeline(void **state)
 {
 	(void)state;
 	native_session.has_timeline = 1;
@@ -458,7 +458,7 @@ static void the_fiber_ends_with_its_program(void **state)
 	assert_int_equal(thread->timeline.slice.fiber, 0);
 }
 
-static void an_exec_that_finds_the_books_held_is_told_and_made_good_later(void **state)
+static void exec_of_busy_thread_is_reported_and_deferred(void **state)
 {
 	(void)state;
 	thread->is_busy = 1;
@@ -471,7 +471,7 @@ static void an_exec_that_finds_the_books_held_is_told_and_made_good_later(void *
 }
 
 /* Userspace takes a process out of the map at its own pace. */
-static void an_exec_brings_no_process_back_that_is_forgotten(void **state)
+static void exec_does_not_restore_forgotten_process(void **state)
 {
 	(void)state;
 	process_of(LIFE)->has_config = false;
@@ -499,7 +499,7 @@ static void assert_of_origin(uint32_t serial)
 	assert_int_equal(thread->serial, serial);
 }
 
-static void an_exec_in_a_context_makes_it_the_origin_of_the_process(void **state)
+static void exec_in_context_sets_origin_of_process(void **state)
 {
 	const struct native_process *process = process_of(LIFE);
 
@@ -524,7 +524,7 @@ static void an_exec_in_a_context_makes_it_the_origin_of_the_process(void **state
 
 /* The kernel names it in the middle, when its memory is another program's: that is no life's end.
  */
-static void an_exec_renames_the_thread_first(void **state)
+static void rename_during_exec_keeps_context(void **state)
 {
 	(void)state;
 	put_in_context();
@@ -535,7 +535,7 @@ static void an_exec_renames_the_thread_first(void **state)
 	assert_of_origin(SERIAL + 1);
 }
 
-static void of_what_could_not_be_read_before_there_is_no_origin(void **state)
+static void exec_with_unreadable_context_sets_no_origin(void **state)
 {
 	(void)state;
 	put_in_context();
@@ -549,7 +549,7 @@ static void of_what_could_not_be_read_before_there_is_no_origin(void **state)
 	assert_int_equal(thread->serial, SERIAL + 1);
 }
 
-static void an_exec_that_found_the_books_held_has_its_origin_later(void **state)
+static void exec_of_busy_thread_sets_origin_later(void **state)
 {
 	(void)state;
 	put_in_context();
@@ -564,7 +564,7 @@ static void an_exec_that_found_the_books_held_has_its_origin_later(void **state)
 }
 
 /* It set another context, or none, and nobody has read that. */
-static void what_a_missed_probe_brought_is_no_origin(void **state)
+static void exec_after_missed_probe_sets_no_origin(void **state)
 {
 	(void)state;
 	put_in_context();
@@ -577,7 +577,7 @@ static void what_a_missed_probe_brought_is_no_origin(void **state)
 	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
 }
 
-static void an_origin_that_finds_no_room_is_counted(void **state)
+static void origin_without_capacity_is_counted(void **state)
 {
 	(void)state;
 	put_in_context();
@@ -595,7 +595,7 @@ static void an_origin_that_finds_no_room_is_counted(void **state)
 	assert_int_equal(child->origin_hash, 0);
 }
 
-static void without_children_an_exec_ends_the_context(void **state)
+static void exec_ends_context_without_children_option(void **state)
 {
 	(void)state;
 	put_in_context();
@@ -606,7 +606,7 @@ static void without_children_an_exec_ends_the_context(void **state)
 	assert_int_equal(thread->serial, SERIAL + 1);
 }
 
-static void threads_and_forks_of_a_process_have_its_origin(void **state)
+static void origin_is_inherited_by_threads_and_forks(void **state)
 {
 	(void)state;
 	native_session.has_children = 1;
@@ -640,7 +640,7 @@ static void set_variable(uint64_t pointer)
 	forged_write(&memory, thread->tls_address, &pointer, sizeof(pointer));
 }
 
-static void a_thread_that_names_itself_begins_a_new_life(void **state)
+static void rename_of_self_begins_new_life(void **state)
 {
 	struct otel_thread *otel = &kernel.otel_states[0];
 
@@ -664,7 +664,7 @@ static void a_thread_that_names_itself_begins_a_new_life(void **state)
 }
 
 /* It empties its pointer where a Ruby thread ends. */
-static void of_our_gem_a_thread_that_names_itself_goes_on(void **state)
+static void rename_with_gem_keeps_probe_and_inherits_no_pointer(void **state)
 {
 	(void)state;
 	thread->config.flags |= PROCESS_TELLS_FIBERS;
@@ -678,7 +678,7 @@ static void of_our_gem_a_thread_that_names_itself_goes_on(void **state)
 }
 
 /* An exec may come before its first boundary. */
-static void a_fork_is_in_its_parents_context_from_the_start(void **state)
+static void fork_starts_in_parents_context(void **state)
 {
 	(void)state;
 	native_session.has_children = 1;
@@ -705,7 +705,7 @@ static void a_fork_is_in_its_parents_context_from_the_start(void **state)
 	}
 }
 
-static void without_opentelemetry_a_new_life_leaves_its_state_alone(void **state)
+static void rename_leaves_otel_state_alone_if_disabled(void **state)
 {
 	(void)state;
 	kernel.has_otel_state[0] = true;
@@ -714,7 +714,7 @@ static void without_opentelemetry_a_new_life_leaves_its_state_alone(void **state
 	assert_int_equal(kernel.otel_states[0].inherited_digest, 0);
 }
 
-static void a_rename_that_finds_the_books_held_is_made_good_later(void **state)
+static void rename_of_busy_thread_is_deferred(void **state)
 {
 	(void)state;
 	thread->is_busy = 1;
@@ -725,7 +725,7 @@ static void a_rename_that_finds_the_books_held_is_made_good_later(void **state)
 	assert_int_equal(thread->clock.mark_ns, NOW_NS - 100);
 }
 
-static void who_is_named_by_another_or_a_worker_lives_on(void **state)
+static void rename_by_other_task_or_of_worker_keeps_life(void **state)
 {
 	(void)state;
 	kernel.has_state[1] = true;
@@ -739,7 +739,7 @@ static void who_is_named_by_another_or_a_worker_lives_on(void **state)
 	assert_int_equal(thread->clock.mark_ns, NOW_NS - 100);
 }
 
-static void an_exiting_thread_is_written_up_and_waited_for(void **state)
+static void exit_charges_thread_and_awaits_its_end(void **state)
 {
 	(void)state;
 	thread->exec_published_ns = thread->clock.exec_mark_ns = 10;
@@ -761,7 +761,7 @@ static void an_exiting_thread_is_written_up_and_waited_for(void **state)
 	assert_int_equal(leaving_threads, 1);
 }
 
-static void one_whose_memory_is_gone_is_not_looked_into(void **state)
+static void exit_without_memory_reads_no_context(void **state)
 {
 	(void)state;
 	kernel.current.mm = NULL;
@@ -771,7 +771,7 @@ static void one_whose_memory_is_gone_is_not_looked_into(void **state)
 	assert_int_equal(charged()->user_ns, PENDING_NS + 100);
 }
 
-static void an_exit_that_finds_the_books_held_is_waited_for(void **state)
+static void exit_of_busy_thread_is_awaited(void **state)
 {
 	(void)state;
 	thread->is_busy = 1;
@@ -782,7 +782,7 @@ static void an_exit_that_finds_the_books_held_is_waited_for(void **state)
 	assert_int_equal(thread->clock.mark_ns, NOW_NS - 100);
 }
 
-static void who_is_not_observed_exits_unseen(void **state)
+static void exit_of_unobserved_thread_is_ignored(void **state)
 {
 	(void)state;
 	thread->is_ready = 0;
@@ -795,7 +795,7 @@ static void who_is_not_observed_exits_unseen(void **state)
 	assert_int_equal(thread->clock.mark_ns, NOW_NS - 100);
 }
 
-static void who_exits_after_the_end_is_balanced_as_far_as_it_was_charged(void **state)
+static void exit_after_stop_balances_exec_time_with_charges(void **state)
 {
 	(void)state;
 	is_stopped = 1;
@@ -810,7 +810,7 @@ static void who_exits_after_the_end_is_balanced_as_far_as_it_was_charged(void **
 	assert_int_equal(leaving_threads, 0);
 }
 
-static void but_for_one_that_is_held_or_has_no_books(void **state)
+static void exit_after_stop_ignores_busy_or_unbegun_thread(void **state)
 {
 	(void)state;
 	is_stopped = 1;
@@ -831,7 +831,7 @@ static void load(void)
 	assert_int_equal(on_load(&registers), 0);
 }
 
-static void a_loader_at_work_is_told_of_once_in_a_while(void **state)
+static void library_load_is_reported_once_per_interval(void **state)
 {
 	(void)state;
 	load();
@@ -863,50 +863,50 @@ static void a_loader_at_work_is_told_of_once_in_a_while(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_new_thread_is_observed_from_its_first_wait_on),
-		TEST(a_new_thread_waits_for_a_cpu_and_leaves_the_kernel_there),
-		TEST(a_worker_of_the_kernels_is_in_the_kernel_and_in_no_context),
-		TEST(a_thread_that_gets_no_storage_is_counted),
-		TEST(a_thread_is_registered_once),
-		TEST(a_dead_task_is_not_registered),
-		TEST(one_that_dies_while_it_is_registered_has_ended),
-		TEST(the_last_thread_of_a_process_ends_it_once),
-		TEST(a_forked_process_starts_with_its_parents_configuration),
-		TEST(a_new_threads_opentelemetry_context_is_none),
-		TEST(forks_are_followed_only_if_wanted),
-		TEST(without_opentelemetry_no_configuration_of_it_is_taken_over),
-		TEST(a_process_that_finds_no_room_is_counted_and_leaves_none_behind),
-		TEST(a_process_that_the_observer_does_not_see_is_not_taken),
-		TEST(a_pid_that_comes_again_is_another_process),
-		TEST(what_was_found_out_about_another_program_is_not_taken_over),
-		TEST(a_fork_without_room_for_opentelemetry_is_observed_without),
-		TEST(an_exec_ends_what_ran_and_begins_with_nothing_known),
-		TEST(its_thread_pointer_is_the_new_programs_once_it_was_switched_to),
-		TEST(an_exec_is_charged_from_the_last_boundary_on),
-		TEST(an_exec_that_finds_the_books_held_is_told_and_made_good_later),
-		TEST(an_exec_brings_no_process_back_that_is_forgotten),
-		TEST(an_exec_in_a_context_makes_it_the_origin_of_the_process),
-		TEST(an_exec_renames_the_thread_first),
-		TEST(the_fiber_ends_with_its_program),
-		TEST(of_what_could_not_be_read_before_there_is_no_origin),
-		TEST(an_exec_that_found_the_books_held_has_its_origin_later),
-		TEST(what_a_missed_probe_brought_is_no_origin),
-		TEST(an_origin_that_finds_no_room_is_counted),
-		TEST(without_children_an_exec_ends_the_context),
-		TEST(threads_and_forks_of_a_process_have_its_origin),
-		TEST(a_fork_is_in_its_parents_context_from_the_start),
-		TEST(a_thread_that_names_itself_begins_a_new_life),
-		TEST(without_opentelemetry_a_new_life_leaves_its_state_alone),
-		TEST(of_our_gem_a_thread_that_names_itself_goes_on),
-		TEST(a_rename_that_finds_the_books_held_is_made_good_later),
-		TEST(who_is_named_by_another_or_a_worker_lives_on),
-		TEST(an_exiting_thread_is_written_up_and_waited_for),
-		TEST(one_whose_memory_is_gone_is_not_looked_into),
-		TEST(an_exit_that_finds_the_books_held_is_waited_for),
-		TEST(who_is_not_observed_exits_unseen),
-		TEST(who_exits_after_the_end_is_balanced_as_far_as_it_was_charged),
-		TEST(but_for_one_that_is_held_or_has_no_books),
-		TEST(a_loader_at_work_is_told_of_once_in_a_while),
+		TEST(new_thread_is_observed_from_first_wait),
+		TEST(new_thread_starts_runnable_whatever_its_kernel_state),
+		TEST(kernel_worker_starts_in_kernel_without_context),
+		TEST(new_thread_without_storage_is_counted),
+		TEST(new_thread_is_registered_once),
+		TEST(registration_skips_dead_task),
+		TEST(registration_ends_thread_that_dies_meanwhile),
+		TEST(registration_end_reports_exit_of_last_thread_once),
+		TEST(fork_inherits_parents_configuration),
+		TEST(new_thread_starts_without_otel_context),
+		TEST(fork_is_followed_only_if_enabled),
+		TEST(fork_copies_no_otel_configuration_if_disabled),
+		TEST(fork_without_capacity_is_counted_and_undone),
+		TEST(fork_invisible_to_observer_is_ignored),
+		TEST(fork_with_reused_pid_is_separate_process),
+		TEST(fork_drops_configuration_of_another_program),
+		TEST(fork_without_otel_capacity_is_observed_without_it),
+		TEST(exec_charges_old_program_and_resets_state),
+		TEST(exec_thread_pointer_is_current_after_switch_in),
+		TEST(exec_charges_interval_since_last_boundary),
+		TEST(exec_of_busy_thread_is_reported_and_deferred),
+		TEST(exec_does_not_restore_forgotten_process),
+		TEST(exec_in_context_sets_origin_of_process),
+		TEST(rename_during_exec_keeps_context),
+		TEST(exec_clears_fiber_of_timeline),
+		TEST(exec_with_unreadable_context_sets_no_origin),
+		TEST(exec_of_busy_thread_sets_origin_later),
+		TEST(exec_after_missed_probe_sets_no_origin),
+		TEST(origin_without_capacity_is_counted),
+		TEST(exec_ends_context_without_children_option),
+		TEST(origin_is_inherited_by_threads_and_forks),
+		TEST(fork_starts_in_parents_context),
+		TEST(rename_of_self_begins_new_life),
+		TEST(rename_leaves_otel_state_alone_if_disabled),
+		TEST(rename_with_gem_keeps_probe_and_inherits_no_pointer),
+		TEST(rename_of_busy_thread_is_deferred),
+		TEST(rename_by_other_task_or_of_worker_keeps_life),
+		TEST(exit_charges_thread_and_awaits_its_end),
+		TEST(exit_without_memory_reads_no_context),
+		TEST(exit_of_busy_thread_is_awaited),
+		TEST(exit_of_unobserved_thread_is_ignored),
+		TEST(exit_after_stop_balances_exec_time_with_charges),
+		TEST(exit_after_stop_ignores_busy_or_unbegun_thread),
+		TEST(library_load_is_reported_once_per_interval),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -532,7 +532,7 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
 	return text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-static void random_lives_come_to_the_books_that_the_rule_says(void **state)
+static void programs_match_model_on_random_stories(void **state)
 {
 	uint64_t seed = number_of("MACHINE_SEED", 1);
 	uint64_t count = number_of("MACHINE_COUNT", getenv("MACHINE_SEED") ? 1 : STORIES);
@@ -542,7 +542,7 @@ static void random_lives_come_to_the_books_that_the_rule_says(void **state)
 		assert_told_alike(seed + i);
 }
 
-static void so_do_lives_that_nobody_has_seen_before(void **state)
+static void programs_match_model_on_stories_with_fresh_seed(void **state)
 {
 	struct timespec now;
 	uint64_t seed;
@@ -565,8 +565,8 @@ static int forget_slices(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_lives_come_to_the_books_that_the_rule_says),
-		cmocka_unit_test(so_do_lives_that_nobody_has_seen_before),
+		cmocka_unit_test(programs_match_model_on_random_stories),
+		cmocka_unit_test(programs_match_model_on_stories_with_fresh_seed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, forget_slices);

@@ -65,7 +65,7 @@ static struct rb_node *plant(size_t first, size_t count)
 	return &mappings[middle].vm_rb;
 }
 
-static void each_address_is_of_its_mappings_file(void **state)
+static void mapped_file_is_found_for_each_mapped_address(void **state)
 {
 	struct file *file;
 
@@ -79,7 +79,7 @@ static void each_address_is_of_its_mappings_file(void **state)
 	}
 }
 
-static void what_is_not_mapped_is_of_none(void **state)
+static void mapped_file_is_null_for_unmapped_address(void **state)
 {
 	struct file *file;
 
@@ -99,8 +99,8 @@ static void what_is_not_mapped_is_of_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_address_is_of_its_mappings_file),
-		cmocka_unit_test(what_is_not_mapped_is_of_none),
+		cmocka_unit_test(mapped_file_is_found_for_each_mapped_address),
+		cmocka_unit_test(mapped_file_is_null_for_unmapped_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,7 +109,7 @@ static void assert_charged(uint64_t expected_ns)
 	assert_int_equal(thread.pending.user_ns, PENDING_NS - expected_ns);
 }
 
-static void another_one_that_is_configured_costs_it_nothing(void **unused)
+static void config_of_other_process_changes_nothing_for_thread(void **unused)
 {
 	uint64_t hash = thread.context_hash;
 
@@ -129,7 +129,7 @@ static void another_one_that_is_configured_costs_it_nothing(void **unused)
 	assert_int_equal(process.losses[COUNTER_POINTER_UNREADABLE], 0);
 }
 
-static void its_own_configuration_makes_it_read_anew(void **unused)
+static void config_of_own_process_makes_thread_reread_context(void **unused)
 {
 	(void)unused;
 	/* Its library was unloaded. */
@@ -144,7 +144,7 @@ static void its_own_configuration_makes_it_read_anew(void **unused)
 }
 
 /* Of the one that it ran before, or of the next: userspace has not met the exec, or we have not. */
-static void what_was_found_out_about_another_program_is_not_taken(void **unused)
+static void config_of_another_program_is_not_applied(void **unused)
 {
 	(void)unused;
 	config.image = IMAGE + 1;
@@ -161,7 +161,7 @@ static void what_was_found_out_about_another_program_is_not_taken(void **unused)
 	assert_int_equal(thread.config.flags, PROCESS_READY);
 }
 
-static void one_whose_process_is_forgotten_reads_no_more(void **unused)
+static void config_of_forgotten_process_stops_reading(void **unused)
 {
 	(void)unused;
 	is_known = false;
@@ -176,7 +176,7 @@ static void one_whose_process_is_forgotten_reads_no_more(void **unused)
 	assert_false(context_has_new_config(&thread));
 }
 
-static void one_that_becomes_lean_keeps_what_it_knows(void **unused)
+static void mode_change_to_lean_keeps_known_context(void **unused)
 {
 	(void)unused;
 	configure(PROCESS_READY | PROCESS_IS_LEAN, false);
@@ -195,7 +195,7 @@ static void one_that_becomes_lean_keeps_what_it_knows(void **unused)
 }
 
 /* Its probes may be gone since a while when it notices. */
-static void what_changed_while_it_became_lean_is_ambiguous(void **unused)
+static void mode_change_to_lean_makes_concurrent_change_ambiguous(void **unused)
 {
 	(void)unused;
 	configure(PROCESS_READY | PROCESS_IS_LEAN, false);
@@ -206,7 +206,7 @@ static void what_changed_while_it_became_lean_is_ambiguous(void **unused)
 }
 
 /* Between a probe and the store behind it: from here on the store is a change like any other. */
-static void a_change_that_is_open_when_it_becomes_lean_is_ambiguous(void **unused)
+static void mode_change_to_lean_makes_open_change_ambiguous(void **unused)
 {
 	(void)unused;
 	charge_pending(&thread, &task, NOW_NS);
@@ -220,7 +220,7 @@ static void a_change_that_is_open_when_it_becomes_lean_is_ambiguous(void **unuse
 	assert_true(confirm());
 }
 
-static void one_that_becomes_exact_keeps_what_it_knows(void **unused)
+static void mode_change_to_exact_keeps_known_context(void **unused)
 {
 	(void)unused;
 	configure(PROCESS_READY | PROCESS_IS_LEAN, false);
@@ -240,7 +240,7 @@ static void one_that_becomes_exact_keeps_what_it_knows(void **unused)
 }
 
 /* The interval in which it becomes exact was watched as a lean one. */
-static void what_changed_while_it_became_exact_is_ambiguous(void **unused)
+static void mode_change_to_exact_makes_concurrent_change_ambiguous(void **unused)
 {
 	(void)unused;
 	configure(PROCESS_READY | PROCESS_IS_LEAN, false);
@@ -253,7 +253,7 @@ static void what_changed_while_it_became_exact_is_ambiguous(void **unused)
 }
 
 /* A moved object makes another digest of the same values: compared in full once, not each time. */
-static void a_full_comparison_renews_what_cheap_ones_compare_with(void **unused)
+static void full_comparison_renews_table_digest(void **unused)
 {
 	uint64_t digest;
 
@@ -269,7 +269,7 @@ static void a_full_comparison_renews_what_cheap_ones_compare_with(void **unused)
 }
 
 /* The registers of this task, as the stub has them, are those of a system call. */
-static void the_flush_before_the_split_finds_out_who_is_in_the_kernel(void **unused)
+static void flush_detects_kernel_mode_only_while_seeking_mode(void **unused)
 {
 	(void)unused;
 	thread.clock.mode = THREAD_MODE_USER;
@@ -284,21 +284,19 @@ static void the_flush_before_the_split_finds_out_who_is_in_the_kernel(void **unu
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(another_one_that_is_configured_costs_it_nothing, set_up),
-		cmocka_unit_test_setup(its_own_configuration_makes_it_read_anew, set_up),
-		cmocka_unit_test_setup(what_was_found_out_about_another_program_is_not_taken,
+		cmocka_unit_test_setup(config_of_other_process_changes_nothing_for_thread, set_up),
+		cmocka_unit_test_setup(config_of_own_process_makes_thread_reread_context, set_up),
+		cmocka_unit_test_setup(config_of_another_program_is_not_applied, set_up),
+		cmocka_unit_test_setup(config_of_forgotten_process_stops_reading, set_up),
+		cmocka_unit_test_setup(mode_change_to_lean_keeps_known_context, set_up),
+		cmocka_unit_test_setup(mode_change_to_lean_makes_concurrent_change_ambiguous,
 				       set_up),
-		cmocka_unit_test_setup(one_whose_process_is_forgotten_reads_no_more, set_up),
-		cmocka_unit_test_setup(one_that_becomes_lean_keeps_what_it_knows, set_up),
-		cmocka_unit_test_setup(what_changed_while_it_became_lean_is_ambiguous, set_up),
-		cmocka_unit_test_setup(a_change_that_is_open_when_it_becomes_lean_is_ambiguous,
+		cmocka_unit_test_setup(mode_change_to_lean_makes_open_change_ambiguous, set_up),
+		cmocka_unit_test_setup(mode_change_to_exact_keeps_known_context, set_up),
+		cmocka_unit_test_setup(mode_change_to_exact_makes_concurrent_change_ambiguous,
 				       set_up),
-		cmocka_unit_test_setup(one_that_becomes_exact_keeps_what_it_knows, set_up),
-		cmocka_unit_test_setup(what_changed_while_it_became_exact_is_ambiguous, set_up),
-		cmocka_unit_test_setup(the_flush_before_the_split_finds_out_who_is_in_the_kernel,
-				       set_up),
-		cmocka_unit_test_setup(a_full_comparison_renews_what_cheap_ones_compare_with,
-				       set_up),
+		cmocka_unit_test_setup(flush_detects_kernel_mode_only_while_seeking_mode, set_up),
+		cmocka_unit_test_setup(full_comparison_renews_table_digest, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,7 +119,7 @@ static int ask(uint64_t address, uint64_t part)
 	return identify_file((struct bpf_raw_tracepoint_args *)room);
 }
 
-static void we_are_of_the_namespace_that_we_are_deepest_in(void **state)
+static void observer_identifies_deepest_pid_namespace(void **state)
 {
 	(void)state;
 	number.pid.level = LEVEL;
@@ -133,7 +133,7 @@ static void we_are_of_the_namespace_that_we_are_deepest_in(void **state)
 	assert_int_equal(observer_boot_offset_ns, 3000000004);
 }
 
-static void a_file_is_told_by_its_inodes_address_in_three_parts(void **state)
+static void observer_reports_inode_address_in_three_parts(void **state)
 {
 	uintptr_t inode = (uintptr_t)&kernel.inode;
 
@@ -145,7 +145,7 @@ static void a_file_is_told_by_its_inodes_address_in_three_parts(void **state)
 	assert_int_equal(ask(MAPPED_AT, UINT64_MAX), -EINVAL);
 }
 
-static void where_no_file_is_mapped_there_is_none(void **state)
+static void observer_reports_no_file_where_none_is_mapped(void **state)
 {
 	(void)state;
 	for (uint64_t part = 0; part < FILE_INODE_PARTS; part++) {
@@ -156,7 +156,7 @@ static void where_no_file_is_mapped_there_is_none(void **state)
 	}
 }
 
-static void a_file_that_a_process_answers_for_is_refused_but_not_a_hypervisors(void **state)
+static void observer_refuses_fuse_files_except_virtiofs(void **state)
 {
 	static const struct {
 		const char *name;
@@ -182,11 +182,10 @@ static void a_file_that_a_process_answers_for_is_refused_but_not_a_hypervisors(v
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(we_are_of_the_namespace_that_we_are_deepest_in, set_up),
-		cmocka_unit_test_setup(a_file_is_told_by_its_inodes_address_in_three_parts, set_up),
-		cmocka_unit_test_setup(where_no_file_is_mapped_there_is_none, set_up),
-		cmocka_unit_test_setup(
-			a_file_that_a_process_answers_for_is_refused_but_not_a_hypervisors, set_up),
+		cmocka_unit_test_setup(observer_identifies_deepest_pid_namespace, set_up),
+		cmocka_unit_test_setup(observer_reports_inode_address_in_three_parts, set_up),
+		cmocka_unit_test_setup(observer_reports_no_file_where_none_is_mapped, set_up),
+		cmocka_unit_test_setup(observer_refuses_fuse_files_except_virtiofs, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,7 +133,7 @@ static uint64_t hash_of_values(void)
 	return context_hash_final(&hash);
 }
 
-static void ids_and_wanted_attributes_are_captured(void **state)
+static void otel_captures_ids_and_wanted_attributes(void **state)
 {
 	(void)state;
 	add_attribute(UNWANTED_INDEX, "x", 1);
@@ -152,7 +152,7 @@ static void ids_and_wanted_attributes_are_captured(void **state)
 	assert_int_equal(kernel.told_count, 0);
 }
 
-static void what_a_record_has_no_more_is_absent(void **state)
+static void otel_clears_values_missing_from_record(void **state)
 {
 	(void)state;
 	look(OTEL_LOOK_CHANGED);
@@ -174,7 +174,7 @@ static void what_a_record_has_no_more_is_absent(void **state)
 	assert_int_equal(otel->hash, CONTEXT_HASH_NONE);
 }
 
-static void what_is_not_wanted_is_not_captured(void **state)
+static void otel_captures_no_unwanted_values(void **state)
 {
 	(void)state;
 	otel->config.trace_key = otel->config.span_key = otel->config.reads_attributes = 0;
@@ -185,7 +185,7 @@ static void what_is_not_wanted_is_not_captured(void **state)
 	assert_int_equal(losses(COUNTER_OTEL_MALFORMED), 0);
 }
 
-static void tags_are_no_part_of_a_records_address(void **state)
+static void otel_strips_tags_from_record_address(void **state)
 {
 	(void)state;
 	point_to(place | UINT64_C(0x5a) << 56);
@@ -193,7 +193,7 @@ static void tags_are_no_part_of_a_records_address(void **state)
 	assert_value(TRACE, trace_text);
 }
 
-static void only_a_change_of_what_is_wanted_is_one(void **state)
+static void otel_reports_change_only_of_wanted_values(void **state)
 {
 	uint64_t digest;
 
@@ -217,7 +217,7 @@ static void only_a_change_of_what_is_wanted_is_one(void **state)
 }
 
 /* However it was noticed: not a byte of it may be left out. */
-static void a_digest_is_of_each_byte_of_a_record_and_none_behind_it(void **state)
+static void otel_digest_covers_each_byte_of_record_only(void **state)
 {
 	uint8_t *bytes = (uint8_t *)otel->words;
 	uint64_t digest, count = sizeof(otel->header) + 7;
@@ -243,7 +243,7 @@ static void a_digest_is_of_each_byte_of_a_record_and_none_behind_it(void **state
 	assert_int_not_equal(otel_digest(otel), digest);
 }
 
-static void nothing_is_left_of_a_longer_record(void **state)
+static void otel_keeps_nothing_of_longer_record(void **state)
 {
 	uint64_t digest, hash;
 
@@ -293,7 +293,7 @@ static void look_at_text(const char *text, size_t length)
 	look(OTEL_LOOK_CHANGED);
 }
 
-static void a_long_text_is_cut_and_told_apart_by_all_of_it(void **state)
+static void otel_truncates_long_text_and_digests_all_of_it(void **state)
 {
 	const struct value_snapshot *value = &otel->values[ROUTE];
 	char text[OTEL_TEXT_BYTES_MAX];
@@ -316,7 +316,7 @@ static void a_long_text_is_cut_and_told_apart_by_all_of_it(void **state)
 }
 
 /* They are hashed by words. */
-static void behind_a_text_its_last_word_is_zero(void **state)
+static void otel_zero_pads_last_word_of_text(void **state)
 {
 	const struct value_snapshot *value = &otel->values[ROUTE];
 	char full[VALUE_BYTES_MAX], text[VALUE_BYTES_MAX];
@@ -333,7 +333,7 @@ static void behind_a_text_its_last_word_is_zero(void **state)
 	}
 }
 
-static void where_no_record_is_in_force_there_is_no_context(void **state)
+static void otel_context_is_none_without_valid_record(void **state)
 {
 	(void)state;
 	look(OTEL_LOOK_CHANGED);
@@ -362,7 +362,7 @@ static void where_no_record_is_in_force_there_is_no_context(void **state)
 	assert_int_equal(losses(COUNTER_OTEL_MALFORMED) + losses(COUNTER_OTEL_UNREADABLE), 0);
 }
 
-static void a_record_that_cannot_be_read_is_an_unknown_context(void **state)
+static void otel_context_is_unknown_for_unreadable_record(void **state)
 {
 	const uint64_t pointers[] = { 8, place + 1, FORGED_BASE + FORGED_BYTES,
 				      FORGED_BASE + FORGED_BYTES - sizeof(record.header) };
@@ -385,7 +385,7 @@ static void a_record_that_cannot_be_read_is_an_unknown_context(void **state)
 	assert_int_equal(losses(COUNTER_OTEL_UNREADABLE), 2);
 }
 
-static void where_nothing_can_be_read_now_what_was_known_stays(void **state)
+static void otel_keeps_context_while_nothing_can_be_read(void **state)
 {
 	uint64_t hash;
 
@@ -413,7 +413,7 @@ static void where_nothing_can_be_read_now_what_was_known_stays(void **state)
 	look(OTEL_LOOK_SAME);
 }
 
-static void attributes_that_do_not_fit_are_counted(void **state)
+static void otel_counts_attributes_beyond_capacity(void **state)
 {
 	char text[OTEL_TEXT_BYTES_MAX];
 
@@ -439,7 +439,7 @@ static void attributes_that_do_not_fit_are_counted(void **state)
 	assert_int_equal(otel->record_bytes, OTEL_RECORD_BYTES_MAX);
 }
 
-static void of_new_attributes_userspace_is_told_once(void **state)
+static void otel_reports_new_attributes_once_per_reading(void **state)
 {
 	(void)state;
 	add_attribute(NEW_INDEX, "x", 1);
@@ -467,7 +467,7 @@ static void of_new_attributes_userspace_is_told_once(void **state)
 	assert_int_equal(otel->config.known_indexes, NEW_INDEX + 1);
 }
 
-static void a_process_that_is_forgotten_has_no_variable(void **state)
+static void otel_has_no_variable_for_forgotten_process(void **state)
 {
 	(void)state;
 	look(OTEL_LOOK_CHANGED);
@@ -478,7 +478,7 @@ static void a_process_that_is_forgotten_has_no_variable(void **state)
 	assert_int_equal(otel->is_known, 0);
 }
 
-static void a_thread_is_made_room_for_once_if_its_process_has_the_variable(void **state)
+static void otel_registers_thread_once_if_process_has_variable(void **state)
 {
 	struct otel_thread *other = &kernel.otel_states[1];
 
@@ -507,7 +507,7 @@ static void a_thread_is_made_room_for_once_if_its_process_has_the_variable(void 
 	assert_int_equal(other->reading, 0);
 }
 
-static void the_first_record_of_one_that_is_not_new_is_inherited(void **state)
+static void otel_first_record_of_existing_thread_is_inherited(void **state)
 {
 	(void)state;
 	memset(otel, 0, sizeof(*otel));
@@ -548,7 +548,7 @@ static uint64_t hash_of_both(uint64_t state_hash)
 	return context_hash_final(&hash);
 }
 
-static void both_contexts_are_one_with_the_values_of_both(void **state)
+static void otel_merges_with_ruby_context_and_its_values(void **state)
 {
 	struct value_snapshot *values = thread->snapshot.values;
 	const struct process_config before = thread->config;
@@ -570,7 +570,7 @@ static void both_contexts_are_one_with_the_values_of_both(void **state)
 	assert_memory_equal(values, otel->values, KEYS_MAX * sizeof(*values));
 }
 
-static void its_change_is_one_of_the_context(void **state)
+static void otel_change_is_a_context_change(void **state)
 {
 	(void)state;
 	/* Ruby's is none. */
@@ -596,7 +596,7 @@ static void its_change_is_one_of_the_context(void **state)
 	assert_int_equal(thread->context_hash, CONTEXT_HASH_NONE);
 }
 
-static void what_is_not_known_of_one_is_not_known_of_both(void **state)
+static void otel_unknown_part_makes_merged_context_unknown(void **state)
 {
 	(void)state;
 	/* It has run in none yet. */
@@ -614,7 +614,7 @@ static void what_is_not_known_of_one_is_not_known_of_both(void **state)
 }
 
 /* The verifier looks at them by themselves, and so at arguments that no caller gives. */
-static void global_functions_do_without_what_they_are_not_given(void **state)
+static void otel_functions_ignore_invalid_arguments(void **state)
 {
 	struct context_hash_state hash;
 
@@ -638,27 +638,27 @@ static void global_functions_do_without_what_they_are_not_given(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(ids_and_wanted_attributes_are_captured),
-		TEST(what_a_record_has_no_more_is_absent),
-		TEST(what_is_not_wanted_is_not_captured),
-		TEST(tags_are_no_part_of_a_records_address),
-		TEST(behind_a_text_its_last_word_is_zero),
-		TEST(global_functions_do_without_what_they_are_not_given),
-		TEST(only_a_change_of_what_is_wanted_is_one),
-		TEST(a_digest_is_of_each_byte_of_a_record_and_none_behind_it),
-		TEST(nothing_is_left_of_a_longer_record),
-		TEST(a_long_text_is_cut_and_told_apart_by_all_of_it),
-		TEST(where_no_record_is_in_force_there_is_no_context),
-		TEST(a_record_that_cannot_be_read_is_an_unknown_context),
-		TEST(where_nothing_can_be_read_now_what_was_known_stays),
-		TEST(attributes_that_do_not_fit_are_counted),
-		TEST(of_new_attributes_userspace_is_told_once),
-		TEST(a_process_that_is_forgotten_has_no_variable),
-		TEST(a_thread_is_made_room_for_once_if_its_process_has_the_variable),
-		TEST(the_first_record_of_one_that_is_not_new_is_inherited),
-		TEST(both_contexts_are_one_with_the_values_of_both),
-		TEST(its_change_is_one_of_the_context),
-		TEST(what_is_not_known_of_one_is_not_known_of_both),
+		TEST(otel_captures_ids_and_wanted_attributes),
+		TEST(otel_clears_values_missing_from_record),
+		TEST(otel_captures_no_unwanted_values),
+		TEST(otel_strips_tags_from_record_address),
+		TEST(otel_zero_pads_last_word_of_text),
+		TEST(otel_functions_ignore_invalid_arguments),
+		TEST(otel_reports_change_only_of_wanted_values),
+		TEST(otel_digest_covers_each_byte_of_record_only),
+		TEST(otel_keeps_nothing_of_longer_record),
+		TEST(otel_truncates_long_text_and_digests_all_of_it),
+		TEST(otel_context_is_none_without_valid_record),
+		TEST(otel_context_is_unknown_for_unreadable_record),
+		TEST(otel_keeps_context_while_nothing_can_be_read),
+		TEST(otel_counts_attributes_beyond_capacity),
+		TEST(otel_reports_new_attributes_once_per_reading),
+		TEST(otel_has_no_variable_for_forgotten_process),
+		TEST(otel_registers_thread_once_if_process_has_variable),
+		TEST(otel_first_record_of_existing_thread_is_inherited),
+		TEST(otel_merges_with_ruby_context_and_its_values),
+		TEST(otel_change_is_a_context_change),
+		TEST(otel_unknown_part_makes_merged_context_unknown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,7 +88,7 @@ static void assert_known(enum context_knowledge expected)
 	sleeper->knowledge = CONTEXT_UNKNOWN;
 }
 
-static void who_sleeps_with_no_pointer_is_in_no_context(void **state)
+static void sleeper_with_null_pointer_is_in_no_context(void **state)
 {
 	(void)state;
 	assert_known(CONTEXT_KNOWN);
@@ -96,7 +96,7 @@ static void who_sleeps_with_no_pointer_is_in_no_context(void **state)
 	assert_known(CONTEXT_UNKNOWN);
 }
 
-static void nor_is_one_without_the_variable(void **state)
+static void sleeper_without_variable_is_in_no_context(void **state)
 {
 	struct process_config *config = &process_of(LIFE)->config;
 
@@ -114,7 +114,7 @@ static void nor_is_one_without_the_variable(void **state)
 	assert_known(CONTEXT_KNOWN);
 }
 
-static void what_cannot_be_read_is_not_known(void **state)
+static void sleeper_with_unreadable_memory_stays_unknown(void **state)
 {
 	(void)state;
 	kernel.other.thread.fsbase = FORGED_BASE + FORGED_BYTES;
@@ -129,14 +129,14 @@ static void what_cannot_be_read_is_not_known(void **state)
 }
 
 /* Its file system may never answer. */
-static void memory_of_a_file_is_not_read(void **state)
+static void sleeper_with_file_backed_variable_is_not_read(void **state)
 {
 	(void)state;
 	of_a_file = variable;
 	assert_known(CONTEXT_UNKNOWN);
 }
 
-static void where_opentelemetry_is_watched_it_must_be_in_none_of_both(void **state)
+static void sleeper_is_known_only_without_ruby_and_otel_context(void **state)
 {
 	struct native_process *process = process_of(LIFE);
 
@@ -167,7 +167,7 @@ static void assert_left(void)
 	(void)set_up(NULL);
 }
 
-static void who_is_no_sleeper_is_left_alone(void **state)
+static void sleepers_skip_threads_that_are_not_asleep(void **state)
 {
 	(void)state;
 	sleeper->is_ready = 0;
@@ -195,7 +195,7 @@ static void who_is_no_sleeper_is_left_alone(void **state)
 	assert_known(CONTEXT_KNOWN);
 }
 
-static void a_sleeper_whose_books_are_held_is_left_alone(void **state)
+static void sleepers_leave_busy_thread_alone(void **state)
 {
 	struct bpf_iter__task context = { .task = &kernel.other };
 
@@ -211,13 +211,13 @@ static void a_sleeper_whose_books_are_held_is_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(who_sleeps_with_no_pointer_is_in_no_context),
-		TEST(nor_is_one_without_the_variable),
-		TEST(what_cannot_be_read_is_not_known),
-		TEST(memory_of_a_file_is_not_read),
-		TEST(where_opentelemetry_is_watched_it_must_be_in_none_of_both),
-		TEST(who_is_no_sleeper_is_left_alone),
-		TEST(a_sleeper_whose_books_are_held_is_left_alone),
+		TEST(sleeper_with_null_pointer_is_in_no_context),
+		TEST(sleeper_without_variable_is_in_no_context),
+		TEST(sleeper_with_unreadable_memory_stays_unknown),
+		TEST(sleeper_with_file_backed_variable_is_not_read),
+		TEST(sleeper_is_known_only_without_ruby_and_otel_context),
+		TEST(sleepers_skip_threads_that_are_not_asleep),
+		TEST(sleepers_leave_busy_thread_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

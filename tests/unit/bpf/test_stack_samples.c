@@ -292,7 +292,7 @@ static void expect_row(size_t window, size_t number, uint64_t context_hash, uint
 
 /* ---- what it is counted under ---- */
 
-static void a_sample_is_where_the_time_up_to_it_was_charged(void **state)
+static void sample_is_counted_where_its_time_is_charged(void **state)
 {
 	const struct account_totals *charged = &kernel.processes[0].books.epochs[0].overflow;
 
@@ -310,7 +310,7 @@ static void a_sample_is_where_the_time_up_to_it_was_charged(void **state)
 	expect_row(0, 0, CONTEXT_HASH_NONE, 3);
 }
 
-static void each_window_has_its_own(void **state)
+static void samples_are_counted_per_window(void **state)
 {
 	(void)state;
 	thread->epoch = open_epoch = current_epoch = 3;
@@ -323,7 +323,7 @@ static void each_window_has_its_own(void **state)
 	expect_row(1, 0, CONTEXT_HASH_NONE, 1);
 }
 
-static void without_an_account_it_is_of_overflow(void **state)
+static void sample_without_account_is_counted_in_overflow(void **state)
 {
 	(void)state;
 	open_accounts(CONTEXT_HASH_FIRST);
@@ -331,7 +331,7 @@ static void without_an_account_it_is_of_overflow(void **state)
 	expect_row(0, 0, CONTEXT_HASH_OVERFLOW, 1);
 }
 
-static void of_a_context_that_is_not_known_it_is_said_so(void **state)
+static void sample_in_unknown_context_is_counted_as_unknown(void **state)
 {
 	(void)state;
 	thread->config.flags = PROCESS_READY;
@@ -343,7 +343,7 @@ static void of_a_context_that_is_not_known_it_is_said_so(void **state)
 	expect_row(0, 0, CONTEXT_HASH_UNKNOWN, 1);
 }
 
-static void the_thread_goes_on_in_the_mode_it_was_met_in(void **state)
+static void sample_keeps_mode_of_thread(void **state)
 {
 	(void)state;
 	thread->clock.mode = THREAD_MODE_KERNEL;
@@ -352,7 +352,7 @@ static void the_thread_goes_on_in_the_mode_it_was_met_in(void **state)
 	assert_int_equal(kernel.processes[0].books.epochs[0].overflow.kernel_ns, INTERVAL_NS);
 }
 
-static void between_a_probe_and_its_store_the_context_stays_that_till_it_runs(void **state)
+static void sample_before_store_keeps_context_until_thread_runs(void **state)
 {
 	(void)state;
 	thread->is_change_open = 1;
@@ -362,7 +362,7 @@ static void between_a_probe_and_its_store_the_context_stays_that_till_it_runs(vo
 }
 
 /* It is not known since when it runs: what was before is nobody's. */
-static void the_books_of_a_thread_can_begin_with_a_sample(void **state)
+static void sample_begins_books_of_thread(void **state)
 {
 	(void)state;
 	thread->is_begun = 0;
@@ -376,7 +376,7 @@ static void the_books_of_a_thread_can_begin_with_a_sample(void **state)
 	assert_int_equal(losses(COUNTER_SWITCH_UNSEEN), 0);
 }
 
-static void what_was_missed_before_is_done_first(void **state)
+static void sample_handles_missed_probe_first(void **state)
 {
 	(void)state;
 	thread->has_missed_probe = 1;
@@ -385,7 +385,7 @@ static void what_was_missed_before_is_done_first(void **state)
 	assert_true(thread->has_passed_probe);
 }
 
-static void without_probes_the_context_is_compared_in_full(void **state)
+static void sample_compares_context_in_full_without_probes(void **state)
 {
 	const uint64_t table[2 + 2] = { 1, 0 };
 
@@ -403,7 +403,7 @@ static void without_probes_the_context_is_compared_in_full(void **state)
 
 /* ---- what cannot be counted ---- */
 
-static void who_is_not_observed_is_no_sample(void **state)
+static void sample_of_unobserved_thread_is_ignored(void **state)
 {
 	(void)state;
 	kernel.has_state[0] = false;
@@ -412,7 +412,7 @@ static void who_is_not_observed_is_no_sample(void **state)
 	assert_int_equal(losses(COUNTER_SAMPLE_LOST), 0);
 }
 
-static void a_sample_within_a_boundary_is_lost_and_nothing_is_done(void **state)
+static void sample_inside_boundary_is_counted_lost(void **state)
 {
 	(void)state;
 	thread->is_busy = 1;
@@ -431,7 +431,7 @@ static void a_sample_within_a_boundary_is_lost_and_nothing_is_done(void **state)
 	assert_int_equal(bench.sendings, 1);
 }
 
-static void a_sample_whose_thread_is_taken_after_the_walk_is_lost(void **state)
+static void sample_is_lost_if_thread_is_taken_after_walk(void **state)
 {
 	(void)state;
 	thread->armed_cpu = 1;
@@ -441,7 +441,7 @@ static void a_sample_whose_thread_is_taken_after_the_walk_is_lost(void **state)
 	assert_int_equal(bench.counts[0], 0);
 }
 
-static void a_sample_without_room_is_lost(void **state)
+static void sample_without_map_capacity_is_counted_lost(void **state)
 {
 	(void)state;
 	bench.is_full = true;
@@ -460,7 +460,7 @@ static void a_sample_without_room_is_lost(void **state)
 
 /* ---- whose frames ---- */
 
-static void a_process_without_a_layout_has_no_frames(void **state)
+static void stack_without_layout_has_no_frames(void **state)
 {
 	(void)state;
 	bench.layout.image = IMAGE + 1; /* Of a program that it has replaced. */
@@ -476,7 +476,7 @@ static void a_process_without_a_layout_has_no_frames(void **state)
 	assert_int_equal(bench.sendings, 0);
 }
 
-static void a_thread_that_runs_no_ruby_has_none(void **state)
+static void stack_of_thread_outside_ruby_has_no_frames(void **state)
 {
 	(void)state;
 	forged_write_u64(&memory, kernel.current.thread.fsbase + 16, 0);
@@ -490,7 +490,7 @@ static void a_thread_that_runs_no_ruby_has_none(void **state)
 }
 
 /* Until 2.7. The members are as far out as can be, and behind it there is another thread's. */
-static void of_the_process_one_the_context_is_that_of_whoever_has_the_lock(void **state)
+static void stack_of_global_context_belongs_to_lock_holder(void **state)
 {
 	uint64_t own = kernel.current.thread.fsbase, context, ruby_thread, global;
 
@@ -525,7 +525,7 @@ static void of_the_process_one_the_context_is_that_of_whoever_has_the_lock(void 
 
 /* ---- what is told ---- */
 
-static void frames_are_told_with_their_methods_and_nothing_behind_them(void **state)
+static void stack_is_sent_with_methods_and_no_trailing_bytes(void **state)
 {
 	uint64_t stack = meet_stack();
 
@@ -549,7 +549,7 @@ static void frames_are_told_with_their_methods_and_nothing_behind_them(void **st
 	assert_int_equal(losses(COUNTER_STACKS_CUT), 0);
 }
 
-static void a_stack_is_told_once_a_window(void **state)
+static void stack_is_sent_once_per_window(void **state)
 {
 	uint64_t stack = meet_stack();
 
@@ -564,7 +564,7 @@ static void a_stack_is_told_once_a_window(void **state)
 	assert_int_equal(bench.sendings, 2);
 }
 
-static void a_stack_without_room_in_the_ring_is_told_with_the_next_sample(void **state)
+static void stack_is_resent_with_next_sample_after_full_ring(void **state)
 {
 	uint64_t stack;
 
@@ -578,7 +578,7 @@ static void a_stack_without_room_in_the_ring_is_told_with_the_next_sample(void *
 	assert_int_equal(losses(COUNTER_STACKS_FULL), 1);
 }
 
-static void a_deep_stack_is_told_as_far_as_it_goes(void **state)
+static void stack_deeper_than_limit_is_sent_truncated(void **state)
 {
 	(void)state;
 	run_ruby(RUBY_FRAMES_MAX + 1);
@@ -588,7 +588,7 @@ static void a_deep_stack_is_told_as_far_as_it_goes(void **state)
 	assert_int_equal(losses(COUNTER_STACKS_CUT), 1);
 }
 
-static void a_stack_is_another_by_all_that_tells_it_from_others(void **state)
+static void stack_id_depends_on_frames_gc_count_and_key(void **state)
 {
 	uint64_t met[5] = { meet_stack() };
 
@@ -607,7 +607,7 @@ static void a_stack_is_another_by_all_that_tells_it_from_others(void **state)
 	assert_int_equal(bench.sendings, 5);
 }
 
-static void its_number_is_a_keyed_hash_of_that(void **state)
+static void stack_id_is_keyed_hash_of_frames_gc_count_and_image(void **state)
 {
 	uint64_t stack = meet_stack();
 	struct context_hash_state hash;
@@ -621,7 +621,7 @@ static void its_number_is_a_keyed_hash_of_that(void **state)
 }
 
 /* Which no walk makes: the length of what is sent is not the target's word. */
-static void more_frames_than_there_can_be_are_not_told(void **state)
+static void stack_with_too_many_frames_is_not_sent(void **state)
 {
 	(void)state;
 	bench.scratch.message.frames.count = RUBY_FRAMES_MAX;
@@ -632,7 +632,7 @@ static void more_frames_than_there_can_be_are_not_told(void **state)
 	assert_int_equal(bench.sendings, 1);
 }
 
-static void of_two_processes_the_same_frames_are_two_stacks(void **state)
+static void stack_id_differs_between_processes(void **state)
 {
 	uint64_t stack = meet_stack();
 
@@ -652,7 +652,7 @@ static uint64_t meet_in_kernel(uint32_t count)
 	return bench.rows[0][0].key.tip;
 }
 
-static void a_thread_met_in_user_mode_has_no_frames_of_the_kernel(void **state)
+static void tip_has_no_kernel_frames_in_user_mode(void **state)
 {
 	(void)state;
 	bench.kernel_count = 3;
@@ -661,7 +661,7 @@ static void a_thread_met_in_user_mode_has_no_frames_of_the_kernel(void **state)
 	assert_int_equal(bench.tip_sendings, 0);
 }
 
-static void one_met_in_the_kernel_has_those_it_is_in(void **state)
+static void tip_has_kernel_frames_in_kernel_mode(void **state)
 {
 	uint64_t tip = meet_in_kernel(3);
 
@@ -685,7 +685,7 @@ static void one_met_in_the_kernel_has_those_it_is_in(void **state)
 }
 
 /* On x86 the lower two bits of cs. */
-static void the_mode_is_that_of_the_clocks_registers(void **state)
+static void sample_mode_comes_from_interrupted_registers(void **state)
 {
 	(void)state;
 	for (uint64_t mode = 0; mode < 4; mode++) {
@@ -694,7 +694,7 @@ static void the_mode_is_that_of_the_clocks_registers(void **state)
 	}
 }
 
-static void what_cannot_be_unwound_is_no_tip(void **state)
+static void tip_is_none_if_unwinding_fails(void **state)
 {
 	(void)state;
 	bench.cannot_unwind = true;
@@ -708,7 +708,7 @@ static void what_cannot_be_unwound_is_no_tip(void **state)
 	assert_int_equal(losses(COUNTER_STACKS_FULL), 0);
 }
 
-static void a_tip_is_told_once_a_window(void **state)
+static void tip_is_sent_once_per_window(void **state)
 {
 	uint64_t tip = meet_in_kernel(3);
 
@@ -721,7 +721,7 @@ static void a_tip_is_told_once_a_window(void **state)
 	assert_int_equal(bench.tip_sendings, 2);
 }
 
-static void a_tip_without_room_is_counted_and_told_with_the_next_sample(void **state)
+static void tip_is_counted_and_resent_after_full_ring(void **state)
 {
 	uint64_t tip;
 
@@ -735,7 +735,7 @@ static void a_tip_without_room_is_counted_and_told_with_the_next_sample(void **s
 	assert_int_equal(bench.tip_sendings, 1);
 }
 
-static void its_number_is_a_keyed_hash_of_all_its_addresses(void **state)
+static void tip_id_is_keyed_hash_of_its_addresses(void **state)
 {
 	uint64_t tip = meet_in_kernel(3);
 	struct context_hash_state hash;
@@ -753,7 +753,7 @@ static void its_number_is_a_keyed_hash_of_all_its_addresses(void **state)
 }
 
 /* Also of one that is in a call, or that was interrupted: where it will go on. */
-static void with_native_stacks_a_tip_has_where_it_is_in_the_processs_code(void **state)
+static void tip_includes_native_address_with_native_stacks(void **state)
 {
 	uint64_t tip;
 
@@ -782,7 +782,7 @@ static void with_native_stacks_a_tip_has_where_it_is_in_the_processs_code(void *
 }
 
 /* io_uring's: it has no code of the process to run. */
-static void a_thread_of_the_kernels_own_is_in_no_native_code(void **state)
+static void tip_of_kernel_worker_has_no_native_address(void **state)
 {
 	(void)state;
 	native_session.has_native = 1;
@@ -797,7 +797,7 @@ static void a_thread_of_the_kernels_own_is_in_no_native_code(void **state)
 	assert_int_equal(bench.rows[0][0].key.tip, TIP_NONE);
 }
 
-static void more_addresses_than_there_can_be_are_not_told(void **state)
+static void tip_with_too_many_addresses_is_not_sent(void **state)
 {
 	(void)state;
 	bench.tip_scratch.message.kernel_count = KERNEL_FRAMES_MAX + 1;
@@ -816,7 +816,7 @@ static void leave_cpu(struct task_struct *task)
 		assert_ptr_equal(bench.unwound, arguments);
 }
 
-static void of_a_thread_that_leaves_the_cpu_the_stack_and_the_tip_are_taken(void **state)
+static void switch_away_takes_stack_and_tip_of_thread(void **state)
 {
 	uint64_t stack = meet_stack();
 
@@ -830,7 +830,7 @@ static void of_a_thread_that_leaves_the_cpu_the_stack_and_the_tip_are_taken(void
 	assert_int_equal(bench.counts[0], 1);
 }
 
-static void of_one_that_is_not_observed_nothing_is(void **state)
+static void switch_away_of_unobserved_thread_takes_no_stack(void **state)
 {
 	(void)state;
 	leave_cpu(&kernel.other);
@@ -841,52 +841,42 @@ static void of_one_that_is_not_observed_nothing_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_sample_is_where_the_time_up_to_it_was_charged, set_up),
-		cmocka_unit_test_setup(
-			of_a_thread_that_leaves_the_cpu_the_stack_and_the_tip_are_taken, set_up),
-		cmocka_unit_test_setup(of_one_that_is_not_observed_nothing_is, set_up),
-		cmocka_unit_test_setup(each_window_has_its_own, set_up),
-		cmocka_unit_test_setup(without_an_account_it_is_of_overflow, set_up),
-		cmocka_unit_test_setup(of_a_context_that_is_not_known_it_is_said_so, set_up),
-		cmocka_unit_test_setup(the_thread_goes_on_in_the_mode_it_was_met_in, set_up),
-		cmocka_unit_test_setup(
-			between_a_probe_and_its_store_the_context_stays_that_till_it_runs, set_up),
-		cmocka_unit_test_setup(the_books_of_a_thread_can_begin_with_a_sample, set_up),
-		cmocka_unit_test_setup(what_was_missed_before_is_done_first, set_up),
-		cmocka_unit_test_setup(without_probes_the_context_is_compared_in_full, set_up),
-		cmocka_unit_test_setup(who_is_not_observed_is_no_sample, set_up),
-		cmocka_unit_test_setup(a_sample_within_a_boundary_is_lost_and_nothing_is_done,
-				       set_up),
-		cmocka_unit_test_setup(a_sample_whose_thread_is_taken_after_the_walk_is_lost,
-				       set_up),
-		cmocka_unit_test_setup(a_sample_without_room_is_lost, set_up),
-		cmocka_unit_test_setup(a_process_without_a_layout_has_no_frames, set_up),
-		cmocka_unit_test_setup(a_thread_that_runs_no_ruby_has_none, set_up),
-		cmocka_unit_test_setup(
-			of_the_process_one_the_context_is_that_of_whoever_has_the_lock, set_up),
-		cmocka_unit_test_setup(frames_are_told_with_their_methods_and_nothing_behind_them,
-				       set_up),
-		cmocka_unit_test_setup(a_stack_is_told_once_a_window, set_up),
-		cmocka_unit_test_setup(
-			a_stack_without_room_in_the_ring_is_told_with_the_next_sample, set_up),
-		cmocka_unit_test_setup(a_deep_stack_is_told_as_far_as_it_goes, set_up),
-		cmocka_unit_test_setup(a_stack_is_another_by_all_that_tells_it_from_others, set_up),
-		cmocka_unit_test_setup(its_number_is_a_keyed_hash_of_that, set_up),
-		cmocka_unit_test_setup(more_frames_than_there_can_be_are_not_told, set_up),
-		cmocka_unit_test_setup(of_two_processes_the_same_frames_are_two_stacks, set_up),
-		cmocka_unit_test_setup(a_thread_met_in_user_mode_has_no_frames_of_the_kernel,
-				       set_up),
-		cmocka_unit_test_setup(one_met_in_the_kernel_has_those_it_is_in, set_up),
-		cmocka_unit_test_setup(the_mode_is_that_of_the_clocks_registers, set_up),
-		cmocka_unit_test_setup(what_cannot_be_unwound_is_no_tip, set_up),
-		cmocka_unit_test_setup(a_tip_is_told_once_a_window, set_up),
-		cmocka_unit_test_setup(a_tip_without_room_is_counted_and_told_with_the_next_sample,
-				       set_up),
-		cmocka_unit_test_setup(its_number_is_a_keyed_hash_of_all_its_addresses, set_up),
-		cmocka_unit_test_setup(more_addresses_than_there_can_be_are_not_told, set_up),
-		cmocka_unit_test_setup(
-			with_native_stacks_a_tip_has_where_it_is_in_the_processs_code, set_up),
-		cmocka_unit_test_setup(a_thread_of_the_kernels_own_is_in_no_native_code, set_up),
+		cmocka_unit_test_setup(sample_is_counted_where_its_time_is_charged, set_up),
+		cmocka_unit_test_setup(switch_away_takes_stack_and_tip_of_thread, set_up),
+		cmocka_unit_test_setup(switch_away_of_unobserved_thread_takes_no_stack, set_up),
+		cmocka_unit_test_setup(samples_are_counted_per_window, set_up),
+		cmocka_unit_test_setup(sample_without_account_is_counted_in_overflow, set_up),
+		cmocka_unit_test_setup(sample_in_unknown_context_is_counted_as_unknown, set_up),
+		cmocka_unit_test_setup(sample_keeps_mode_of_thread, set_up),
+		cmocka_unit_test_setup(sample_before_store_keeps_context_until_thread_runs, set_up),
+		cmocka_unit_test_setup(sample_begins_books_of_thread, set_up),
+		cmocka_unit_test_setup(sample_handles_missed_probe_first, set_up),
+		cmocka_unit_test_setup(sample_compares_context_in_full_without_probes, set_up),
+		cmocka_unit_test_setup(sample_of_unobserved_thread_is_ignored, set_up),
+		cmocka_unit_test_setup(sample_inside_boundary_is_counted_lost, set_up),
+		cmocka_unit_test_setup(sample_is_lost_if_thread_is_taken_after_walk, set_up),
+		cmocka_unit_test_setup(sample_without_map_capacity_is_counted_lost, set_up),
+		cmocka_unit_test_setup(stack_without_layout_has_no_frames, set_up),
+		cmocka_unit_test_setup(stack_of_thread_outside_ruby_has_no_frames, set_up),
+		cmocka_unit_test_setup(stack_of_global_context_belongs_to_lock_holder, set_up),
+		cmocka_unit_test_setup(stack_is_sent_with_methods_and_no_trailing_bytes, set_up),
+		cmocka_unit_test_setup(stack_is_sent_once_per_window, set_up),
+		cmocka_unit_test_setup(stack_is_resent_with_next_sample_after_full_ring, set_up),
+		cmocka_unit_test_setup(stack_deeper_than_limit_is_sent_truncated, set_up),
+		cmocka_unit_test_setup(stack_id_depends_on_frames_gc_count_and_key, set_up),
+		cmocka_unit_test_setup(stack_id_is_keyed_hash_of_frames_gc_count_and_image, set_up),
+		cmocka_unit_test_setup(stack_with_too_many_frames_is_not_sent, set_up),
+		cmocka_unit_test_setup(stack_id_differs_between_processes, set_up),
+		cmocka_unit_test_setup(tip_has_no_kernel_frames_in_user_mode, set_up),
+		cmocka_unit_test_setup(tip_has_kernel_frames_in_kernel_mode, set_up),
+		cmocka_unit_test_setup(sample_mode_comes_from_interrupted_registers, set_up),
+		cmocka_unit_test_setup(tip_is_none_if_unwinding_fails, set_up),
+		cmocka_unit_test_setup(tip_is_sent_once_per_window, set_up),
+		cmocka_unit_test_setup(tip_is_counted_and_resent_after_full_ring, set_up),
+		cmocka_unit_test_setup(tip_id_is_keyed_hash_of_its_addresses, set_up),
+		cmocka_unit_test_setup(tip_with_too_many_addresses_is_not_sent, set_up),
+		cmocka_unit_test_setup(tip_includes_native_address_with_native_stacks, set_up),
+		cmocka_unit_test_setup(tip_of_kernel_worker_has_no_native_address, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

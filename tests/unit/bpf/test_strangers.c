@@ -66,7 +66,7 @@ static void assert_told(size_t count, uint32_t tgid)
 	assert_memory_equal(told->event.comm, nothing, sizeof(nothing));
 }
 
-static void an_exec_is_told_and_watched_no_more(void **state)
+static void stranger_exec_is_reported_and_unwatches_process(void **state)
 {
 	(void)state;
 	run(on_exec, &kernel.current);
@@ -77,7 +77,7 @@ static void an_exec_is_told_and_watched_no_more(void **state)
 	assert_told(2, TGID);
 }
 
-static void a_rename_is_told_if_names_are_wanted(void **state)
+static void stranger_rename_is_reported_only_in_search_by_name(void **state)
 {
 	(void)state;
 	/* A thread's name is not its process's. */
@@ -91,7 +91,7 @@ static void a_rename_is_told_if_names_are_wanted(void **state)
 	assert_int_equal(kernel.told_count, 1);
 }
 
-static void what_a_watched_process_forks_is_watched_and_told(void **state)
+static void stranger_fork_of_watched_process_is_watched_and_reported(void **state)
 {
 	(void)state;
 	run(on_new_task, &kernel.other);
@@ -101,7 +101,7 @@ static void what_a_watched_process_forks_is_watched_and_told(void **state)
 	assert_false(kernel.has_state[1]);
 }
 
-static void of_threads_and_of_others_forks_nothing_is_told(void **state)
+static void stranger_threads_and_unwatched_forks_are_not_reported(void **state)
 {
 	(void)state;
 	kernel.other.pid++;
@@ -113,7 +113,7 @@ static void of_threads_and_of_others_forks_nothing_is_told(void **state)
 	assert_false(is_watched(OTHER_TGID));
 }
 
-static void what_a_watched_process_loads_is_told(void **state)
+static void stranger_load_is_reported_if_process_is_watched(void **state)
 {
 	(void)state;
 	load();
@@ -123,7 +123,7 @@ static void what_a_watched_process_loads_is_told(void **state)
 	assert_int_equal(kernel.told_count, 1);
 }
 
-static void where_nothing_is_searched_for_nothing_is_told(void **state)
+static void strangers_are_not_reported_without_search(void **state)
 {
 	(void)state;
 	native_session.tells_strangers = STRANGERS_NONE;
@@ -137,7 +137,7 @@ static void where_nothing_is_searched_for_nothing_is_told(void **state)
 	assert_false(is_watched(OTHER_TGID));
 }
 
-static void nobody_is_woken_more_often_than_once_in_a_pause(void **state)
+static void strangers_wake_reader_at_most_once_per_interval(void **state)
 {
 	(void)state;
 	load();
@@ -156,7 +156,7 @@ static void nobody_is_woken_more_often_than_once_in_a_pause(void **state)
 	assert_int_equal(kernel.told[4].flags, BPF_RB_NO_WAKEUP);
 }
 
-static void what_finds_no_room_is_counted(void **state)
+static void strangers_without_ring_space_are_counted_lost(void **state)
 {
 	(void)state;
 	kernel.has_no_ring = true;
@@ -185,7 +185,7 @@ static void observe_from_below(void)
 	observer_namespace = (uintptr_t)&observer_level;
 }
 
-static void on_the_machines_level_tasks_have_the_machines_numbers(void **state)
+static void identity_of_root_observer_uses_root_namespace_numbers(void **state)
 {
 	(void)state;
 	assert_int_equal(identity_tgid(&kernel.current), TGID);
@@ -195,7 +195,7 @@ static void on_the_machines_level_tasks_have_the_machines_numbers(void **state)
 	assert_int_equal(identity_ns_tgid(&kernel.other), OTHER_TGID);
 }
 
-static void an_observer_in_a_namespace_knows_tasks_by_its_own_numbers(void **state)
+static void identity_of_namespaced_observer_uses_its_numbers(void **state)
 {
 	(void)state;
 	observe_from_below();
@@ -211,7 +211,7 @@ static void an_observer_in_a_namespace_knows_tasks_by_its_own_numbers(void **sta
 	assert_int_equal(identity_ns_tgid(&kernel.current), SEEN_TGID);
 }
 
-static void what_it_does_not_see_has_no_number_and_is_not_told(void **state)
+static void identity_of_invisible_task_is_zero_and_not_reported(void **state)
 {
 	(void)state;
 	observe_from_below();
@@ -241,17 +241,17 @@ static void what_it_does_not_see_has_no_number_and_is_not_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(an_exec_is_told_and_watched_no_more),
-		TEST(a_rename_is_told_if_names_are_wanted),
-		TEST(what_a_watched_process_forks_is_watched_and_told),
-		TEST(of_threads_and_of_others_forks_nothing_is_told),
-		TEST(what_a_watched_process_loads_is_told),
-		TEST(where_nothing_is_searched_for_nothing_is_told),
-		TEST(nobody_is_woken_more_often_than_once_in_a_pause),
-		TEST(what_finds_no_room_is_counted),
-		TEST(on_the_machines_level_tasks_have_the_machines_numbers),
-		TEST(an_observer_in_a_namespace_knows_tasks_by_its_own_numbers),
-		TEST(what_it_does_not_see_has_no_number_and_is_not_told),
+		TEST(stranger_exec_is_reported_and_unwatches_process),
+		TEST(stranger_rename_is_reported_only_in_search_by_name),
+		TEST(stranger_fork_of_watched_process_is_watched_and_reported),
+		TEST(stranger_threads_and_unwatched_forks_are_not_reported),
+		TEST(stranger_load_is_reported_if_process_is_watched),
+		TEST(strangers_are_not_reported_without_search),
+		TEST(strangers_wake_reader_at_most_once_per_interval),
+		TEST(strangers_without_ring_space_are_counted_lost),
+		TEST(identity_of_root_observer_uses_root_namespace_numbers),
+		TEST(identity_of_namespaced_observer_uses_its_numbers),
+		TEST(identity_of_invisible_task_is_zero_and_not_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

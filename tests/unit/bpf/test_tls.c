@@ -103,7 +103,7 @@ static void make_musl(void)
 
 static void (*const layouts[])(void) = { make_glibc, make_musl };
 
-static void each_modules_variable_is_in_its_block(void **state)
+static void tls_finds_variable_in_block_of_each_module(void **state)
 {
 	__u64 address;
 
@@ -121,7 +121,7 @@ static void each_modules_variable_is_in_its_block(void **state)
 }
 
 /* musl: below it. */
-static void the_dtv_may_be_named_on_either_side_of_the_thread_pointer(void **state)
+static void tls_accepts_dtv_pointer_on_either_side_of_thread_pointer(void **state)
 {
 	__u64 address;
 
@@ -133,7 +133,7 @@ static void the_dtv_may_be_named_on_either_side_of_the_thread_pointer(void **sta
 	assert_int_equal(address, dtv.blocks[2] + OFFSET);
 }
 
-static void a_thread_that_has_not_caught_up_with_dlopen_has_no_variable(void **state)
+static void tls_is_unallocated_before_thread_sees_dlopen(void **state)
 {
 	__u64 address;
 
@@ -146,7 +146,7 @@ static void a_thread_that_has_not_caught_up_with_dlopen_has_no_variable(void **s
 	}
 }
 
-static void a_thread_that_never_touched_its_block_has_no_variable(void **state)
+static void tls_is_unallocated_if_block_was_never_touched(void **state)
 {
 	const uint64_t values[] = { 0, UINT64_MAX, NOT_YET };
 	__u64 address;
@@ -159,7 +159,7 @@ static void a_thread_that_never_touched_its_block_has_no_variable(void **state)
 	}
 }
 
-static void what_cannot_be_read_is_not_taken_for_none(void **state)
+static void tls_is_unresolved_if_memory_is_unreadable(void **state)
 {
 	const uint64_t pointers[] = { 0, 8, FORGED_BASE + 1, FORGED_BASE + FORGED_BYTES + 4096 };
 	__u64 address, last = FORGED_BASE + FORGED_BYTES;
@@ -192,7 +192,7 @@ static long read_in_vain(struct task_struct *of, __u64 address, __u64 *ret_word)
 	return address == of->thread.fsbase + POINTER_AT ? -EFAULT : r;
 }
 
-static void of_a_read_that_fails_nothing_is_believed(void **state)
+static void tls_ignores_result_of_failed_read(void **state)
 {
 	__u64 address;
 
@@ -203,7 +203,7 @@ static void of_a_read_that_fails_nothing_is_believed(void **state)
 	assert_int_equal(tls_locate_by(read_in_vain, &tls, &task, &address), TLS_UNRESOLVED);
 }
 
-static void tags_are_no_part_of_an_address(void **state)
+static void tls_strips_tags_from_addresses(void **state)
 {
 	__u64 address;
 
@@ -215,7 +215,7 @@ static void tags_are_no_part_of_an_address(void **state)
 	assert_int_equal(address, dtv.blocks[2] + OFFSET);
 }
 
-static void a_pointer_that_no_allocator_gives_is_not_followed(void **state)
+static void tls_does_not_follow_misaligned_pointer(void **state)
 {
 	__u64 address;
 
@@ -228,7 +228,7 @@ static void a_pointer_that_no_allocator_gives_is_not_followed(void **state)
 	assert_int_equal(locate(2, &address), TLS_UNRESOLVED);
 }
 
-static void a_static_variable_is_beside_the_thread_pointer(void **state)
+static void tls_finds_static_variable_beside_thread_pointer(void **state)
 {
 	__u64 address;
 
@@ -242,7 +242,7 @@ static void a_static_variable_is_beside_the_thread_pointer(void **state)
 	assert_int_equal(address, task.thread.fsbase - OFFSET);
 }
 
-static void without_a_location_nothing_is_found(void **state)
+static void tls_is_unresolved_without_location(void **state)
 {
 	__u64 address;
 
@@ -255,16 +255,16 @@ static void without_a_location_nothing_is_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_modules_variable_is_in_its_block),
-		cmocka_unit_test(the_dtv_may_be_named_on_either_side_of_the_thread_pointer),
-		cmocka_unit_test(a_thread_that_has_not_caught_up_with_dlopen_has_no_variable),
-		cmocka_unit_test(a_thread_that_never_touched_its_block_has_no_variable),
-		cmocka_unit_test(what_cannot_be_read_is_not_taken_for_none),
-		cmocka_unit_test(of_a_read_that_fails_nothing_is_believed),
-		cmocka_unit_test(tags_are_no_part_of_an_address),
-		cmocka_unit_test(a_pointer_that_no_allocator_gives_is_not_followed),
-		cmocka_unit_test(a_static_variable_is_beside_the_thread_pointer),
-		cmocka_unit_test(without_a_location_nothing_is_found),
+		cmocka_unit_test(tls_finds_variable_in_block_of_each_module),
+		cmocka_unit_test(tls_accepts_dtv_pointer_on_either_side_of_thread_pointer),
+		cmocka_unit_test(tls_is_unallocated_before_thread_sees_dlopen),
+		cmocka_unit_test(tls_is_unallocated_if_block_was_never_touched),
+		cmocka_unit_test(tls_is_unresolved_if_memory_is_unreadable),
+		cmocka_unit_test(tls_ignores_result_of_failed_read),
+		cmocka_unit_test(tls_strips_tags_from_addresses),
+		cmocka_unit_test(tls_does_not_follow_misaligned_pointer),
+		cmocka_unit_test(tls_finds_static_variable_beside_thread_pointer),
+		cmocka_unit_test(tls_is_unresolved_without_location),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ static size_t asked_at(uint64_t address)
 	return kernel.told_count - before;
 }
 
-static void userspace_is_asked_only_where_another_object_publishes(void **state)
+static void probe_asks_userspace_only_outside_known_publisher(void **state)
 {
 	(void)state;
 	assert_int_equal(asked_at(PUBLISHER), 0);
@@ -54,7 +54,7 @@ static void userspace_is_asked_only_where_another_object_publishes(void **state)
 	assert_int_equal(asked_at(PUBLISHER), 1);
 }
 
-static void what_is_asked_says_who_where_and_when(void **state)
+static void probe_ask_event_has_process_address_and_time(void **state)
 {
 	const struct event *event = &kernel.told[0].event;
 
@@ -74,7 +74,7 @@ static void what_is_asked_says_who_where_and_when(void **state)
 	assert_string_equal(event->comm, "puma worker");
 }
 
-static void who_has_no_name_to_be_read_is_told_of_without(void **state)
+static void probe_event_has_empty_name_if_unreadable(void **state)
 {
 	(void)state;
 	kernel.unreadable = kernel.current.comm;
@@ -82,7 +82,7 @@ static void who_has_no_name_to_be_read_is_told_of_without(void **state)
 	assert_string_equal(kernel.told[0].event.comm, "");
 }
 
-static void what_finds_no_room_in_the_ring_is_counted(void **state)
+static void probe_event_without_ring_space_is_counted_lost(void **state)
 {
 	(void)state;
 	kernel.has_no_ring = true;
@@ -91,7 +91,7 @@ static void what_finds_no_room_in_the_ring_is_counted(void **state)
 	assert_int_equal(kernel.told_count, 0);
 }
 
-static void while_a_key_has_no_id_new_symbols_are_asked_about(void **state)
+static void probe_asks_about_new_symbols_while_key_has_no_id(void **state)
 {
 	const uint32_t count = SYMBOLS, more = SYMBOLS + 1;
 	uint64_t address = forged_take(&memory, sizeof(count));
@@ -112,7 +112,7 @@ static void while_a_key_has_no_id_new_symbols_are_asked_about(void **state)
 }
 
 /* No probe tells that it begins: the next boundary asks that reads another pointer. */
-static void a_lean_thread_asks_once_its_pointer_has_changed(void **state)
+static void lean_thread_asks_once_after_pointer_change(void **state)
 {
 	const uint32_t more = SYMBOLS + 1;
 	uint64_t count_address = forged_take(&memory, sizeof(more));
@@ -139,7 +139,7 @@ static void a_lean_thread_asks_once_its_pointer_has_changed(void **state)
 	assert_int_equal(kernel.told[0].event.address, 0);
 }
 
-static void a_thread_asks_again_after_a_pause(void **state)
+static void probe_asks_again_only_after_interval(void **state)
 {
 	struct uprobe_registers registers = { .instruction_pointer = PUBLISHER - 1 };
 
@@ -158,7 +158,7 @@ static void a_thread_asks_again_after_a_pause(void **state)
 	assert_int_equal(kernel.told_count, 2);
 }
 
-static void what_ran_before_a_probe_is_charged_and_nothing_is_known_behind_it(void **state)
+static void probe_charges_time_before_it_and_resets_context(void **state)
 {
 	const struct account_totals *charged = &process_of(LIFE)->books.epochs[0].overflow;
 
@@ -179,7 +179,7 @@ static void what_ran_before_a_probe_is_charged_and_nothing_is_known_behind_it(vo
 	assert_int_equal(thread->has_missed_probe, 0);
 }
 
-static void what_the_hypervisor_took_before_a_probe_is_charged_to_nobody(void **state)
+static void probe_charges_no_stolen_time(void **state)
 {
 	(void)state;
 	thread->knowledge = CONTEXT_KNOWN;
@@ -189,7 +189,7 @@ static void what_the_hypervisor_took_before_a_probe_is_charged_to_nobody(void **
 			 2 * PAUSE_NS + 100 - 30);
 }
 
-static void a_probe_that_finds_the_books_held_is_made_good_later(void **state)
+static void probe_on_busy_thread_is_deferred(void **state)
 {
 	(void)state;
 	thread->is_busy = 1;
@@ -202,7 +202,7 @@ static void a_probe_that_finds_the_books_held_is_made_good_later(void **state)
 	assert_int_equal(process_of(LIFE)->books.losses[COUNTER_BOUNDARY_BUSY], 1);
 }
 
-static void who_is_not_observed_passes_probes_unseen(void **state)
+static void probe_of_unobserved_thread_is_ignored(void **state)
 {
 	(void)state;
 	kernel.has_state[0] = false;
@@ -211,7 +211,7 @@ static void who_is_not_observed_passes_probes_unseen(void **state)
 }
 
 /* Its file is probed for another process. */
-static void a_lean_process_passes_its_publishers_probes_for_nothing(void **state)
+static void probe_of_publisher_is_ignored_in_lean_process(void **state)
 {
 	(void)state;
 	thread->config.flags |= PROCESS_IS_LEAN;
@@ -245,7 +245,7 @@ static void pass_to_fiber(uint64_t address, uint64_t number)
 	assert_int_equal(on_context_change(&registers), 0);
 }
 
-static void a_probe_says_which_fiber_slices_are_of(void **state)
+static void probe_sets_fiber_of_slices(void **state)
 {
 	const uint32_t *fiber = &thread->timeline.slice.fiber;
 
@@ -265,7 +265,7 @@ static void a_probe_says_which_fiber_slices_are_of(void **state)
 	assert_int_equal(*fiber, 0);
 }
 
-static void a_fiber_that_was_missed_is_known_once_the_probe_is_made_good(void **state)
+static void probe_missed_while_busy_sets_fiber_later(void **state)
 {
 	const uint32_t *fiber = &thread->timeline.slice.fiber;
 
@@ -287,26 +287,20 @@ static void a_fiber_that_was_missed_is_known_once_the_probe_is_made_good(void **
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(userspace_is_asked_only_where_another_object_publishes,
-				       set_up),
-		cmocka_unit_test_setup(what_is_asked_says_who_where_and_when, set_up),
-		cmocka_unit_test_setup(who_has_no_name_to_be_read_is_told_of_without, set_up),
-		cmocka_unit_test_setup(what_finds_no_room_in_the_ring_is_counted, set_up),
-		cmocka_unit_test_setup(while_a_key_has_no_id_new_symbols_are_asked_about, set_up),
-		cmocka_unit_test_setup(a_lean_thread_asks_once_its_pointer_has_changed, set_up),
-		cmocka_unit_test_setup(a_thread_asks_again_after_a_pause, set_up),
-		cmocka_unit_test_setup(
-			what_ran_before_a_probe_is_charged_and_nothing_is_known_behind_it, set_up),
-		cmocka_unit_test_setup(what_the_hypervisor_took_before_a_probe_is_charged_to_nobody,
-				       set_up),
-		cmocka_unit_test_setup(a_probe_that_finds_the_books_held_is_made_good_later,
-				       set_up),
-		cmocka_unit_test_setup(a_probe_says_which_fiber_slices_are_of, set_up),
-		cmocka_unit_test_setup(a_fiber_that_was_missed_is_known_once_the_probe_is_made_good,
-				       set_up),
-		cmocka_unit_test_setup(who_is_not_observed_passes_probes_unseen, set_up),
-		cmocka_unit_test_setup(a_lean_process_passes_its_publishers_probes_for_nothing,
-				       set_up),
+		cmocka_unit_test_setup(probe_asks_userspace_only_outside_known_publisher, set_up),
+		cmocka_unit_test_setup(probe_ask_event_has_process_address_and_time, set_up),
+		cmocka_unit_test_setup(probe_event_has_empty_name_if_unreadable, set_up),
+		cmocka_unit_test_setup(probe_event_without_ring_space_is_counted_lost, set_up),
+		cmocka_unit_test_setup(probe_asks_about_new_symbols_while_key_has_no_id, set_up),
+		cmocka_unit_test_setup(lean_thread_asks_once_after_pointer_change, set_up),
+		cmocka_unit_test_setup(probe_asks_again_only_after_interval, set_up),
+		cmocka_unit_test_setup(probe_charges_time_before_it_and_resets_context, set_up),
+		cmocka_unit_test_setup(probe_charges_no_stolen_time, set_up),
+		cmocka_unit_test_setup(probe_on_busy_thread_is_deferred, set_up),
+		cmocka_unit_test_setup(probe_sets_fiber_of_slices, set_up),
+		cmocka_unit_test_setup(probe_missed_while_busy_sets_fiber_later, set_up),
+		cmocka_unit_test_setup(probe_of_unobserved_thread_is_ignored, set_up),
+		cmocka_unit_test_setup(probe_of_publisher_is_ignored_in_lean_process, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,7 +87,7 @@ static uint64_t lost(void)
 	return kernel.processes[0].books.losses[COUNTER_SAMPLE_LOST];
 }
 
-static void each_is_charged_under_the_stack_that_it_began_in(void **state)
+static void wait_is_charged_to_stack_it_began_in(void **state)
 {
 	(void)state;
 	fall_asleep(FIRST, READ_NS);
@@ -104,7 +104,7 @@ static void each_is_charged_under_the_stack_that_it_began_in(void **state)
 	assert_int_equal(lost(), 0);
 }
 
-static void those_in_one_stack_are_added_up(void **state)
+static void waits_in_one_stack_are_summed(void **state)
 {
 	(void)state;
 	for (unsigned int i = 0; i < 3; i++) {
@@ -116,7 +116,7 @@ static void those_in_one_stack_are_added_up(void **state)
 	expect_row(0, CONTEXT_HASH_NONE, FIRST, 3, 90, 60);
 }
 
-static void one_that_goes_on_has_its_time_in_each_window_and_is_counted_once(void **state)
+static void wait_spanning_windows_has_time_in_each_and_counts_once(void **state)
 {
 	(void)state;
 	fall_asleep(FIRST, 10);
@@ -134,7 +134,7 @@ static void one_that_goes_on_has_its_time_in_each_window_and_is_counted_once(voi
 	expect_row(1, CONTEXT_HASH_NONE, FIRST, 0, 500, 0);
 }
 
-static void without_an_account_it_is_of_overflow(void **state)
+static void wait_without_account_is_charged_to_overflow(void **state)
 {
 	(void)state;
 	bench.opened.context_hash = CONTEXT_HASH_FIRST;
@@ -145,7 +145,7 @@ static void without_an_account_it_is_of_overflow(void **state)
 	assert_int_equal(kernel.processes[0].books.epochs[0].overflow.blocked_ns, 50);
 }
 
-static void without_room_it_is_lost_and_the_account_is_right(void **state)
+static void wait_without_map_capacity_is_counted_lost(void **state)
 {
 	(void)state;
 	bench.is_full = true;
@@ -163,7 +163,7 @@ static void without_room_it_is_lost_and_the_account_is_right(void **state)
 	assert_int_equal(bench.account.totals.blocked_ns, 100);
 }
 
-static void one_that_begins_while_the_books_are_held_is_written_up_in_its_own(void **state)
+static void wait_begun_while_busy_is_charged_to_its_own_stack(void **state)
 {
 	(void)state;
 	fall_asleep(FIRST, 10);
@@ -178,7 +178,7 @@ static void one_that_begins_while_the_books_are_held_is_written_up_in_its_own(vo
 	expect_row(0, CONTEXT_HASH_NONE, SECOND, 1, 70, 0);
 }
 
-static void one_whose_beginning_was_not_reported_is_in_no_stack_that_was_seen(void **state)
+static void wait_with_unreported_start_has_unseen_stack(void **state)
 {
 	(void)state;
 	fall_asleep(FIRST, 10);
@@ -194,7 +194,7 @@ static void one_whose_beginning_was_not_reported_is_in_no_stack_that_was_seen(vo
 }
 
 /* Charged too early, they would be nobody's. */
-static void while_it_is_not_known_whose_they_are_they_wait_too(void **state)
+static void waits_of_unread_context_stay_pending_until_charge(void **state)
 {
 	(void)state;
 	thread->is_unread = 1;
@@ -215,7 +215,7 @@ static void while_it_is_not_known_whose_they_are_they_wait_too(void **state)
 	assert_int_equal(bench.counts[0], WAIT_PLACES);
 }
 
-static void as_many_as_there_is_room_for(void **state)
+static void waits_beyond_capacity_are_charged_to_unseen_stack(void **state)
 {
 	(void)state;
 	thread->is_unread = 1;
@@ -231,7 +231,7 @@ static void as_many_as_there_is_room_for(void **state)
 }
 
 /* A wait for a CPU alone is one, too; a change of context in its stretch does not end it. */
-static void what_is_charged_in_between_is_of_the_wait_before(void **state)
+static void wait_is_not_recounted_by_later_charge(void **state)
 {
 	(void)state;
 	fall_asleep(FIRST, 10);
@@ -244,7 +244,7 @@ static void what_is_charged_in_between_is_of_the_wait_before(void **state)
 	assert_int_equal(bench.counts[0], 1);
 }
 
-static void without_the_option_nothing_is_told(void **state)
+static void waits_are_not_recorded_without_option(void **state)
 {
 	(void)state;
 	native_session.has_wait_stacks = 0;
@@ -260,20 +260,18 @@ static void without_the_option_nothing_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(each_is_charged_under_the_stack_that_it_began_in, set_up),
-		cmocka_unit_test_setup(those_in_one_stack_are_added_up, set_up),
-		cmocka_unit_test_setup(
-			one_that_goes_on_has_its_time_in_each_window_and_is_counted_once, set_up),
-		cmocka_unit_test_setup(without_an_account_it_is_of_overflow, set_up),
-		cmocka_unit_test_setup(without_room_it_is_lost_and_the_account_is_right, set_up),
-		cmocka_unit_test_setup(
-			one_that_begins_while_the_books_are_held_is_written_up_in_its_own, set_up),
-		cmocka_unit_test_setup(
-			one_whose_beginning_was_not_reported_is_in_no_stack_that_was_seen, set_up),
-		cmocka_unit_test_setup(while_it_is_not_known_whose_they_are_they_wait_too, set_up),
-		cmocka_unit_test_setup(as_many_as_there_is_room_for, set_up),
-		cmocka_unit_test_setup(what_is_charged_in_between_is_of_the_wait_before, set_up),
-		cmocka_unit_test_setup(without_the_option_nothing_is_told, set_up),
+		cmocka_unit_test_setup(wait_is_charged_to_stack_it_began_in, set_up),
+		cmocka_unit_test_setup(waits_in_one_stack_are_summed, set_up),
+		cmocka_unit_test_setup(wait_spanning_windows_has_time_in_each_and_counts_once,
+				       set_up),
+		cmocka_unit_test_setup(wait_without_account_is_charged_to_overflow, set_up),
+		cmocka_unit_test_setup(wait_without_map_capacity_is_counted_lost, set_up),
+		cmocka_unit_test_setup(wait_begun_while_busy_is_charged_to_its_own_stack, set_up),
+		cmocka_unit_test_setup(wait_with_unreported_start_has_unseen_stack, set_up),
+		cmocka_unit_test_setup(waits_of_unread_context_stay_pending_until_charge, set_up),
+		cmocka_unit_test_setup(waits_beyond_capacity_are_charged_to_unseen_stack, set_up),
+		cmocka_unit_test_setup(wait_is_not_recounted_by_later_charge, set_up),
+		cmocka_unit_test_setup(waits_are_not_recorded_without_option, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static void wake(struct task_struct *task)
 	assert_int_equal(on_waking(arguments), 0);
 }
 
-static void who_runs_when_it_is_woken_wakes_it(void **state)
+static void waking_records_running_thread_as_waker(void **state)
 {
 	(void)state;
 	wake(&kernel.other);
@@ -41,7 +41,7 @@ static void who_runs_when_it_is_woken_wakes_it(void **state)
 	assert_true(kernel.states[0].timeline.waker == current);
 }
 
-static void of_who_is_not_observed_nothing_is_noted(void **state)
+static void waking_ignores_unobserved_thread(void **state)
 {
 	(void)state;
 	kernel.has_state[1] = false;
@@ -49,7 +49,7 @@ static void of_who_is_not_observed_nothing_is_noted(void **state)
 	assert_int_equal(sleeper->timeline.waker, 42);
 }
 
-static void an_idle_cpu_is_nobody(void **state)
+static void waking_by_idle_cpu_records_no_waker(void **state)
 {
 	(void)state;
 	kernel.current.pid = 0;
@@ -58,7 +58,7 @@ static void an_idle_cpu_is_nobody(void **state)
 }
 
 #ifndef __TARGET_ARCH_arm64
-static void in_an_interrupt_who_runs_has_nothing_to_do_with_it(void **state)
+static void waking_in_interrupt_records_no_waker(void **state)
 {
 	/* include/linux/preempt.h: softirqs, hardirqs, NMIs. */
 	static const uint32_t counts[] = { 1 << 8, 1 << 16, 1 << 20 };
@@ -92,11 +92,11 @@ static void in_an_interrupt_who_runs_has_nothing_to_do_with_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(who_runs_when_it_is_woken_wakes_it),
-		TEST(of_who_is_not_observed_nothing_is_noted),
-		TEST(an_idle_cpu_is_nobody),
+		TEST(waking_records_running_thread_as_waker),
+		TEST(waking_ignores_unobserved_thread),
+		TEST(waking_by_idle_cpu_records_no_waker),
 #ifndef __TARGET_ARCH_arm64
-		TEST(in_an_interrupt_who_runs_has_nothing_to_do_with_it),
+		TEST(waking_in_interrupt_records_no_waker),
 #endif
 	};
 

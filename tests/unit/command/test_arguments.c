@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "ears.h"
 
-static void only_positive_numbers_are_pids(void **state)
+static void arguments_parse_pid_accepts_only_positive_numbers(void **state)
 {
 	static const char *const cases[] = { "", "x", "12x", "0", "-5", "99999999999", "1.5" };
 	pid_t pid = 42;
@@ -27,7 +27,7 @@ static void only_positive_numbers_are_pids(void **state)
 	assert_int_equal(pid, 1234);
 }
 
-static void numbers_are_decimal_and_of_a_range(void **state)
+static void arguments_parse_number_rejects_non_decimal_and_out_of_range(void **state)
 {
 	static const char *const cases[] = { "",    "x",   "9x",
 					     "1.5", "-1",  " -1",
@@ -63,7 +63,7 @@ static void refuse_time(uint64_t minimum_ns, const char *expected)
 	assert_int_equal(ns, 42);
 }
 
-static void times_have_a_least(void **state)
+static void arguments_parse_time_rejects_values_below_minimum(void **state)
 {
 	uint64_t ns = 42;
 
@@ -101,7 +101,7 @@ static void expect_said(char option, int count)
 	assert_true((strstr(said, "three") != NULL) == (count > 2));
 }
 
-static void v_says_more_and_q_less(void **state)
+static void arguments_verbosity_options_raise_and_lower_log_level(void **state)
 {
 	(void)state;
 	expect_said('\0', 2);
@@ -157,7 +157,7 @@ static void parse(const char *argument, int result, const char *said_of_it, cons
 	"correlator some: unrecognized option '" shown "'\nTry `correlator some --help' or " \
 	"`correlator some --usage' for more information.\n"
 
-static void an_option_that_is_none_is_shown_escaped(void **state)
+static void arguments_unknown_option_is_reported_escaped(void **state)
 {
 	(void)state;
 	parse("--\33[2J", EINVAL, REFUSED("--\\x1b[2J"), "");
@@ -170,7 +170,7 @@ static void an_option_that_is_none_is_shown_escaped(void **state)
 	parse("-x\177", EINVAL, REFUSED("-x\\x7f"), "");
 }
 
-static void a_value_may_be_any(void **state)
+static void arguments_values_may_contain_any_bytes(void **state)
 {
 	(void)state;
 	parse("--out=\33", 0, "", "o=\33 ");
@@ -182,7 +182,7 @@ static void a_value_may_be_any(void **state)
 	parse("-", 0, "", "A=- ");
 }
 
-static void other_options_are_left_to_others(void **state)
+static void arguments_take_verbosity_ignores_other_options(void **state)
 {
 	(void)state;
 	assert_false(arguments_take_verbosity('p'));
@@ -194,13 +194,13 @@ static void other_options_are_left_to_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_positive_numbers_are_pids),
-		cmocka_unit_test(numbers_are_decimal_and_of_a_range),
-		cmocka_unit_test(times_have_a_least),
-		cmocka_unit_test(v_says_more_and_q_less),
-		cmocka_unit_test(an_option_that_is_none_is_shown_escaped),
-		cmocka_unit_test(a_value_may_be_any),
-		cmocka_unit_test(other_options_are_left_to_others),
+		cmocka_unit_test(arguments_parse_pid_accepts_only_positive_numbers),
+		cmocka_unit_test(arguments_parse_number_rejects_non_decimal_and_out_of_range),
+		cmocka_unit_test(arguments_parse_time_rejects_values_below_minimum),
+		cmocka_unit_test(arguments_verbosity_options_raise_and_lower_log_level),
+		cmocka_unit_test(arguments_unknown_option_is_reported_escaped),
+		cmocka_unit_test(arguments_values_may_contain_any_bytes),
+		cmocka_unit_test(arguments_take_verbosity_ignores_other_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

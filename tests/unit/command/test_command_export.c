@@ -38,7 +38,7 @@ static void without_memory_it_fails(const char *form, const char *recording)
 	assert_true(given > 3);
 }
 
-static void each_form_says_that_there_is_no_memory(void **state)
+static void export_reports_out_of_memory_in_each_format(void **state)
 {
 	(void)state;
 	without_memory_it_fails("csv", "shop.rec");
@@ -78,7 +78,7 @@ static void onto_a_full_disk(const char *form)
 }
 
 /* Also by the first of several recordings, and with nothing left to write at the end. */
-static void of_a_full_disk_it_says_that_it_is_full(void **state)
+static void export_reports_full_disk(void **state)
 {
 	(void)state;
 	onto_a_full_disk("csv");
@@ -88,8 +88,8 @@ static void of_a_full_disk_it_says_that_it_is_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_form_says_that_there_is_no_memory),
-		cmocka_unit_test(of_a_full_disk_it_says_that_it_is_full),
+		cmocka_unit_test(export_reports_out_of_memory_in_each_format),
+		cmocka_unit_test(export_reports_full_disk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,7 @@ static void shows_on_screen(char *arguments)
 	assert_int_equal(asked.runs, 1);
 }
 
-static void a_process_is_recorded_for_it_by_request_and_endpoint(void **state)
+static void top_starts_recorder_for_pid_with_default_keys(void **state)
 {
 	(void)state;
 	shows("-p 12");
@@ -129,7 +129,7 @@ static void a_process_is_recorded_for_it_by_request_and_endpoint(void **state)
 	assert_int_equal(asked.start.orders[LIST_GROUPS].field, FIGURE_CPU);
 }
 
-static void what_is_recorded_for_it_may_be_chosen(void **state)
+static void top_passes_targets_keys_and_interval_to_recorder(void **state)
 {
 	(void)state;
 	shows("-p 12 -p 13 -k tenant -i 2s");
@@ -149,7 +149,7 @@ static void what_is_recorded_for_it_may_be_chosen(void **state)
 					    "--first-window=100ms -q");
 }
 
-static void so_many_words_and_no_more(void **state)
+static void top_rejects_more_than_256_recorder_arguments(void **state)
 {
 	static char line[4096];
 	size_t used = (size_t)snprintf(line, sizeof(line), "--all-ruby");
@@ -166,7 +166,7 @@ static void so_many_words_and_no_more(void **state)
 	refuses(line, "too many arguments");
 }
 
-static void a_recording_is_replayed_by_its_name(void **state)
+static void top_replays_recording_and_shows_escaped_name(void **state)
 {
 	(void)state;
 	shows("some.rec");
@@ -179,7 +179,7 @@ static void a_recording_is_replayed_by_its_name(void **state)
 	assert_string_equal(asked.name, "a\\x1b[2J");
 }
 
-static void where_nobody_looks_it_is_frames_of_text_as_fast_as_it_goes(void **state)
+static void top_without_terminal_prints_batch_frames_at_full_speed(void **state)
 {
 	(void)state;
 	shows("a.rec");
@@ -200,7 +200,7 @@ static void where_nobody_looks_it_is_frames_of_text_as_fast_as_it_goes(void **st
 	assert_true(asked.options.frame_count == UINT64_MAX);
 }
 
-static void a_speed_is_a_number_or_as_fast_as_it_goes(void **state)
+static void top_speed_accepts_number_in_range_or_max(void **state)
 {
 	static const struct {
 		char line[32];
@@ -230,7 +230,7 @@ static void a_speed_is_a_number_or_as_fast_as_it_goes(void **state)
 }
 
 /* What an option besides FILE asks for, of what can be asked for by one. */
-static void each_option_asks_for_nothing_else(void **state)
+static void top_options_set_only_their_own_fields(void **state)
 {
 	enum {
 		BY = 1 << 0,
@@ -270,7 +270,7 @@ static void each_option_asks_for_nothing_else(void **state)
 	}
 }
 
-static void where_the_user_begins_may_be_chosen(void **state)
+static void top_options_set_initial_grouping_sort_filter_and_span(void **state)
 {
 	static const struct {
 		const char *arguments;
@@ -290,7 +290,7 @@ static void where_the_user_begins_may_be_chosen(void **state)
 	}
 }
 
-static void texts_have_room(void **state)
+static void top_rejects_grouping_and_filter_over_maximum_length(void **state)
 {
 	static const struct {
 		const char *option;
@@ -313,7 +313,7 @@ static void texts_have_room(void **state)
 	}
 }
 
-static void frames_are_as_wide_as_is_said(void **state)
+static void top_frame_width_follows_columns_variable_in_range(void **state)
 {
 	static const struct {
 		const char *columns;
@@ -329,7 +329,7 @@ static void frames_are_as_wide_as_is_said(void **state)
 	}
 }
 
-static void colour_is_shown_unless_it_is_not_wanted(void **state)
+static void top_disables_colour_with_no_color_variable(void **state)
 {
 	(void)state;
 	(void)setenv("NO_COLOR", "", 1);
@@ -340,7 +340,7 @@ static void colour_is_shown_unless_it_is_not_wanted(void **state)
 	assert_false(asked.options.has_colour);
 }
 
-static void what_does_not_go_together_is_refused(void **state)
+static void top_rejects_invalid_and_conflicting_options(void **state)
 {
 	static const struct {
 		const char *arguments, *says;
@@ -388,7 +388,7 @@ static int top_on_full_disk(void)
 	return code;
 }
 
-static void the_exit_status_is_what_became_of_it(void **state)
+static void top_exit_status_reflects_run_and_write_errors(void **state)
 {
 	(void)state;
 	top_code = EXIT_CODE_NO_TARGET;
@@ -402,7 +402,7 @@ static void the_exit_status_is_what_became_of_it(void **state)
 	assert_non_null(strstr(result.error, "cannot write the frames: File too large"));
 }
 
-static void without_memory_it_fails(void **state)
+static void top_fails_without_memory_before_start(void **state)
 {
 	(void)state;
 	memory_fails_after(0);
@@ -417,20 +417,20 @@ static void without_memory_it_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_process_is_recorded_for_it_by_request_and_endpoint),
-		TEST(what_is_recorded_for_it_may_be_chosen),
-		TEST(so_many_words_and_no_more),
-		TEST(a_recording_is_replayed_by_its_name),
-		TEST(where_nobody_looks_it_is_frames_of_text_as_fast_as_it_goes),
-		TEST(a_speed_is_a_number_or_as_fast_as_it_goes),
-		TEST(each_option_asks_for_nothing_else),
-		TEST(where_the_user_begins_may_be_chosen),
-		TEST(texts_have_room),
-		TEST(frames_are_as_wide_as_is_said),
-		TEST(colour_is_shown_unless_it_is_not_wanted),
-		TEST(what_does_not_go_together_is_refused),
-		TEST(the_exit_status_is_what_became_of_it),
-		TEST(without_memory_it_fails),
+		TEST(top_starts_recorder_for_pid_with_default_keys),
+		TEST(top_passes_targets_keys_and_interval_to_recorder),
+		TEST(top_rejects_more_than_256_recorder_arguments),
+		TEST(top_replays_recording_and_shows_escaped_name),
+		TEST(top_without_terminal_prints_batch_frames_at_full_speed),
+		TEST(top_speed_accepts_number_in_range_or_max),
+		TEST(top_options_set_only_their_own_fields),
+		TEST(top_options_set_initial_grouping_sort_filter_and_span),
+		TEST(top_rejects_grouping_and_filter_over_maximum_length),
+		TEST(top_frame_width_follows_columns_variable_in_range),
+		TEST(top_disables_colour_with_no_color_variable),
+		TEST(top_rejects_invalid_and_conflicting_options),
+		TEST(top_exit_status_reflects_run_and_write_errors),
+		TEST(top_fails_without_memory_before_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,7 +139,7 @@ static void refuses(const char *text, const char *says)
 			 result.error);
 }
 
-static void without_a_file_the_line_is_parsed_as_ever(void **state)
+static void configuration_without_file_parses_command_line_only(void **state)
 {
 	(void)state;
 	result = nothing;
@@ -149,7 +149,7 @@ static void without_a_file_the_line_is_parsed_as_ever(void **state)
 	assert_string_equal(result.error, "");
 }
 
-static void options_of_each_kind_come_from_the_file(void **state)
+static void configuration_file_sets_options_of_each_kind(void **state)
 {
 	(void)state;
 	gives("[some]\nkey = a\nkey = b\ninterval = 5 s\nlean = yes\nstacks = 9\ntag = x\n"
@@ -167,7 +167,7 @@ static void options_of_each_kind_come_from_the_file(void **state)
 	gives("# nothing\n[some]\n", "-- true", "config=" FILE_NAME " -- true");
 }
 
-static void a_switch_is_yes_or_no(void **state)
+static void configuration_switch_accepts_only_yes_or_no(void **state)
 {
 	static const char *const yes[] = { "yes", "on", "true", "Yes", "TRUE", "1" },
 				 *const no[] = { "no", "off", "false", "No", "FALSE", "0" };
@@ -189,7 +189,7 @@ static void a_switch_is_yes_or_no(void **state)
 	gives("[some]\nkey = yes\n", "", "key=yes config=" FILE_NAME " ");
 }
 
-static void the_command_line_wins_for_each_kind(void **state)
+static void configuration_command_line_overrides_file_for_each_kind(void **state)
 {
 	static const char text[] = "[some]\nkey = a\nkey = b\ninterval = 5s\nlean = yes\n"
 				   "stacks = 9\ntag = x\nno-ack = yes\n";
@@ -214,7 +214,7 @@ static void the_command_line_wins_for_each_kind(void **state)
 					   "interval=1s config=" FILE_NAME " -- --config");
 }
 
-static void each_mistake_has_its_line(void **state)
+static void configuration_reports_each_error_with_line_number(void **state)
 {
 	(void)state;
 	refuses("[some]\n\nkeys = a\n", FILE_NAME ":3: keys: no such option: is key meant?\n");
@@ -236,7 +236,7 @@ static void each_mistake_has_its_line(void **state)
 	refuses("[some\x1b]\n", ":1: [some\\x1b]: a control character, or not UTF-8\n");
 }
 
-static void all_mistakes_are_said_up_to_a_bound(void **state)
+static void configuration_reports_errors_up_to_limit(void **state)
 {
 	char text[1024] = "[some]\n";
 
@@ -252,7 +252,7 @@ static void all_mistakes_are_said_up_to_a_bound(void **state)
 	assert_null(strstr(result.error, ":22:"));
 }
 
-static void what_is_no_file_of_text_is_refused(void **state)
+static void configuration_rejects_unreadable_overlong_and_binary_file(void **state)
 {
 	static char large[CONFIGURATION_BYTES_MAX + 1];
 
@@ -280,7 +280,7 @@ static void what_is_no_file_of_text_is_refused(void **state)
 }
 
 /* Of a pipe as much is there at a time as it holds: the first part is as long as a file may be. */
-static void what_comes_in_parts_is_read_to_its_end(void **state)
+static void configuration_reads_pipe_in_parts_to_end(void **state)
 {
 	static char large[CONFIGURATION_BYTES_MAX];
 	int pipes[2], status;
@@ -305,7 +305,7 @@ static void what_comes_in_parts_is_read_to_its_end(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void a_file_that_everybody_can_write_is_warned_of(void **state)
+static void configuration_warns_about_world_writable_file(void **state)
 {
 	(void)state;
 	write_bytes("[some]\n", 7);
@@ -321,7 +321,7 @@ static void a_file_that_everybody_can_write_is_warned_of(void **state)
 	assert_string_equal(result.error, "");
 }
 
-static void a_wrong_line_ends_before_the_file_is_read(void **state)
+static void configuration_invalid_command_line_exits_before_file_is_read(void **state)
 {
 	static const char *const lines[] = {
 		"some --config no.conf --no-such-option",
@@ -340,7 +340,7 @@ static void a_wrong_line_ends_before_the_file_is_read(void **state)
 	assert_non_null(strstr(result.output, "Of the child:"));
 }
 
-static void without_memory_it_fails(void **state)
+static void configuration_fails_without_memory(void **state)
 {
 	(void)state;
 	write_bytes("[some]\n", 7);
@@ -368,17 +368,17 @@ static int remove_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_a_file_the_line_is_parsed_as_ever),
-		cmocka_unit_test(options_of_each_kind_come_from_the_file),
-		cmocka_unit_test(a_switch_is_yes_or_no),
-		cmocka_unit_test(the_command_line_wins_for_each_kind),
-		cmocka_unit_test(each_mistake_has_its_line),
-		cmocka_unit_test(all_mistakes_are_said_up_to_a_bound),
-		cmocka_unit_test(what_is_no_file_of_text_is_refused),
-		cmocka_unit_test(what_comes_in_parts_is_read_to_its_end),
-		cmocka_unit_test(a_file_that_everybody_can_write_is_warned_of),
-		cmocka_unit_test(a_wrong_line_ends_before_the_file_is_read),
-		cmocka_unit_test(without_memory_it_fails),
+		cmocka_unit_test(configuration_without_file_parses_command_line_only),
+		cmocka_unit_test(configuration_file_sets_options_of_each_kind),
+		cmocka_unit_test(configuration_switch_accepts_only_yes_or_no),
+		cmocka_unit_test(configuration_command_line_overrides_file_for_each_kind),
+		cmocka_unit_test(configuration_reports_each_error_with_line_number),
+		cmocka_unit_test(configuration_reports_errors_up_to_limit),
+		cmocka_unit_test(configuration_rejects_unreadable_overlong_and_binary_file),
+		cmocka_unit_test(configuration_reads_pipe_in_parts_to_end),
+		cmocka_unit_test(configuration_warns_about_world_writable_file),
+		cmocka_unit_test(configuration_invalid_command_line_exits_before_file_is_read),
+		cmocka_unit_test(configuration_fails_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, enter_folder, remove_folder);

@@ -308,7 +308,7 @@ static void says_nothing_of(const char *text)
 		fail_msg("`%s' in:\n%s", text, result.output);
 }
 
-static void a_machine_that_has_everything_is_ok(void **state)
+static void doctor_reports_ok_for_fully_supported_machine(void **state)
 {
 	(void)state;
 	assert_int_equal(doctor("doctor"), EXIT_CODE_OK);
@@ -325,7 +325,7 @@ static void a_machine_that_has_everything_is_ok(void **state)
 	assert_string_equal(result.error, "");
 }
 
-static void each_way_to_record_is_tried(void **state)
+static void doctor_tries_each_recording_mode(void **state)
 {
 	bool has_lean = false, has_late = false, has_unsplit = false, has_exact = false;
 
@@ -358,7 +358,7 @@ static void tried(size_t number, bool has_timeline, bool counts_syscalls, bool h
 	assert_int_equal(options->has_native, has_stacks);
 }
 
-static void what_records_more_is_tried_too(void **state)
+static void doctor_tries_timeline_syscalls_and_stacks_together(void **state)
 {
 	(void)state;
 	(void)doctor("doctor");
@@ -373,7 +373,7 @@ static void what_records_more_is_tried_too(void **state)
 	says_nothing_of("--stacks");
 }
 
-static void where_that_is_refused_each_is_tried_and_recordings_go_without(void **state)
+static void doctor_tries_extras_separately_after_combined_load_fails(void **state)
 {
 	static const int codes[] = { 0, 0, 0, 0, -EACCES, 0, -ENOMEM, -EACCES };
 
@@ -396,7 +396,7 @@ static void where_that_is_refused_each_is_tried_and_recordings_go_without(void *
 	says_nothing_of("--stacks");
 }
 
-static void what_is_missing_fails_unless_there_is_a_way_without(void **state)
+static void doctor_fails_for_missing_feature_unless_optional(void **state)
 {
 	(void)state;
 	world.features[1] = (struct feature){ .name = "hook",
@@ -417,7 +417,7 @@ static void what_is_missing_fails_unless_there_is_a_way_without(void **state)
 	says("ok", "Ruby", "3.4.5");
 }
 
-static void programs_that_are_refused_fail_with_what_the_verifier_said(void **state)
+static void doctor_shows_verifier_log_of_rejected_programs(void **state)
 {
 	static const int codes[] = { 0, 0, 0, -EINVAL };
 
@@ -442,7 +442,7 @@ static void programs_that_are_refused_fail_with_what_the_verifier_said(void **st
 	assert_non_null(strstr(result.output, "  1\n"));
 }
 
-static void what_the_kernel_refuses_for_lack_of_privilege_is_tried_once(void **state)
+static void doctor_stops_loading_after_permission_error(void **state)
 {
 	(void)state;
 	world.load_codes[0] = -EPERM;
@@ -452,7 +452,7 @@ static void what_the_kernel_refuses_for_lack_of_privilege_is_tried_once(void **s
 	says_nothing_of("verifier");
 }
 
-static void in_a_container_it_says_so(void **state)
+static void doctor_reports_container_namespaces(void **state)
 {
 	(void)state;
 	world.is_pid_initial = world.is_user_initial = false;
@@ -467,7 +467,7 @@ static void in_a_container_it_says_so(void **state)
 	says_nothing_of("namespace");
 }
 
-static void a_ruby_that_publishes_is_ok(void **state)
+static void doctor_reports_ok_for_publishing_ruby(void **state)
 {
 	(void)state;
 	world.server = "puma";
@@ -490,14 +490,14 @@ static void a_ruby_that_publishes_is_ok(void **state)
 	assert_string_equal(result.error, "");
 }
 
-static void a_process_of_no_known_server_is_named_by_its_comm(void **state)
+static void doctor_names_process_without_known_server_by_comm(void **state)
 {
 	(void)state;
 	(void)examine();
 	assert_non_null(strstr(result.output, "\nProcess 4242 (ruby)\n"));
 }
 
-static void all_of_ruby_and_opentelemetry_is_looked_for(void **state)
+static void doctor_requests_ruby_and_otel_keys(void **state)
 {
 	(void)state;
 	(void)examine();
@@ -514,7 +514,7 @@ static void all_of_ruby_and_opentelemetry_is_looked_for(void **state)
 	says_nothing_of("request_id");
 }
 
-static void a_key_that_is_not_there_yet_is_waited_for(void **state)
+static void doctor_notes_key_without_symbol(void **state)
 {
 	(void)state;
 	world.target.ruby.key_ids[1] = 0;
@@ -523,7 +523,7 @@ static void a_key_that_is_not_there_yet_is_waited_for(void **state)
 	says("ok", "key", "trace_id = ID 0x3c3");
 }
 
-static void what_its_namespaces_are_is_said(void **state)
+static void doctor_reports_namespaces_of_process(void **state)
 {
 	(void)state;
 	world.differences = "pid, mount";
@@ -534,7 +534,7 @@ static void what_its_namespaces_are_is_said(void **state)
 	says("ok", "namespaces", "own x;");
 }
 
-static void an_older_ruby_has_other_strings(void **state)
+static void doctor_reports_string_layout_of_old_ruby(void **state)
 {
 	(void)state;
 	world.layout = STRING_LAYOUT_FLAGS;
@@ -542,7 +542,7 @@ static void an_older_ruby_has_other_strings(void **state)
 	says("ok", "symbol table", "3.1 and earlier");
 }
 
-static void frames_are_there_when_two_ways_agree(void **state)
+static void doctor_reports_ok_if_frame_layouts_agree(void **state)
 {
 	(void)state;
 	world.target.link_map.is_musl = true;
@@ -551,7 +551,7 @@ static void frames_are_there_when_two_ways_agree(void **state)
 	says("ok", "frames", "agree on 31 figures (12 frames, 7 iseqs seen)");
 }
 
-static void frames_that_are_not_agreed_on_keep_nothing_from_being_recorded(void **state)
+static void doctor_only_notes_unverified_frame_layout(void **state)
 {
 	(void)state;
 	world.stack.state = RUBY_STACK_DISAGREED;
@@ -577,7 +577,7 @@ static void frames_that_are_not_agreed_on_keep_nothing_from_being_recorded(void 
 	says("note", "frames", "Cannot allocate memory");
 }
 
-static void a_ruby_without_its_symbols_is_no_target_yet(void **state)
+static void doctor_fails_for_ruby_without_symbol_table(void **state)
 {
 	(void)state;
 	world.target.ruby.symbols = NULL;
@@ -587,7 +587,7 @@ static void a_ruby_without_its_symbols_is_no_target_yet(void **state)
 	says("ok", "thread-local", "correlator.so");
 }
 
-static void a_ruby_that_does_not_publish_is_told_what_to_add(void **state)
+static void doctor_suggests_gem_for_ruby_without_publisher(void **state)
 {
 	(void)state;
 	world.live = NULL;
@@ -602,7 +602,7 @@ static void a_ruby_that_does_not_publish_is_told_what_to_add(void **state)
 	says("note", "mapped files", "3 could not be opened, among them /old/lib.so");
 }
 
-static void one_whose_variable_is_nowhere_yet_is_named(void **state)
+static void doctor_names_publisher_with_unlocated_variable(void **state)
 {
 	(void)state;
 	world.live = NULL;
@@ -610,7 +610,7 @@ static void one_whose_variable_is_nowhere_yet_is_named(void **state)
 	says("FAIL", "thread-local", "of /gems/correlator.so cannot be located");
 }
 
-static void a_dynamic_variable_has_a_module(void **state)
+static void doctor_reports_module_of_dynamic_tls_variable(void **state)
 {
 	struct tls_symbol *tls = &world.publishers[0].tls;
 
@@ -629,7 +629,7 @@ static void a_dynamic_variable_has_a_module(void **state)
 	says("ok", "TLS model", "none (TLSDESC)");
 }
 
-static void a_file_that_was_replaced_is_said_to_be(void **state)
+static void doctor_marks_deleted_publisher_file(void **state)
 {
 	(void)state;
 	world.publishers[0].is_deleted = true;
@@ -637,7 +637,7 @@ static void a_file_that_was_replaced_is_said_to_be(void **state)
 	says("ok", "thread-local", "correlator.so (deleted or replaced since)");
 }
 
-static void other_copies_of_the_variable_are_named(void **state)
+static void doctor_lists_other_copies_of_variable(void **state)
 {
 	(void)state;
 	(void)snprintf(world.publishers[1].path, sizeof(world.publishers[1].path), "/gems/two.so");
@@ -654,7 +654,7 @@ static void other_copies_of_the_variable_are_named(void **state)
 	assert_false(has_line("ok", "thread-local", "/gems/correlator.so sets"));
 }
 
-static void waits_for_the_gvl_are_counted_or_it_is_said_what_to_do(void **state)
+static void doctor_reports_gvl_counting_or_how_to_enable_it(void **state)
 {
 	(void)state;
 	world.counts_gvl = true;
@@ -674,7 +674,7 @@ static void waits_for_the_gvl_are_counted_or_it_is_said_what_to_do(void **state)
 	says("note", "GVL", "not counted: Ruby 3.2.9 does not tell of them, 3.3 and newer do");
 }
 
-static void collections_are_timed_or_it_is_said_what_to_do(void **state)
+static void doctor_reports_gc_timing_or_how_to_enable_it(void **state)
 {
 	(void)state;
 	assert_int_equal(examine(), EXIT_CODE_OK);
@@ -688,7 +688,7 @@ static void collections_are_timed_or_it_is_said_what_to_do(void **state)
 	says("note", "GC", "not timed: `Correlator.watch_vm!' in the application");
 }
 
-static void threads_that_share_native_ones_are_followed_or_not(void **state)
+static void doctor_reports_whether_shared_native_threads_are_followed(void **state)
 {
 	(void)state;
 	world.target.shares_native_threads = true;
@@ -700,7 +700,7 @@ static void threads_that_share_native_ones_are_followed_or_not(void **state)
 	says_nothing_of("are followed");
 }
 
-static void a_probe_site_says_where_it_is_and_what_it_costs(void **state)
+static void doctor_reports_address_and_cost_of_probe_sites(void **state)
 {
 	struct publisher *publisher = &world.publishers[0];
 
@@ -725,7 +725,7 @@ static void a_probe_site_says_where_it_is_and_what_it_costs(void **state)
 	says("note", "probe site", "recordings run lean");
 }
 
-static void what_does_not_come_in_time_is_said(void **state)
+static void doctor_reports_failure_if_agent_times_out(void **state)
 {
 	(void)state;
 	world.has_given_up = true;
@@ -761,7 +761,7 @@ static int examine_otel(void)
 		      "-k otel.span_id");
 }
 
-static void one_that_is_not_ruby_publishes_opentelemetry_or_nothing(void **state)
+static void doctor_accepts_non_ruby_process_only_with_readable_otel(void **state)
 {
 	(void)state;
 	world.target.ruby = (struct ruby_target){ .is_ruby = false };
@@ -781,7 +781,7 @@ static void one_that_is_not_ruby_publishes_opentelemetry_or_nothing(void **state
 	says("ok", "OpenTelemetry", "/lib/otel.so");
 }
 
-static void what_is_published_of_opentelemetry_is_said(void **state)
+static void doctor_reports_otel_context_and_keys(void **state)
 {
 	(void)state;
 	publish_otel();
@@ -820,7 +820,7 @@ static void what_is_published_of_opentelemetry_is_said(void **state)
 	assert_false(has_line("note", "key", ""));
 }
 
-static void a_process_context_may_be_missing_or_of_another_version(void **state)
+static void doctor_reports_missing_or_unsupported_otel_process_context(void **state)
 {
 	struct otel_announcement *announcement = &world.target.otel.announcement;
 
@@ -841,7 +841,7 @@ static void a_process_context_may_be_missing_or_of_another_version(void **state)
 	says("FAIL", "process context", "schema `99`");
 }
 
-static void one_of_ruby_and_opentelemetry_is_enough(void **state)
+static void doctor_accepts_otel_without_ruby_publisher(void **state)
 {
 	(void)state;
 	publish_otel();
@@ -853,7 +853,7 @@ static void one_of_ruby_and_opentelemetry_is_enough(void **state)
 	assert_int_equal(examine_otel(), EXIT_CODE_NO_TARGET);
 }
 
-static void what_cannot_be_examined_has_an_exit_status_of_its_own(void **state)
+static void doctor_exit_status_depends_on_examination_error(void **state)
 {
 	static const struct {
 		int code, exit_code;
@@ -883,7 +883,7 @@ static void what_cannot_be_examined_has_an_exit_status_of_its_own(void **state)
 	assert_int_equal(asked.opens, 0);
 }
 
-static void of_several_each_is_looked_at_and_the_machine_once(void **state)
+static void doctor_examines_each_process_and_machine_once(void **state)
 {
 	(void)state;
 	assert_int_equal(doctor("doctor -p 4242 -p 4242"), EXIT_CODE_OK);
@@ -898,7 +898,7 @@ static void of_several_each_is_looked_at_and_the_machine_once(void **state)
 	assert_int_equal(doctor("doctor -p 4243 -p 4242"), EXIT_CODE_UNSUPPORTED);
 }
 
-static void no_more_than_there_is_room_for(void **state)
+static void doctor_rejects_more_than_64_processes(void **state)
 {
 	char line[64 * 8 + 32] = "doctor";
 
@@ -912,7 +912,7 @@ static void no_more_than_there_is_room_for(void **state)
 	assert_non_null(strstr(result.error, "at most 64 times -p"));
 }
 
-static void bad_arguments_are_wrong_usage(void **state)
+static void doctor_rejects_invalid_arguments(void **state)
 {
 	static const char *const lines[] = { "doctor -p x", "doctor -p x -p 4242", "doctor -k pid",
 					     "doctor -k pid -k tenant" };
@@ -928,54 +928,48 @@ static void bad_arguments_are_wrong_usage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_machine_that_has_everything_is_ok, make_world),
-		cmocka_unit_test_setup(each_way_to_record_is_tried, make_world),
-		cmocka_unit_test_setup(what_records_more_is_tried_too, make_world),
-		cmocka_unit_test_setup(
-			where_that_is_refused_each_is_tried_and_recordings_go_without, make_world),
-		cmocka_unit_test_setup(what_is_missing_fails_unless_there_is_a_way_without,
+		cmocka_unit_test_setup(doctor_reports_ok_for_fully_supported_machine, make_world),
+		cmocka_unit_test_setup(doctor_tries_each_recording_mode, make_world),
+		cmocka_unit_test_setup(doctor_tries_timeline_syscalls_and_stacks_together,
 				       make_world),
-		cmocka_unit_test_setup(programs_that_are_refused_fail_with_what_the_verifier_said,
+		cmocka_unit_test_setup(doctor_tries_extras_separately_after_combined_load_fails,
 				       make_world),
-		cmocka_unit_test_setup(what_the_kernel_refuses_for_lack_of_privilege_is_tried_once,
+		cmocka_unit_test_setup(doctor_fails_for_missing_feature_unless_optional,
 				       make_world),
-		cmocka_unit_test_setup(in_a_container_it_says_so, make_world),
-		cmocka_unit_test_setup(a_ruby_that_publishes_is_ok, make_world),
-		cmocka_unit_test_setup(a_process_of_no_known_server_is_named_by_its_comm,
+		cmocka_unit_test_setup(doctor_shows_verifier_log_of_rejected_programs, make_world),
+		cmocka_unit_test_setup(doctor_stops_loading_after_permission_error, make_world),
+		cmocka_unit_test_setup(doctor_reports_container_namespaces, make_world),
+		cmocka_unit_test_setup(doctor_reports_ok_for_publishing_ruby, make_world),
+		cmocka_unit_test_setup(doctor_names_process_without_known_server_by_comm,
 				       make_world),
-		cmocka_unit_test_setup(all_of_ruby_and_opentelemetry_is_looked_for, make_world),
-		cmocka_unit_test_setup(a_key_that_is_not_there_yet_is_waited_for, make_world),
-		cmocka_unit_test_setup(what_its_namespaces_are_is_said, make_world),
-		cmocka_unit_test_setup(an_older_ruby_has_other_strings, make_world),
-		cmocka_unit_test_setup(frames_are_there_when_two_ways_agree, make_world),
-		cmocka_unit_test_setup(
-			frames_that_are_not_agreed_on_keep_nothing_from_being_recorded, make_world),
-		cmocka_unit_test_setup(a_ruby_without_its_symbols_is_no_target_yet, make_world),
-		cmocka_unit_test_setup(a_ruby_that_does_not_publish_is_told_what_to_add,
+		cmocka_unit_test_setup(doctor_requests_ruby_and_otel_keys, make_world),
+		cmocka_unit_test_setup(doctor_notes_key_without_symbol, make_world),
+		cmocka_unit_test_setup(doctor_reports_namespaces_of_process, make_world),
+		cmocka_unit_test_setup(doctor_reports_string_layout_of_old_ruby, make_world),
+		cmocka_unit_test_setup(doctor_reports_ok_if_frame_layouts_agree, make_world),
+		cmocka_unit_test_setup(doctor_only_notes_unverified_frame_layout, make_world),
+		cmocka_unit_test_setup(doctor_fails_for_ruby_without_symbol_table, make_world),
+		cmocka_unit_test_setup(doctor_suggests_gem_for_ruby_without_publisher, make_world),
+		cmocka_unit_test_setup(doctor_names_publisher_with_unlocated_variable, make_world),
+		cmocka_unit_test_setup(doctor_reports_module_of_dynamic_tls_variable, make_world),
+		cmocka_unit_test_setup(doctor_marks_deleted_publisher_file, make_world),
+		cmocka_unit_test_setup(doctor_lists_other_copies_of_variable, make_world),
+		cmocka_unit_test_setup(doctor_reports_gc_timing_or_how_to_enable_it, make_world),
+		cmocka_unit_test_setup(doctor_reports_gvl_counting_or_how_to_enable_it, make_world),
+		cmocka_unit_test_setup(doctor_reports_whether_shared_native_threads_are_followed,
 				       make_world),
-		cmocka_unit_test_setup(one_whose_variable_is_nowhere_yet_is_named, make_world),
-		cmocka_unit_test_setup(a_dynamic_variable_has_a_module, make_world),
-		cmocka_unit_test_setup(a_file_that_was_replaced_is_said_to_be, make_world),
-		cmocka_unit_test_setup(other_copies_of_the_variable_are_named, make_world),
-		cmocka_unit_test_setup(collections_are_timed_or_it_is_said_what_to_do, make_world),
-		cmocka_unit_test_setup(waits_for_the_gvl_are_counted_or_it_is_said_what_to_do,
+		cmocka_unit_test_setup(doctor_reports_address_and_cost_of_probe_sites, make_world),
+		cmocka_unit_test_setup(doctor_reports_failure_if_agent_times_out, make_world),
+		cmocka_unit_test_setup(doctor_accepts_non_ruby_process_only_with_readable_otel,
 				       make_world),
-		cmocka_unit_test_setup(threads_that_share_native_ones_are_followed_or_not,
+		cmocka_unit_test_setup(doctor_reports_otel_context_and_keys, make_world),
+		cmocka_unit_test_setup(doctor_reports_missing_or_unsupported_otel_process_context,
 				       make_world),
-		cmocka_unit_test_setup(a_probe_site_says_where_it_is_and_what_it_costs, make_world),
-		cmocka_unit_test_setup(what_does_not_come_in_time_is_said, make_world),
-		cmocka_unit_test_setup(one_that_is_not_ruby_publishes_opentelemetry_or_nothing,
-				       make_world),
-		cmocka_unit_test_setup(what_is_published_of_opentelemetry_is_said, make_world),
-		cmocka_unit_test_setup(a_process_context_may_be_missing_or_of_another_version,
-				       make_world),
-		cmocka_unit_test_setup(one_of_ruby_and_opentelemetry_is_enough, make_world),
-		cmocka_unit_test_setup(what_cannot_be_examined_has_an_exit_status_of_its_own,
-				       make_world),
-		cmocka_unit_test_setup(of_several_each_is_looked_at_and_the_machine_once,
-				       make_world),
-		cmocka_unit_test_setup(no_more_than_there_is_room_for, make_world),
-		cmocka_unit_test_setup(bad_arguments_are_wrong_usage, make_world),
+		cmocka_unit_test_setup(doctor_accepts_otel_without_ruby_publisher, make_world),
+		cmocka_unit_test_setup(doctor_exit_status_depends_on_examination_error, make_world),
+		cmocka_unit_test_setup(doctor_examines_each_process_and_machine_once, make_world),
+		cmocka_unit_test_setup(doctor_rejects_more_than_64_processes, make_world),
+		cmocka_unit_test_setup(doctor_rejects_invalid_arguments, make_world),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

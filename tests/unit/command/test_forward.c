@@ -293,7 +293,7 @@ static void says_nothing_of(const char *text)
 		fail_msg("`%s' is in:\n%s", text, result.error);
 }
 
-static void a_file_that_arrived_is_ok(void **state)
+static void forward_exits_ok_after_file_is_acknowledged(void **state)
 {
 	(void)state;
 	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_OK);
@@ -314,7 +314,7 @@ static void a_file_that_arrived_is_ok(void **state)
 	assert_true(done.options.ack_timeout_ns == 30 * NS_PER_S);
 }
 
-static void what_nobody_took_names_no_collector(void **state)
+static void forward_omits_collector_if_nothing_was_acknowledged(void **state)
 {
 	(void)state;
 	world.sender = (struct sender_status){ 0 };
@@ -322,7 +322,7 @@ static void what_nobody_took_names_no_collector(void **state)
 	says("a.rec: 0 records acknowledged\n");
 }
 
-static void without_acks_it_is_only_sent(void **state)
+static void forward_reports_records_as_sent_without_acks(void **state)
 {
 	(void)state;
 	assert_int_equal(forward("forward a.rec --to tcp://c:1 --no-ack"), EXIT_CODE_OK);
@@ -330,7 +330,7 @@ static void without_acks_it_is_only_sent(void **state)
 	assert_true(done.options.has_no_acks);
 }
 
-static void options_hold_for_all_and_what_is_skipped_for_the_first(void **state)
+static void forward_applies_options_to_all_files_and_skip_to_first(void **state)
 {
 	(void)state;
 	assert_int_equal(forward("forward --skip 3 a.rec b.rec --to tcp://c:1 --give-up 5s"),
@@ -344,7 +344,7 @@ static void options_hold_for_all_and_what_is_skipped_for_the_first(void **state)
 	assert_int_equal(done.forwarding_frees, 1);
 }
 
-static void an_option_leaves_the_others_alone(void **state)
+static void forward_options_leave_other_settings_unchanged(void **state)
 {
 	(void)state;
 	assert_int_equal(forward("forward --skip 3 --to tcp://c:1 a.rec"), EXIT_CODE_OK);
@@ -360,7 +360,7 @@ static void an_option_leaves_the_others_alone(void **state)
 	assert_string_equal(result.error, "");
 }
 
-static void the_first_that_is_not_delivered_is_the_last(void **state)
+static void forward_stops_at_first_undelivered_file(void **state)
 {
 	(void)state;
 	world.file.is_exhausted = false;
@@ -379,7 +379,7 @@ static void the_first_that_is_not_delivered_is_the_last(void **state)
 	says("(it cannot be read any further); go on with --skip 5");
 }
 
-static void what_was_refused_or_damaged_is_a_failure_but_the_others_go(void **state)
+static void forward_fails_for_rejected_or_damaged_file_but_sends_others(void **state)
 {
 	(void)state;
 	world.sender.rejected_records = 1;
@@ -412,7 +412,7 @@ static void what_was_refused_or_damaged_is_a_failure_but_the_others_go(void **st
 	says_nothing_of("--skip");
 }
 
-static void what_cannot_be_begun_is_a_failure(void **state)
+static void forward_fails_if_startup_fails(void **state)
 {
 	(void)state;
 	world.catch_code = -EMFILE;
@@ -433,7 +433,7 @@ static void what_cannot_be_begun_is_a_failure(void **state)
 	assert_int_equal(done.sender_frees, 0);
 }
 
-static void of_a_file_any_signal_is_the_end(void **state)
+static void forward_ends_file_at_any_signal(void **state)
 {
 	(void)state;
 	world.file.is_exhausted = false;
@@ -450,7 +450,7 @@ static void of_a_file_any_signal_is_the_end(void **state)
 	assert_int_equal(done.ends, 1);
 }
 
-static void of_a_stream_the_first_ctrl_c_is_for_its_writer(void **state)
+static void forward_leaves_first_ctrl_c_to_writer_of_stream(void **state)
 {
 	(void)state;
 	world.is_stream = true;
@@ -516,7 +516,7 @@ static int forward_spool(const char *options)
 	return forward(line);
 }
 
-static void a_spool_is_sent_until_it_is_empty(void **state)
+static void forward_sends_spool_until_empty_or_stuck(void **state)
 {
 	struct chunk chunk;
 
@@ -538,7 +538,7 @@ static void a_spool_is_sent_until_it_is_empty(void **state)
 	assert_int_equal(done.source.next(done.source.user, &chunk), -ENOMEM);
 }
 
-static void the_rest_of_a_spool_stays_there(void **state)
+static void forward_leaves_undelivered_spool_for_next_run(void **state)
 {
 	(void)state;
 	world.spool_is_empty = false;
@@ -553,7 +553,7 @@ static void the_rest_of_a_spool_stays_there(void **state)
 	assert_int_equal(done.ends, 0);
 }
 
-static void a_damaged_segment_is_a_failure(void **state)
+static void forward_fails_for_damaged_spool_segment(void **state)
 {
 	(void)state;
 	world.spool.damaged_segments = 1;
@@ -563,7 +563,7 @@ static void a_damaged_segment_is_a_failure(void **state)
 	says("damaged/, or where they were\n");
 }
 
-static void nothing_of_a_spool_is_skipped_and_no_other_folder_is_one(void **state)
+static void forward_rejects_skip_in_spool_and_other_directories(void **state)
 {
 	(void)state;
 	assert_int_equal(forward_spool(" --skip 1"), EXIT_CODE_USAGE);
@@ -600,7 +600,7 @@ static void forward_on_screen(const char *line, char *ret_said, size_t said_byte
 	(void)close(world.signal_fd);
 }
 
-static void on_a_screen_it_says_how_far_it_is(void **state)
+static void forward_shows_progress_of_file_on_terminal(void **state)
 {
 	char said[1024];
 
@@ -616,7 +616,7 @@ static void on_a_screen_it_says_how_far_it_is(void **state)
 	assert_null(strstr(said, "%"));
 }
 
-static void of_a_spool_it_says_so_too(void **state)
+static void forward_shows_progress_of_spool_on_terminal(void **state)
 {
 	char said[1024], line[64];
 
@@ -627,7 +627,7 @@ static void of_a_spool_it_says_so_too(void **state)
 	assert_non_null(strstr(said, ": 5 records acknowledged\r\n"));
 }
 
-static void wrong_usage_sends_nothing(void **state)
+static void forward_rejects_wrong_usage_before_sending(void **state)
 {
 	static const struct {
 		const char *line, *says;
@@ -658,23 +658,23 @@ static void wrong_usage_sends_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_file_that_arrived_is_ok),
-		TEST(what_nobody_took_names_no_collector),
-		TEST(without_acks_it_is_only_sent),
-		TEST(options_hold_for_all_and_what_is_skipped_for_the_first),
-		TEST(an_option_leaves_the_others_alone),
-		TEST(the_first_that_is_not_delivered_is_the_last),
-		TEST(what_was_refused_or_damaged_is_a_failure_but_the_others_go),
-		TEST(what_cannot_be_begun_is_a_failure),
-		TEST(of_a_file_any_signal_is_the_end),
-		TEST(of_a_stream_the_first_ctrl_c_is_for_its_writer),
-		SPOOL_TEST(a_spool_is_sent_until_it_is_empty),
-		SPOOL_TEST(the_rest_of_a_spool_stays_there),
-		SPOOL_TEST(a_damaged_segment_is_a_failure),
-		SPOOL_TEST(nothing_of_a_spool_is_skipped_and_no_other_folder_is_one),
-		TEST(on_a_screen_it_says_how_far_it_is),
-		SPOOL_TEST(of_a_spool_it_says_so_too),
-		TEST(wrong_usage_sends_nothing),
+		TEST(forward_exits_ok_after_file_is_acknowledged),
+		TEST(forward_omits_collector_if_nothing_was_acknowledged),
+		TEST(forward_reports_records_as_sent_without_acks),
+		TEST(forward_applies_options_to_all_files_and_skip_to_first),
+		TEST(forward_options_leave_other_settings_unchanged),
+		TEST(forward_stops_at_first_undelivered_file),
+		TEST(forward_fails_for_rejected_or_damaged_file_but_sends_others),
+		TEST(forward_fails_if_startup_fails),
+		TEST(forward_ends_file_at_any_signal),
+		TEST(forward_leaves_first_ctrl_c_to_writer_of_stream),
+		SPOOL_TEST(forward_sends_spool_until_empty_or_stuck),
+		SPOOL_TEST(forward_leaves_undelivered_spool_for_next_run),
+		SPOOL_TEST(forward_fails_for_damaged_spool_segment),
+		SPOOL_TEST(forward_rejects_skip_in_spool_and_other_directories),
+		TEST(forward_shows_progress_of_file_on_terminal),
+		SPOOL_TEST(forward_shows_progress_of_spool_on_terminal),
+		TEST(forward_rejects_wrong_usage_before_sending),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,7 +60,7 @@ static void refuse(const char *line, const char *const urls[], const char *says)
 		fail_msg("%s: %d: %s", line, r, said);
 }
 
-static void without_options_it_is_plain_and_patient(void **state)
+static void forward_arguments_have_defaults_without_options(void **state)
 {
 	const struct forwarding_options *options = take("", plain);
 
@@ -82,7 +82,7 @@ static void without_options_it_is_plain_and_patient(void **state)
 	(void)take("", none);
 }
 
-static void each_option_is_its_own(void **state)
+static void forward_arguments_set_only_their_own_fields(void **state)
 {
 	const struct forwarding_options *options = take("--tag a.B_9- --compress gzip", plain);
 
@@ -119,7 +119,7 @@ static void each_option_is_its_own(void **state)
 	assert_true(options->tls.is_unverified);
 }
 
-static void none_takes_anothers_value(void **state)
+static void forward_arguments_keep_values_separate_if_combined(void **state)
 {
 	const struct forwarding_options *options =
 		take("--tls-insecure --tls-server-name n --tls-key k --tls-cert c --tls-ca a "
@@ -143,7 +143,7 @@ static void none_takes_anothers_value(void **state)
 	assert_string_equal(options->tag, "t");
 }
 
-static void so_many_collectors_and_no_more(void **state)
+static void forward_arguments_reject_more_than_maximum_collectors(void **state)
 {
 	const char *urls[SENDER_URLS_MAX + 2] = { NULL };
 
@@ -166,7 +166,7 @@ static const char *with_word(const char *option, size_t length)
 	return line;
 }
 
-static void tags_are_plain_words(void **state)
+static void forward_arguments_reject_invalid_and_overlong_tag(void **state)
 {
 	static const char *const wrong[] = { "a/b", "/", "é", "a*" };
 	char line[32];
@@ -181,7 +181,7 @@ static void tags_are_plain_words(void **state)
 	refuse(with_word("--tag", FORWARD_TAG_BYTES_MAX + 1), plain, "at most");
 }
 
-static void users_have_a_name(void **state)
+static void forward_arguments_reject_empty_overlong_and_missing_user(void **state)
 {
 	(void)state;
 	refuse("--user=", plain, "--user");
@@ -190,7 +190,7 @@ static void users_have_a_name(void **state)
 	refuse("--password-file p", plain, "--password-file needs --user");
 }
 
-static void what_is_wrong_is_said(void **state)
+static void forward_arguments_report_invalid_values(void **state)
 {
 	(void)state;
 	refuse("--compress zstd", plain, "--compress zstd");
@@ -200,7 +200,7 @@ static void what_is_wrong_is_said(void **state)
 	refuse("--tag a/b --no-ack", plain, "--tag a/b");
 }
 
-static void options_of_tls_are_for_collectors_that_speak_it(void **state)
+static void forward_arguments_reject_tls_options_without_tls_collector(void **state)
 {
 	static const char *const lines[] = { "--tls-ca a", "--tls-cert c", "--tls-server-name n",
 					     "--tls-insecure" };
@@ -213,7 +213,7 @@ static void options_of_tls_are_for_collectors_that_speak_it(void **state)
 	refuse("--tls-key k", secure, "--tls-key needs --tls-cert");
 }
 
-static void options_of_sending_are_for_collectors(void **state)
+static void forward_arguments_reject_options_without_collector(void **state)
 {
 	static const char *const lines[] = { "--tag a",	   "--compress gzip",  "--no-ack",
 					     "--user u",   "--ack-timeout 1s", "--tls-ca a",
@@ -233,15 +233,15 @@ static void options_of_sending_are_for_collectors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_options_it_is_plain_and_patient),
-		cmocka_unit_test(each_option_is_its_own),
-		cmocka_unit_test(none_takes_anothers_value),
-		cmocka_unit_test(so_many_collectors_and_no_more),
-		cmocka_unit_test(tags_are_plain_words),
-		cmocka_unit_test(users_have_a_name),
-		cmocka_unit_test(what_is_wrong_is_said),
-		cmocka_unit_test(options_of_tls_are_for_collectors_that_speak_it),
-		cmocka_unit_test(options_of_sending_are_for_collectors),
+		cmocka_unit_test(forward_arguments_have_defaults_without_options),
+		cmocka_unit_test(forward_arguments_set_only_their_own_fields),
+		cmocka_unit_test(forward_arguments_keep_values_separate_if_combined),
+		cmocka_unit_test(forward_arguments_reject_more_than_maximum_collectors),
+		cmocka_unit_test(forward_arguments_reject_invalid_and_overlong_tag),
+		cmocka_unit_test(forward_arguments_reject_empty_overlong_and_missing_user),
+		cmocka_unit_test(forward_arguments_report_invalid_values),
+		cmocka_unit_test(forward_arguments_reject_tls_options_without_tls_collector),
+		cmocka_unit_test(forward_arguments_reject_options_without_collector),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,7 +86,7 @@ static void refuses(const char *line, const char *says)
 		fail_msg("%s: code %d, said: %s", line, result.code, result.error);
 }
 
-static void a_pid_alone_is_recorded_by_request_until_it_ends(void **state)
+static void record_with_pid_only_uses_defaults(void **state)
 {
 	const struct recorder_options *options = record("record -p 12");
 
@@ -126,7 +126,7 @@ static void a_pid_alone_is_recorded_by_request_until_it_ends(void **state)
 	assert_false(options->counts_syscalls);
 }
 
-static void stacks_are_sampled_as_often_as_asked_for(void **state)
+static void record_stacks_accepts_rate_from_1_to_1000(void **state)
 {
 	static const char *const wrong[] = { "0", "1001", "-1", "99Hz", "1.5", "" };
 	char line[64];
@@ -142,7 +142,7 @@ static void stacks_are_sampled_as_often_as_asked_for(void **state)
 	}
 }
 
-static void and_where_threads_wait_if_asked_for(void **state)
+static void record_stacks_accepts_off_cpu_with_optional_rate(void **state)
 {
 	static const struct {
 		const char *line;
@@ -178,7 +178,7 @@ static void and_where_threads_wait_if_asked_for(void **state)
 	}
 }
 
-static void native_functions_are_in_stacks_unless_they_are_off(void **state)
+static void record_native_stacks_accepts_leaf_or_off(void **state)
 {
 	(void)state;
 	assert_true(record("record -p 12")->has_native);
@@ -187,14 +187,14 @@ static void native_functions_are_in_stacks_unless_they_are_off(void **state)
 	refuses("record -p 1 --native-stacks=full", "--native-stacks=full: neither leaf nor off");
 }
 
-static void system_calls_are_counted_where_their_tracepoints_are(void **state)
+static void record_syscalls_conflicts_with_no_kernel_split(void **state)
 {
 	(void)state;
 	assert_true(record("record -p 12 --syscalls")->counts_syscalls);
 	refuses("record -p 12 --syscalls --no-kernel-split", "which --no-kernel-split leaves out");
 }
 
-static void a_timeline_is_recorded_with_room_as_asked_for(void **state)
+static void record_timeline_accepts_size_in_range(void **state)
 {
 	static const char *const wrong[] = { "4095", "1025M", "2G", "4X", "-4K", "" };
 	char line[64];
@@ -214,7 +214,7 @@ static void a_timeline_is_recorded_with_room_as_asked_for(void **state)
 	}
 }
 
-static void nothing_is_sent_unless_asked_for(void **state)
+static void record_forwards_nothing_by_default(void **state)
 {
 	(void)state;
 	(void)record("record -p 12");
@@ -226,7 +226,7 @@ static void nothing_is_sent_unless_asked_for(void **state)
 	assert_false(made.forward.has_no_acks);
 }
 
-static void each_option_is_asked_for(void **state)
+static void record_passes_each_option_to_recorder(void **state)
 {
 	const struct recorder_options *options =
 		record("record -p 12 -p 13 -i 250ms -d 4s --metrics unix:m -o some.rec --force "
@@ -256,7 +256,7 @@ static void each_option_is_asked_for(void **state)
 }
 
 /* What an option besides -p 1 asks for, of what can be asked for by one. */
-static void each_option_asks_for_nothing_else(void **state)
+static void record_options_set_only_their_own_fields(void **state)
 {
 	enum {
 		LEAN = 1 << 0,
@@ -338,7 +338,7 @@ static void each_option_asks_for_nothing_else(void **state)
 	}
 }
 
-static void keys_are_those_that_are_named_and_no_others(void **state)
+static void record_keys_replace_defaults_and_may_be_renamed(void **state)
 {
 	const struct recorder_options *options =
 		record("record -p 1 -k endpoint -k otel.trace_id=trace");
@@ -351,7 +351,7 @@ static void keys_are_those_that_are_named_and_no_others(void **state)
 	assert_string_equal(made.names[1], "trace");
 }
 
-static void every_ruby_is_searched_for_or_those_that_match(void **state)
+static void record_searches_all_ruby_or_matching_processes(void **state)
 {
 	const struct recorder_options *options = record("record --all-ruby");
 
@@ -369,7 +369,7 @@ static void every_ruby_is_searched_for_or_those_that_match(void **state)
 	assert_string_equal(options->targets.cgroup, "puma.service");
 }
 
-static void all_behind_the_options_is_the_command(void **state)
+static void record_passes_remaining_arguments_as_command(void **state)
 {
 	static const char *const lines[] = { "record -p 1 -- sleep -p 10",
 					     "record -p 1 sleep -p 10" };
@@ -389,7 +389,7 @@ static void all_behind_the_options_is_the_command(void **state)
 	refuses("record 0", "0 is not an option");
 }
 
-static void without_a_file_records_are_only_sent(void **state)
+static void record_with_forward_writes_no_file_unless_requested(void **state)
 {
 	const struct recorder_options *options =
 		record("record -p 1 --forward tcp://127.0.0.1:24224 --forward unix:/run/fluent "
@@ -407,7 +407,7 @@ static void without_a_file_records_are_only_sent(void **state)
 	refuses("record -p 1 --spool-max 64M", "need --forward");
 }
 
-static void a_spool_has_a_size(void **state)
+static void record_spool_max_accepts_size_in_range(void **state)
 {
 	static const struct {
 		const char *text;
@@ -438,7 +438,7 @@ static void a_spool_has_a_size(void **state)
 	}
 }
 
-static void a_file_has_a_limit_if_it_is_asked_for(void **state)
+static void record_output_max_limits_file_size(void **state)
 {
 	(void)state;
 	assert_true(record("record -p 1")->output.bytes_max == 0);
@@ -450,7 +450,7 @@ static void a_file_has_a_limit_if_it_is_asked_for(void **state)
 	refuses("record -p 1 --forward unix:/x --output-max 1M", "--output-max needs -o FILE");
 }
 
-static void what_went_wrong_before_is_no_error_of_a_size(void **state)
+static void record_spool_max_ignores_stale_errno(void **state)
 {
 	(void)state;
 	assert_int_equal(record("record --spool-max 64M --forward unix:/x -p 1")
@@ -458,7 +458,7 @@ static void what_went_wrong_before_is_no_error_of_a_size(void **state)
 			 64 << 20);
 }
 
-static void a_budget_is_a_part_of_a_cpu(void **state)
+static void record_budget_accepts_percentage_up_to_100(void **state)
 {
 	static const char *const wrong[] = { "0", "-1", "100.1", "1x", "%", "1%%", "nan", "x" };
 	char line[80];
@@ -474,7 +474,7 @@ static void a_budget_is_a_part_of_a_cpu(void **state)
 	}
 }
 
-static void tables_have_room_for_some_and_not_for_all(void **state)
+static void record_table_sizes_reject_values_out_of_range(void **state)
 {
 	static const char *const names[] = { "contexts", "accounts", "ring" };
 	char line[80];
@@ -497,7 +497,7 @@ static void tables_have_room_for_some_and_not_for_all(void **state)
 	assert_int_equal(made.options.ring_bytes, 16777216);
 }
 
-static void requests_are_counted_by_a_key_that_is_recorded(void **state)
+static void record_metrics_by_requires_recorded_key(void **state)
 {
 	static const struct {
 		const char *options, *says;
@@ -534,7 +534,7 @@ static void requests_are_counted_by_a_key_that_is_recorded(void **state)
 }
 
 /* In place of spaces, which part the words of a line here. */
-static void alerts_are_of_what_is_recorded(void **state)
+static void record_alerts_require_recorded_keys(void **state)
 {
 	static const struct {
 		const char *options, *says;
@@ -576,7 +576,7 @@ static void alerts_are_of_what_is_recorded(void **state)
 	refuses(line, "--alert: at most 16");
 }
 
-static void the_place_of_a_mistake_is_pointed_at(void **state)
+static void record_alert_error_points_at_column(void **state)
 {
 	(void)state;
 	refuses("record -p 1 --alert p99(cpu)\x01>>50ms",
@@ -590,7 +590,7 @@ static void the_place_of_a_mistake_is_pointed_at(void **state)
 	assert_non_null(strstr(result.error, ":            ^\n"));
 }
 
-static void what_is_wrong_is_refused_before_anything_is_done(void **state)
+static void record_rejects_invalid_arguments_before_start(void **state)
 {
 	static const struct {
 		const char *line, *says;
@@ -616,7 +616,7 @@ static void what_is_wrong_is_refused_before_anything_is_done(void **state)
 	assert_int_equal(record("record -p 1 -d 1ns")->duration_ns, 1);
 }
 
-static void so_many_pids_and_no_more(void **state)
+static void record_rejects_more_than_256_pids(void **state)
 {
 	char line[4096] = "record";
 	size_t used = strlen(line);
@@ -630,7 +630,7 @@ static void so_many_pids_and_no_more(void **state)
 	refuses(line, "at most 256");
 }
 
-static void v_and_q_are_taken_with_it(void **state)
+static void record_accepts_verbose_and_quiet(void **state)
 {
 	(void)state;
 	(void)record("record -p 1 -v");
@@ -638,7 +638,7 @@ static void v_and_q_are_taken_with_it(void **state)
 	(void)record("record -q -p 1");
 }
 
-static void the_exit_status_is_the_recordings(void **state)
+static void record_returns_exit_status_of_recorder(void **state)
 {
 	(void)state;
 	memset(&made, 0, sizeof(made));
@@ -654,7 +654,7 @@ static void the_exit_status_is_the_recordings(void **state)
 	assert_int_equal(made.frees, 0);
 }
 
-static void without_memory_it_fails(void **state)
+static void record_fails_without_memory_before_start(void **state)
 {
 	(void)state;
 	memset(&made, 0, sizeof(made));
@@ -697,7 +697,7 @@ static const struct recorder_options *record_configured(const char *lines, const
 	return &made.options;
 }
 
-static void a_file_asks_for_it_as_the_line_does(void **state)
+static void record_configuration_file_sets_options(void **state)
 {
 	const struct recorder_options *options = record_configured(
 		"all-ruby = yes\nkey = request_id\nkey = endpoint\ninterval = 250ms\n"
@@ -725,7 +725,7 @@ static void a_file_asks_for_it_as_the_line_does(void **state)
 	assert_null(options->output.file);
 }
 
-static void the_line_wins_over_the_file(void **state)
+static void record_command_line_overrides_configuration_file(void **state)
 {
 	static const char lines[] = "pid = 12\nkey = a\nkey = b\ninterval = 250ms\nstacks = 7\n"
 				    "forward = unix:/x\nforward = unix:/y\nlean = no\n"
@@ -746,7 +746,7 @@ static void the_line_wins_over_the_file(void **state)
 	assert_true(options->is_lean);
 }
 
-static void what_a_file_asks_for_wrongly_is_said_with_its_line(void **state)
+static void record_reports_configuration_error_with_line_number(void **state)
 {
 	static const struct {
 		const char *lines, *says;
@@ -849,7 +849,7 @@ static size_t read_help(char *help, struct offered ret_offered[static 128])
 }
 
 /* One that is added finds itself in the file, and in here. */
-static void each_option_of_help_is_taken_from_the_file(void **state)
+static void record_configuration_file_accepts_each_option_of_help(void **state)
 {
 	static const char *const others[] = { "help", "usage", "config" };
 	struct offered offered[128];
@@ -872,7 +872,7 @@ static void each_option_of_help_is_taken_from_the_file(void **state)
 }
 
 /* argp ends the process. */
-static void what_is_no_option_is_wrong_usage(void **state)
+static void record_unknown_or_incomplete_option_exits_with_usage(void **state)
 {
 	static const char *const lines[] = { "record -p 1 --no-such-option", "record -p" };
 
@@ -894,37 +894,37 @@ static void what_is_no_option_is_wrong_usage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_no_option_is_wrong_usage),
-		cmocka_unit_test(a_pid_alone_is_recorded_by_request_until_it_ends),
-		cmocka_unit_test(stacks_are_sampled_as_often_as_asked_for),
-		cmocka_unit_test(and_where_threads_wait_if_asked_for),
-		cmocka_unit_test(native_functions_are_in_stacks_unless_they_are_off),
-		cmocka_unit_test(system_calls_are_counted_where_their_tracepoints_are),
-		cmocka_unit_test(a_timeline_is_recorded_with_room_as_asked_for),
-		cmocka_unit_test(nothing_is_sent_unless_asked_for),
-		cmocka_unit_test(each_option_is_asked_for),
-		cmocka_unit_test(each_option_asks_for_nothing_else),
-		cmocka_unit_test(keys_are_those_that_are_named_and_no_others),
-		cmocka_unit_test(every_ruby_is_searched_for_or_those_that_match),
-		cmocka_unit_test(all_behind_the_options_is_the_command),
-		cmocka_unit_test(without_a_file_records_are_only_sent),
-		cmocka_unit_test(a_spool_has_a_size),
-		cmocka_unit_test(a_file_has_a_limit_if_it_is_asked_for),
-		cmocka_unit_test(what_went_wrong_before_is_no_error_of_a_size),
-		cmocka_unit_test(a_budget_is_a_part_of_a_cpu),
-		cmocka_unit_test(tables_have_room_for_some_and_not_for_all),
-		cmocka_unit_test(requests_are_counted_by_a_key_that_is_recorded),
-		cmocka_unit_test(alerts_are_of_what_is_recorded),
-		cmocka_unit_test(the_place_of_a_mistake_is_pointed_at),
-		cmocka_unit_test(what_is_wrong_is_refused_before_anything_is_done),
-		cmocka_unit_test(so_many_pids_and_no_more),
-		cmocka_unit_test(v_and_q_are_taken_with_it),
-		cmocka_unit_test(the_exit_status_is_the_recordings),
-		cmocka_unit_test(without_memory_it_fails),
-		cmocka_unit_test(a_file_asks_for_it_as_the_line_does),
-		cmocka_unit_test(the_line_wins_over_the_file),
-		cmocka_unit_test(what_a_file_asks_for_wrongly_is_said_with_its_line),
-		cmocka_unit_test(each_option_of_help_is_taken_from_the_file),
+		cmocka_unit_test(record_unknown_or_incomplete_option_exits_with_usage),
+		cmocka_unit_test(record_with_pid_only_uses_defaults),
+		cmocka_unit_test(record_stacks_accepts_rate_from_1_to_1000),
+		cmocka_unit_test(record_stacks_accepts_off_cpu_with_optional_rate),
+		cmocka_unit_test(record_native_stacks_accepts_leaf_or_off),
+		cmocka_unit_test(record_syscalls_conflicts_with_no_kernel_split),
+		cmocka_unit_test(record_timeline_accepts_size_in_range),
+		cmocka_unit_test(record_forwards_nothing_by_default),
+		cmocka_unit_test(record_passes_each_option_to_recorder),
+		cmocka_unit_test(record_options_set_only_their_own_fields),
+		cmocka_unit_test(record_keys_replace_defaults_and_may_be_renamed),
+		cmocka_unit_test(record_searches_all_ruby_or_matching_processes),
+		cmocka_unit_test(record_passes_remaining_arguments_as_command),
+		cmocka_unit_test(record_with_forward_writes_no_file_unless_requested),
+		cmocka_unit_test(record_spool_max_accepts_size_in_range),
+		cmocka_unit_test(record_output_max_limits_file_size),
+		cmocka_unit_test(record_spool_max_ignores_stale_errno),
+		cmocka_unit_test(record_budget_accepts_percentage_up_to_100),
+		cmocka_unit_test(record_table_sizes_reject_values_out_of_range),
+		cmocka_unit_test(record_metrics_by_requires_recorded_key),
+		cmocka_unit_test(record_alerts_require_recorded_keys),
+		cmocka_unit_test(record_alert_error_points_at_column),
+		cmocka_unit_test(record_rejects_invalid_arguments_before_start),
+		cmocka_unit_test(record_rejects_more_than_256_pids),
+		cmocka_unit_test(record_accepts_verbose_and_quiet),
+		cmocka_unit_test(record_returns_exit_status_of_recorder),
+		cmocka_unit_test(record_fails_without_memory_before_start),
+		cmocka_unit_test(record_configuration_file_sets_options),
+		cmocka_unit_test(record_command_line_overrides_configuration_file),
+		cmocka_unit_test(record_reports_configuration_error_with_line_number),
+		cmocka_unit_test(record_configuration_file_accepts_each_option_of_help),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,14 +22,14 @@ static void warn(bool is_none, uint64_t samples_left_out, uint64_t cpu_records_l
 	ears_close(&ears, said, sizeof(said));
 }
 
-static void where_all_is_well_nothing_is_said(void **state)
+static void samples_complete_give_no_warning(void **state)
 {
 	(void)state;
 	warn(false, 0, 0);
 	assert_string_equal(said, "");
 }
 
-static void where_there_are_none_it_says_how_to_get_some(void **state)
+static void samples_missing_warning_suggests_stacks_option(void **state)
 {
 	(void)state;
 	warn(true, 0, 0);
@@ -37,7 +37,7 @@ static void where_there_are_none_it_says_how_to_get_some(void **state)
 	assert_null(strstr(said, "no room"));
 }
 
-static void what_found_no_room_is_told_with_its_number(void **state)
+static void samples_dropped_warning_reports_counts(void **state)
 {
 	(void)state;
 	warn(false, 3, 0);
@@ -47,7 +47,7 @@ static void what_found_no_room_is_told_with_its_number(void **state)
 	assert_non_null(strstr(said, " 0 samples found no room, and the CPU of 1 records"));
 }
 
-static void of_waits_the_same_is_said_in_their_words(void **state)
+static void samples_warning_for_off_cpu_uses_wait_wording(void **state)
 {
 	(void)state;
 	measure = STACKS_OFF_CPU;
@@ -62,10 +62,10 @@ static void of_waits_the_same_is_said_in_their_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(of_waits_the_same_is_said_in_their_words),
-		cmocka_unit_test(where_all_is_well_nothing_is_said),
-		cmocka_unit_test(where_there_are_none_it_says_how_to_get_some),
-		cmocka_unit_test(what_found_no_room_is_told_with_its_number),
+		cmocka_unit_test(samples_warning_for_off_cpu_uses_wait_wording),
+		cmocka_unit_test(samples_complete_give_no_warning),
+		cmocka_unit_test(samples_missing_warning_suggests_stacks_option),
+		cmocka_unit_test(samples_dropped_warning_reports_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

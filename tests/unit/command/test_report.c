@@ -161,7 +161,7 @@ static void says(const char *text)
 		fail_msg("`%s' is not in:\n%s", text, result.error);
 }
 
-static void a_recording_is_a_table_by_endpoint_and_request(void **state)
+static void report_defaults_to_table_by_endpoint_and_request(void **state)
 {
 	(void)state;
 	assert_int_equal(report(""), EXIT_CODE_OK);
@@ -185,7 +185,7 @@ static void a_recording_is_a_table_by_endpoint_and_request(void **state)
 	assert_int_equal(asked.cpu_ns, GOLDEN_CPU_NS);
 }
 
-static void for_programs_there_is_one_grouping_and_all_of_it(void **state)
+static void report_machine_formats_have_one_grouping_and_all_rows(void **state)
 {
 	(void)state;
 	assert_int_equal(report("--format json"), EXIT_CODE_OK);
@@ -209,7 +209,7 @@ static void for_programs_there_is_one_grouping_and_all_of_it(void **state)
 	assert_string_equal(asked.by[0], "endpoint");
 }
 
-static void a_key_that_no_record_has_is_refused_with_those_that_there_are(void **state)
+static void report_rejects_unknown_key_and_lists_known_keys(void **state)
 {
 	(void)state;
 	assert_int_equal(report("--by colour"), EXIT_CODE_FAILURE);
@@ -219,7 +219,7 @@ static void a_key_that_no_record_has_is_refused_with_those_that_there_are(void *
 	assert_int_equal(report("--by thread_name"), EXIT_CODE_OK);
 }
 
-static void keys_are_a_list_of_which_each_must_be_there(void **state)
+static void report_requires_each_key_of_list(void **state)
 {
 	(void)state;
 	assert_int_equal(report("--by endpoint,pid"), EXIT_CODE_OK);
@@ -228,7 +228,7 @@ static void keys_are_a_list_of_which_each_must_be_there(void **state)
 	says("no record has the key colour;");
 }
 
-static void the_slowest_are_requests_by_wall_time(void **state)
+static void report_slowest_lists_requests_by_wall_time(void **state)
 {
 	(void)state;
 	assert_int_equal(report("--slowest"), EXIT_CODE_OK);
@@ -256,7 +256,7 @@ static void the_slowest_are_requests_by_wall_time(void **state)
 	assert_false(asked.options.is_slowest);
 }
 
-static void over_time_there_is_one_grouping_in_steps(void **state)
+static void report_over_time_has_one_grouping_in_steps(void **state)
 {
 	static const struct {
 		const char *name;
@@ -290,7 +290,7 @@ static int report_diff(const char *before, const char *after)
 	return command_report(6, words);
 }
 
-static void two_recordings_are_compared(void **state)
+static void report_diff_compares_two_recordings(void **state)
 {
 	static const char *const names[] = { "table", "json", "csv", "ndjson" };
 	char line[5000];
@@ -322,7 +322,7 @@ static void two_recordings_are_compared(void **state)
 	}
 }
 
-static void files_are_added_up_and_named(void **state)
+static void report_sums_files_and_counts_each_record_once(void **state)
 {
 	char *words[] = { "report", "-f", "json", recording, recording, NULL };
 
@@ -338,7 +338,7 @@ static void files_are_added_up_and_named(void **state)
 	says("/nonexistent.rec");
 }
 
-static void an_empty_file_is_named_and_no_failure_beside_another(void **state)
+static void report_warns_about_empty_file_and_fails_only_if_alone(void **state)
 {
 	(void)state;
 	assert_int_equal(report("/dev/null"), EXIT_CODE_OK);
@@ -374,7 +374,7 @@ static void report_changed(size_t head_bytes, const char *middle, size_t tail_of
 	(void)unlink(path);
 }
 
-static void what_is_left_of_a_damaged_recording_is_reported_and_no_success(void **state)
+static void report_prints_rest_of_damaged_recording_and_fails(void **state)
 {
 	(void)state;
 	report_changed(0, "garbage", 0);
@@ -414,7 +414,7 @@ static const char *record_requests(unsigned int count)
 /* A request is a row once it has ended: when so many others are open. */
 #define REQUESTS_FOLDED (REQUESTS_OPEN_MAX + ROWS_FOLD_AT + 10)
 
-static void of_requests_that_are_not_shown_there_are_the_sums(void **state)
+static void report_folds_requests_beyond_top_into_sums(void **state)
 {
 	const char *path = record_requests(REQUESTS_FOLDED);
 	char *words[] = { "report", "--by=request_id", "--format=json", (char *)path, NULL, NULL };
@@ -433,7 +433,7 @@ static void of_requests_that_are_not_shown_there_are_the_sums(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void one_record_is_enough(void **state)
+static void report_accepts_recording_with_single_record(void **state)
 {
 	const char *path = record_requests(1);
 	char *words[] = { "report", (char *)path, NULL };
@@ -449,7 +449,7 @@ static void one_record_is_enough(void **state)
 }
 
 /* Of nothing there is no key, either. */
-static void a_recording_without_cpu_has_no_key_that_could_be_wrong(void **state)
+static void report_accepts_any_key_without_cpu_records(void **state)
 {
 	char path[] = "/tmp/test_report-XXXXXX";
 	size_t size_bytes;
@@ -502,7 +502,7 @@ static const char *report_with_progress(char *option, const char *path, bool is_
 	return said;
 }
 
-static void how_far_it_is_is_said_on_a_terminal_and_wiped_off(void **state)
+static void report_shows_progress_on_terminal_and_clears_it(void **state)
 {
 	const char *path = record_requests(2050), *said;
 	char expected[64];
@@ -520,7 +520,7 @@ static void how_far_it_is_is_said_on_a_terminal_and_wiped_off(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void columns_are_of_the_environment_where_they_can_be(void **state)
+static void report_width_follows_columns_variable_in_range(void **state)
 {
 	static const struct {
 		const char *columns;
@@ -555,7 +555,7 @@ static void report_on_screen(unsigned short columns)
 	(void)close(screen);
 }
 
-static void columns_of_the_table_are_asked_for_by_name(void **state)
+static void report_columns_option_selects_columns_by_name(void **state)
 {
 	(void)state;
 	assert_int_equal(report("--columns wall_p99,cpu"), EXIT_CODE_OK);
@@ -564,7 +564,7 @@ static void columns_of_the_table_are_asked_for_by_name(void **state)
 	assert_int_equal(asked.columns[1], FIGURE_CPU);
 }
 
-static void what_is_reported_is_chosen_by_value_and_time(void **state)
+static void report_filters_by_value_and_time(void **state)
 {
 	(void)state;
 	assert_int_equal(report("--where endpoint=a --where tid~7* --since 1h --until 2h"),
@@ -575,7 +575,7 @@ static void what_is_reported_is_chosen_by_value_and_time(void **state)
 	assert_int_equal(asked.cpu_ns, GOLDEN_CPU_NS);
 }
 
-static void else_they_are_of_the_terminal(void **state)
+static void report_width_follows_terminal_without_columns_variable(void **state)
 {
 	static const struct {
 		unsigned short columns;
@@ -593,7 +593,7 @@ static void else_they_are_of_the_terminal(void **state)
 	assert_int_equal(asked.options.width, 77);
 }
 
-static void a_terminal_is_bold_unless_it_is_not_wanted(void **state)
+static void report_on_terminal_is_bold_unless_no_color_is_set(void **state)
 {
 	(void)state;
 	report_on_screen(80);
@@ -628,7 +628,7 @@ static int report_to(int output, const char *text)
 	return code;
 }
 
-static void a_reader_who_left_is_no_failure_and_a_full_disk_is_one(void **state)
+static void report_ignores_closed_pipe_and_fails_on_full_disk(void **state)
 {
 	static char much[65536];
 	int ends[2];
@@ -650,7 +650,7 @@ static void a_reader_who_left_is_no_failure_and_a_full_disk_is_one(void **state)
 	}
 }
 
-static void what_cannot_be_printed_is_a_failure(void **state)
+static void report_fails_if_formatter_fails(void **state)
 {
 	(void)state;
 	format_code = -ENOMEM;
@@ -677,7 +677,7 @@ static void without_memory_it_fails(const char *arguments)
 	assert_true(given > 10);
 }
 
-static void without_memory_no_alert_is_looked_at(void **state)
+static void report_alert_fails_without_memory(void **state)
 {
 	size_t given = 0;
 
@@ -695,7 +695,7 @@ static void without_memory_no_alert_is_looked_at(void **state)
 	assert_true(given > 5);
 }
 
-static void without_memory_it_says_so(void **state)
+static void report_fails_without_memory_in_each_mode(void **state)
 {
 	char line[5000];
 
@@ -711,7 +711,7 @@ static void without_memory_it_says_so(void **state)
 
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
-static void a_request_is_told_of_as_a_page_or_as_json(void **state)
+static void report_request_prints_story_as_text_or_json(void **state)
 {
 	(void)state;
 	assert_int_equal(report("--request req-1"), EXIT_CODE_OK);
@@ -729,7 +729,7 @@ static void a_request_is_told_of_as_a_page_or_as_json(void **state)
 	says("cannot report: Cannot allocate memory");
 }
 
-static void a_request_that_is_not_there_is_refused_with_those_that_are_like_it(void **state)
+static void report_rejects_unknown_request_and_suggests_similar_ids(void **state)
 {
 	(void)state;
 	assert_int_equal(report("--request req-1x"), EXIT_CODE_FAILURE);
@@ -745,31 +745,31 @@ static void a_request_that_is_not_there_is_refused_with_those_that_are_like_it(v
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_recording_is_a_table_by_endpoint_and_request),
-		TEST(for_programs_there_is_one_grouping_and_all_of_it),
-		TEST(a_key_that_no_record_has_is_refused_with_those_that_there_are),
-		TEST(keys_are_a_list_of_which_each_must_be_there),
-		TEST(the_slowest_are_requests_by_wall_time),
-		TEST(over_time_there_is_one_grouping_in_steps),
-		TEST(two_recordings_are_compared),
-		TEST(files_are_added_up_and_named),
-		TEST(an_empty_file_is_named_and_no_failure_beside_another),
-		TEST(what_is_left_of_a_damaged_recording_is_reported_and_no_success),
-		TEST(of_requests_that_are_not_shown_there_are_the_sums),
-		TEST(one_record_is_enough),
-		TEST(a_recording_without_cpu_has_no_key_that_could_be_wrong),
-		TEST(how_far_it_is_is_said_on_a_terminal_and_wiped_off),
-		TEST(columns_are_of_the_environment_where_they_can_be),
-		TEST(columns_of_the_table_are_asked_for_by_name),
-		TEST(what_is_reported_is_chosen_by_value_and_time),
-		TEST(else_they_are_of_the_terminal),
-		TEST(a_terminal_is_bold_unless_it_is_not_wanted),
-		TEST(a_reader_who_left_is_no_failure_and_a_full_disk_is_one),
-		TEST(what_cannot_be_printed_is_a_failure),
-		TEST(a_request_is_told_of_as_a_page_or_as_json),
-		TEST(a_request_that_is_not_there_is_refused_with_those_that_are_like_it),
-		TEST(without_memory_no_alert_is_looked_at),
-		TEST(without_memory_it_says_so),
+		TEST(report_defaults_to_table_by_endpoint_and_request),
+		TEST(report_machine_formats_have_one_grouping_and_all_rows),
+		TEST(report_rejects_unknown_key_and_lists_known_keys),
+		TEST(report_requires_each_key_of_list),
+		TEST(report_slowest_lists_requests_by_wall_time),
+		TEST(report_over_time_has_one_grouping_in_steps),
+		TEST(report_diff_compares_two_recordings),
+		TEST(report_sums_files_and_counts_each_record_once),
+		TEST(report_warns_about_empty_file_and_fails_only_if_alone),
+		TEST(report_prints_rest_of_damaged_recording_and_fails),
+		TEST(report_folds_requests_beyond_top_into_sums),
+		TEST(report_accepts_recording_with_single_record),
+		TEST(report_accepts_any_key_without_cpu_records),
+		TEST(report_shows_progress_on_terminal_and_clears_it),
+		TEST(report_width_follows_columns_variable_in_range),
+		TEST(report_columns_option_selects_columns_by_name),
+		TEST(report_filters_by_value_and_time),
+		TEST(report_width_follows_terminal_without_columns_variable),
+		TEST(report_on_terminal_is_bold_unless_no_color_is_set),
+		TEST(report_ignores_closed_pipe_and_fails_on_full_disk),
+		TEST(report_fails_if_formatter_fails),
+		TEST(report_request_prints_story_as_text_or_json),
+		TEST(report_rejects_unknown_request_and_suggests_similar_ids),
+		TEST(report_alert_fails_without_memory),
+		TEST(report_fails_without_memory_in_each_mode),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

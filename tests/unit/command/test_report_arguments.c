@@ -57,7 +57,7 @@ static void refuse(const char *arguments, const char *says)
 		fail_msg("%s: code %d: %s", arguments, result.code, result.error);
 }
 
-static void without_options_it_is_a_table_of_20(void **state)
+static void report_arguments_default_to_table_of_20_rows(void **state)
 {
 	const struct report_options *wanted = take("a.rec");
 
@@ -99,7 +99,7 @@ enum {
 	COST = 1 << 23,
 };
 
-static void each_option_asks_for_nothing_else(void **state)
+static void report_arguments_set_only_their_own_fields(void **state)
 {
 	static const struct {
 		const char *arguments;
@@ -169,7 +169,7 @@ static void each_option_asks_for_nothing_else(void **state)
 	}
 }
 
-static void values_are_taken_as_they_are(void **state)
+static void report_arguments_keep_values_of_options(void **state)
 {
 	static const char *const formats[] = { "table", "json", "csv", "ndjson" };
 	char line[64];
@@ -193,7 +193,7 @@ static void values_are_taken_as_they_are(void **state)
 	}
 }
 
-static void columns_are_as_many_as_there_are(void **state)
+static void report_arguments_columns_are_limited_to_figure_count(void **state)
 {
 	char line[512] = "--columns cpu";
 
@@ -215,7 +215,7 @@ static void columns_are_as_many_as_there_are(void **state)
 	assert_int_equal(options.columns[_FIGURE_MAX - 1], FIGURE_CPU);
 }
 
-static void how_many_rows_there_are_suits_the_form(void **state)
+static void report_arguments_row_count_default_depends_on_format(void **state)
 {
 	static const struct {
 		const char *arguments;
@@ -250,7 +250,7 @@ static void how_many_rows_there_are_suits_the_form(void **state)
 	assert_true(take("--slowest=99.5% a")->slowest_percent == 99.5);
 }
 
-static void what_goes_together_is_taken(void **state)
+static void report_arguments_accept_compatible_options(void **state)
 {
 	static const char *const cases[] = {
 		"--request r -f json --top 7 --where pid=1 --since 1s a",
@@ -266,7 +266,7 @@ static void what_goes_together_is_taken(void **state)
 		(void)take(cases[i]);
 }
 
-static void what_does_not_is_refused(void **state)
+static void report_arguments_reject_conflicting_options(void **state)
 {
 	static const struct {
 		const char *arguments, *says;
@@ -331,7 +331,7 @@ static void what_does_not_is_refused(void **state)
 		refuse(cases[i].arguments, cases[i].says);
 }
 
-static void what_is_no_value_is_refused(void **state)
+static void report_arguments_reject_invalid_values(void **state)
 {
 	static const struct {
 		const char *arguments, *says;
@@ -373,7 +373,7 @@ static void what_is_no_value_is_refused(void **state)
 	}
 }
 
-static void so_many_conditions_and_no_more(void **state)
+static void report_arguments_reject_more_than_16_conditions(void **state)
 {
 	char line[256] = "a";
 
@@ -385,7 +385,7 @@ static void so_many_conditions_and_no_more(void **state)
 	refuse(line, "at most 16 conditions");
 }
 
-static void without_a_file_it_is_what_record_writes(void **state)
+static void report_arguments_default_to_file_written_by_record(void **state)
 {
 	char folder[] = "/tmp/test_report_arguments-XXXXXX", from[4096];
 
@@ -408,16 +408,16 @@ static void without_a_file_it_is_what_record_writes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(without_options_it_is_a_table_of_20),
-		TEST(each_option_asks_for_nothing_else),
-		TEST(values_are_taken_as_they_are),
-		TEST(columns_are_as_many_as_there_are),
-		TEST(how_many_rows_there_are_suits_the_form),
-		TEST(what_goes_together_is_taken),
-		TEST(what_does_not_is_refused),
-		TEST(what_is_no_value_is_refused),
-		TEST(so_many_conditions_and_no_more),
-		TEST(without_a_file_it_is_what_record_writes),
+		TEST(report_arguments_default_to_table_of_20_rows),
+		TEST(report_arguments_set_only_their_own_fields),
+		TEST(report_arguments_keep_values_of_options),
+		TEST(report_arguments_columns_are_limited_to_figure_count),
+		TEST(report_arguments_row_count_default_depends_on_format),
+		TEST(report_arguments_accept_compatible_options),
+		TEST(report_arguments_reject_conflicting_options),
+		TEST(report_arguments_reject_invalid_values),
+		TEST(report_arguments_reject_more_than_16_conditions),
+		TEST(report_arguments_default_to_file_written_by_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static size_t count_files(void)
 	return count - 2; /* itself, and the one above it */
 }
 
-static void without_memory_it_says_so_and_leaves_nothing_behind(void **state)
+static void report_page_fails_without_memory_and_leaves_no_file(void **state)
 {
 	size_t given = 0;
 
@@ -78,7 +78,7 @@ static void without_memory_it_says_so_and_leaves_nothing_behind(void **state)
 	assert_true(given > 10);
 }
 
-static void what_cannot_be_replaced_is_as_it_was(void **state)
+static void report_page_keeps_existing_file_on_failure(void **state)
 {
 	struct stat before, after;
 
@@ -100,8 +100,8 @@ static void what_cannot_be_replaced_is_as_it_was(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_memory_it_says_so_and_leaves_nothing_behind),
-		cmocka_unit_test(what_cannot_be_replaced_is_as_it_was),
+		cmocka_unit_test(report_page_fails_without_memory_and_leaves_no_file),
+		cmocka_unit_test(report_page_keeps_existing_file_on_failure),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

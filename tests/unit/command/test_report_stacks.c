@@ -51,7 +51,7 @@ static int64_t of_all(const json_t *root, const char *name)
 	return json_integer_value(number);
 }
 
-static void each_format_is_printed_as_wide_as_the_screen(void **state)
+static void report_stacks_matches_golden_output_in_each_format(void **state)
 {
 	static const char *const cases[][2] = {
 		{ "", "stacks.txt" },
@@ -69,7 +69,7 @@ static void each_format_is_printed_as_wide_as_the_screen(void **state)
 	}
 }
 
-static void of_several_files_each_record_counts_once(void **state)
+static void report_stacks_counts_records_of_several_files_once(void **state)
 {
 	json_t *root = load(" -f json", 2);
 
@@ -93,7 +93,7 @@ static size_t count_methods(const char *words)
 	return count;
 }
 
-static void top_is_of_methods_but_of_requests_with_slowest(void **state)
+static void report_stacks_top_limits_methods_and_slowest_limits_requests(void **state)
 {
 	(void)state;
 	assert_int_equal(count_methods(""), 5);
@@ -101,7 +101,7 @@ static void top_is_of_methods_but_of_requests_with_slowest(void **state)
 	assert_int_equal(count_methods(" --slowest=1 --sort cpu"), 3);
 }
 
-static void the_slowest_requests_are_chosen(void **state)
+static void report_stacks_slowest_selects_requests(void **state)
 {
 	json_t *root = load(" -f json --slowest=1 --sort cpu", 1);
 
@@ -120,7 +120,7 @@ static void the_slowest_requests_are_chosen(void **state)
 	json_decref(root);
 }
 
-static void where_there_is_nothing_it_says_why(void **state)
+static void report_stacks_explains_empty_result(void **state)
 {
 	(void)state;
 	report(" --where no_key=x", "stacks.rec", 1);
@@ -144,7 +144,7 @@ static void where_there_is_nothing_it_says_why(void **state)
 	assert_int_equal(result.code, EXIT_CODE_FAILURE);
 }
 
-static void two_are_compared_in_each_format(void **state)
+static void report_stacks_diff_compares_two_recordings_in_each_format(void **state)
 {
 	json_t *root = load(" --diff -f json", 2);
 
@@ -166,7 +166,7 @@ static void two_are_compared_in_each_format(void **state)
 }
 
 /* What is damaged in the middle is reported as far as it can be read, and is no success. */
-static void what_is_damaged_is_reported_and_no_success(void **state)
+static void report_stacks_prints_damaged_recording_and_fails(void **state)
 {
 	static const char *const words[] = { "--stacks", "--stacks --diff", "--diff" };
 	char path[] = "/tmp/test_report_stacks.XXXXXX", whole[1024], line[3072];
@@ -213,7 +213,7 @@ static void without_memory_it_fails(const char *words, size_t files, size_t firs
 	assert_int_equal(result.code, EXIT_CODE_OK);
 }
 
-static void each_way_says_that_there_is_no_memory(void **state)
+static void report_stacks_fails_without_memory_in_each_mode(void **state)
 {
 	(void)state;
 	without_memory_it_fails(" --slowest", 1, 0);
@@ -225,14 +225,14 @@ static void each_way_says_that_there_is_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_format_is_printed_as_wide_as_the_screen),
-		cmocka_unit_test(of_several_files_each_record_counts_once),
-		cmocka_unit_test(top_is_of_methods_but_of_requests_with_slowest),
-		cmocka_unit_test(the_slowest_requests_are_chosen),
-		cmocka_unit_test(where_there_is_nothing_it_says_why),
-		cmocka_unit_test(two_are_compared_in_each_format),
-		cmocka_unit_test(what_is_damaged_is_reported_and_no_success),
-		cmocka_unit_test(each_way_says_that_there_is_no_memory),
+		cmocka_unit_test(report_stacks_matches_golden_output_in_each_format),
+		cmocka_unit_test(report_stacks_counts_records_of_several_files_once),
+		cmocka_unit_test(report_stacks_top_limits_methods_and_slowest_limits_requests),
+		cmocka_unit_test(report_stacks_slowest_selects_requests),
+		cmocka_unit_test(report_stacks_explains_empty_result),
+		cmocka_unit_test(report_stacks_diff_compares_two_recordings_in_each_format),
+		cmocka_unit_test(report_stacks_prints_damaged_recording_and_fails),
+		cmocka_unit_test(report_stacks_fails_without_memory_in_each_mode),
 	};
 
 	(void)setenv("COLUMNS", "80", 1);

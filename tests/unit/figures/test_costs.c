@@ -30,7 +30,7 @@ static bool lacks_span(int64_t first_ns, int64_t last_ns)
 	return costs.lacks_span;
 }
 
-static void a_span_may_be_an_instant_and_does_not_end_before_it_begins(void **state)
+static void costs_reject_missing_or_reversed_span(void **state)
 {
 	(void)state;
 	assert_false(lacks_span(5, 6));
@@ -124,7 +124,7 @@ static void expect_both(const struct cpu_record *record, const int64_t sums[_COS
 	[COST_BLOCKED_FUTEX] = 3, [COST_GVL] = 14, [COST_GVL_WAITS] = 15, [COST_GC] = 16,   \
 	[COST_GC_RUNS] = 17
 
-static void each_cost_is_the_records(void **state)
+static void costs_copy_each_field_of_record(void **state)
 {
 	static const int64_t sums[_COST_MAX] = { ALL_SUMS };
 
@@ -132,7 +132,7 @@ static void each_cost_is_the_records(void **state)
 	expect_both(&whole, sums, 60);
 }
 
-static void its_times_are_those_of_a_clock_that_nobody_sets(void **state)
+static void costs_times_exclude_clock_adjustment(void **state)
 {
 	struct cpu_record record = whole;
 	struct costs costs;
@@ -144,7 +144,7 @@ static void its_times_are_those_of_a_clock_that_nobody_sets(void **state)
 	assert_int_equal(costs.last_ns, whole.last_ns - 7);
 }
 
-static void what_a_child_has_used_is_a_part_of_it(void **state)
+static void costs_include_cpu_of_children_in_total(void **state)
 {
 	static const int64_t sums[_COST_MAX] = { ALL_SUMS };
 	struct cpu_record record = whole;
@@ -162,7 +162,7 @@ static void what_a_child_has_used_is_a_part_of_it(void **state)
 	assert_int_equal(costs.sums[COST_CPU], 90);
 }
 
-static void what_is_not_measured_is_not_zero(void **state)
+static void costs_distinguish_unmeasured_from_zero(void **state)
 {
 	int64_t sums[_COST_MAX] = { ALL_SUMS };
 	struct cpu_record record = whole;
@@ -187,7 +187,7 @@ static void what_is_not_measured_is_not_zero(void **state)
 }
 
 /* Of a recording that was made before there were reasons, and of one that has them. */
-static void reasons_are_zero_only_where_they_were_measured(void **state)
+static void costs_blocked_reasons_are_zero_only_if_measured(void **state)
 {
 	int64_t sums[_COST_MAX] = { ALL_SUMS };
 	struct cpu_record record = whole;
@@ -208,7 +208,7 @@ static void reasons_are_zero_only_where_they_were_measured(void **state)
 	expect_both(&record, sums, 60);
 }
 
-static void most_of_the_time_asleep_has_a_reason(void **state)
+static void costs_find_dominant_blocked_reason(void **state)
 {
 	struct costs costs = { .sums = { [COST_BLOCKED] = 10 } };
 
@@ -224,7 +224,7 @@ static void most_of_the_time_asleep_has_a_reason(void **state)
 	assert_int_equal(costs_most_blocked_on(&costs), -1);
 }
 
-static void what_is_beyond_a_records_range_is_its_end(void **state)
+static void costs_saturate_values_out_of_range(void **state)
 {
 	int64_t sums[_COST_MAX] = { ALL_SUMS };
 	struct cpu_record record = whole;
@@ -239,7 +239,7 @@ static void what_is_beyond_a_records_range_is_its_end(void **state)
 	expect_both(&record, sums, 60);
 }
 
-static void sums_have_the_widest_span_and_lack_what_one_lacks(void **state)
+static void costs_add_merges_spans_and_missing_fields(void **state)
 {
 	struct costs sum = { 0 };
 	struct costs early = { .record_count = 1, .first_ns = 5, .last_ns = 7 };
@@ -268,15 +268,15 @@ static void sums_have_the_widest_span_and_lack_what_one_lacks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_cost_is_the_records),
-		cmocka_unit_test(its_times_are_those_of_a_clock_that_nobody_sets),
-		cmocka_unit_test(what_a_child_has_used_is_a_part_of_it),
-		cmocka_unit_test(what_is_not_measured_is_not_zero),
-		cmocka_unit_test(reasons_are_zero_only_where_they_were_measured),
-		cmocka_unit_test(most_of_the_time_asleep_has_a_reason),
-		cmocka_unit_test(what_is_beyond_a_records_range_is_its_end),
-		cmocka_unit_test(sums_have_the_widest_span_and_lack_what_one_lacks),
-		cmocka_unit_test(a_span_may_be_an_instant_and_does_not_end_before_it_begins),
+		cmocka_unit_test(costs_copy_each_field_of_record),
+		cmocka_unit_test(costs_times_exclude_clock_adjustment),
+		cmocka_unit_test(costs_include_cpu_of_children_in_total),
+		cmocka_unit_test(costs_distinguish_unmeasured_from_zero),
+		cmocka_unit_test(costs_blocked_reasons_are_zero_only_if_measured),
+		cmocka_unit_test(costs_find_dominant_blocked_reason),
+		cmocka_unit_test(costs_saturate_values_out_of_range),
+		cmocka_unit_test(costs_add_merges_spans_and_missing_fields),
+		cmocka_unit_test(costs_reject_missing_or_reversed_span),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

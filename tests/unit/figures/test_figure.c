@@ -11,7 +11,7 @@
 #include "figures/figure.h"
 #include "record/record_fields.h"
 
-static void each_figure_is_found_by_a_name_of_its_own(void **state)
+static void figure_is_found_by_its_unique_name(void **state)
 {
 	enum figure found;
 
@@ -26,7 +26,7 @@ static void each_figure_is_found_by_a_name_of_its_own(void **state)
 	assert_int_equal(figure_find("", &found), -EINVAL);
 }
 
-static void each_cost_is_a_figure_under_its_records_name(void **state)
+static void figure_of_cost_uses_record_field_name(void **state)
 {
 	enum cost found;
 
@@ -43,7 +43,7 @@ static void each_cost_is_a_figure_under_its_records_name(void **state)
 	assert_string_equal(figure_infos[FIGURE_BLOCKED_DISK].field, "blocked_disk_ns");
 }
 
-static void what_a_request_is_called_by_has_a_figure(void **state)
+static void figure_classifies_request_and_key_figures(void **state)
 {
 	size_t part = 9;
 
@@ -57,7 +57,7 @@ static void what_a_request_is_called_by_has_a_figure(void **state)
 	assert_false(figure_is_of_requests(FIGURE_WALL) || figure_is_of_requests(FIGURE_CPU));
 }
 
-static void a_view_has_its_figures_in_order_those_of_one_place_as_in_the_list(void **state)
+static void figures_of_view_are_sorted_by_place(void **state)
 {
 	enum figure shown[_FIGURE_MAX];
 	size_t count;
@@ -83,7 +83,7 @@ static bool has_unit(enum figure figure, const void *context)
 	return figure_infos[figure].unit == *(const enum figure_unit *)context;
 }
 
-static void a_list_has_commas_between_names_and_ends_where_room_does(void **state)
+static void figure_list_separates_names_and_truncates_at_size(void **state)
 {
 	const enum figure_unit unit = FIGURE_UNIT_TIME;
 	char text[64], small[8];
@@ -100,11 +100,11 @@ static void a_list_has_commas_between_names_and_ends_where_room_does(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_figure_is_found_by_a_name_of_its_own),
-		cmocka_unit_test(each_cost_is_a_figure_under_its_records_name),
-		cmocka_unit_test(what_a_request_is_called_by_has_a_figure),
-		cmocka_unit_test(a_view_has_its_figures_in_order_those_of_one_place_as_in_the_list),
-		cmocka_unit_test(a_list_has_commas_between_names_and_ends_where_room_does),
+		cmocka_unit_test(figure_is_found_by_its_unique_name),
+		cmocka_unit_test(figure_of_cost_uses_record_field_name),
+		cmocka_unit_test(figure_classifies_request_and_key_figures),
+		cmocka_unit_test(figures_of_view_are_sorted_by_place),
+		cmocka_unit_test(figure_list_separates_names_and_truncates_at_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

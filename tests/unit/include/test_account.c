@@ -46,7 +46,7 @@ static uint64_t on_cpu(const struct books *books)
 	return books->totals.user_ns + books->totals.kernel_ns;
 }
 
-static void what_was_before_the_first_sight_is_nobodys(void **state)
+static void account_charges_nothing_before_begin(void **state)
 {
 	struct books books;
 
@@ -57,7 +57,7 @@ static void what_was_before_the_first_sight_is_nobodys(void **state)
 	assert_int_equal(on_cpu(&books), 300);
 }
 
-static void the_books_begin_the_same_whatever_was_there_before(void **state)
+static void account_begin_ignores_previous_contents(void **state)
 {
 	const struct kernel_figures figures = { 5000, 300, 7, 8 };
 	struct thread_clock clean, used;
@@ -70,7 +70,7 @@ static void the_books_begin_the_same_whatever_was_there_before(void **state)
 	assert_memory_equal(&used, &clean, sizeof(clean));
 }
 
-static void a_syscall_splits_user_from_kernel(void **state)
+static void account_edge_splits_user_from_kernel_time(void **state)
 {
 	struct books books;
 
@@ -84,7 +84,7 @@ static void a_syscall_splits_user_from_kernel(void **state)
 	assert_int_equal(books.totals.kernel_ns, 30);
 }
 
-static void the_last_interval_brings_the_stint_to_exec_runtime(void **state)
+static void account_switch_out_adjusts_last_interval_to_exec_runtime(void **state)
 {
 	struct books books;
 
@@ -98,7 +98,7 @@ static void the_last_interval_brings_the_stint_to_exec_runtime(void **state)
 	assert_int_equal(books.totals.kernel_ns, 45);
 }
 
-static void stolen_time_is_no_requests(void **state)
+static void account_separates_stolen_time_from_cpu_time(void **state)
 {
 	struct books books;
 
@@ -111,7 +111,7 @@ static void stolen_time_is_no_requests(void **state)
 	assert_int_equal(books.totals.stolen_ns, 900);
 }
 
-static void stolen_time_is_taken_out_of_the_context_that_it_hit(void **state)
+static void account_deducts_stolen_time_from_context_it_hit(void **state)
 {
 	struct books books;
 
@@ -132,7 +132,7 @@ static void stolen_time_is_taken_out_of_the_context_that_it_hit(void **state)
 	assert_int_equal(books.totals.stolen_ns, 0);
 }
 
-static void what_is_taken_out_comes_from_the_larger_part_first(void **state)
+static void account_take_out_reduces_larger_part_first(void **state)
 {
 	const struct {
 		uint64_t user_ns, kernel_ns, ns;
@@ -157,7 +157,7 @@ static void what_is_taken_out_comes_from_the_larger_part_first(void **state)
 	}
 }
 
-static void theft_that_is_noticed_late_is_taken_out_later(void **state)
+static void account_deducts_late_noticed_theft_later(void **state)
 {
 	struct books books;
 
@@ -174,7 +174,7 @@ static void theft_that_is_noticed_late_is_taken_out_later(void **state)
 }
 
 /* A hypervisor may take a CPU away between reading the clock for a switch and the books. */
-static void a_switch_that_comes_to_the_books_late_counts_no_time_twice(void **state)
+static void account_late_switch_counts_no_time_twice(void **state)
 {
 	struct books books;
 
@@ -199,7 +199,7 @@ static void a_switch_that_comes_to_the_books_late_counts_no_time_twice(void **st
 
 /* The hypervisor took the CPU in the middle of the switch, and a flush came before that was told.
  */
-static void the_clock_counts_from_where_exec_runtime_does(void **state)
+static void account_clock_starts_where_exec_runtime_does(void **state)
 {
 	struct books books;
 
@@ -215,7 +215,7 @@ static void the_clock_counts_from_where_exec_runtime_does(void **state)
 	assert_int_equal(on_cpu(&books), 1100);
 }
 
-static void a_clock_that_has_stepped_makes_no_cpu_time_of_it(void **state)
+static void account_limits_cpu_time_after_clock_step(void **state)
 {
 	const uint64_t step_ns = UINT64_C(3600) * 1000 * 1000 * 1000;
 	struct books books;
@@ -230,7 +230,7 @@ static void a_clock_that_has_stepped_makes_no_cpu_time_of_it(void **state)
 	assert_int_equal(on_cpu(&books), 5000);
 }
 
-static void figures_that_are_later_than_a_boundary_are_brought_back_to_it(void **state)
+static void account_exec_as_of_moves_figure_to_boundary(void **state)
 {
 	(void)state;
 	assert_int_equal(account_exec_as_of(900, 5000, 700), 5200);
@@ -239,7 +239,7 @@ static void figures_that_are_later_than_a_boundary_are_brought_back_to_it(void *
 	assert_int_equal(account_exec_as_of(900, 50, 1000), 0);
 }
 
-static void a_thread_seen_on_no_switch_in_yet_is_spared(void **state)
+static void account_takes_first_stolen_reading_as_baseline(void **state)
 {
 	struct books books;
 
@@ -254,7 +254,7 @@ static void a_thread_seen_on_no_switch_in_yet_is_spared(void **state)
 }
 
 /* What it was charged too much, of one that will run again: the next window has it less. */
-static void what_is_owed_off_the_cpu_is_part_of_the_exec_figure(void **state)
+static void exec_figure_includes_time_owed_off_cpu(void **state)
 {
 	struct account_totals totals = { .user_ns = 15 };
 	struct thread_clock clock = { .exec_mark_ns = 5000, .exec_ahead_ns = 55, .is_off_cpu = 1 };
@@ -284,7 +284,7 @@ static void what_is_owed_off_the_cpu_is_part_of_the_exec_figure(void **state)
 }
 
 /* Running it was brought up to now by the clock. */
-static void the_exec_figure_goes_back_by_what_was_given_up(void **state)
+static void exec_figure_decreases_only_by_corrected_time(void **state)
 {
 	const struct thread_clock clock = { .exec_mark_ns = 5000, .exec_ahead_ns = 40 };
 
@@ -294,7 +294,7 @@ static void the_exec_figure_goes_back_by_what_was_given_up(void **state)
 	assert_int_equal(account_exec_figure(&clock, 5035, 5030), 5035);
 }
 
-static void a_clock_that_ran_ahead_is_made_up_for(void **state)
+static void account_compensates_clock_that_ran_ahead(void **state)
 {
 	struct books books;
 
@@ -315,7 +315,7 @@ static void a_clock_that_ran_ahead_is_made_up_for(void **state)
 	assert_int_equal(on_cpu(&books), 70);
 }
 
-static void a_gap_is_split_by_run_delay(void **state)
+static void account_splits_gap_by_run_delay(void **state)
 {
 	struct books books;
 
@@ -330,7 +330,7 @@ static void a_gap_is_split_by_run_delay(void **state)
 }
 
 /* The kernel adds a wait to its figure when it is over. */
-static void wait_before_the_first_sight_is_not_part_of_a_later_one(void **state)
+static void account_excludes_wait_before_begin_from_later_gap(void **state)
 {
 	struct books books;
 
@@ -346,7 +346,7 @@ static void wait_before_the_first_sight_is_not_part_of_a_later_one(void **state)
 }
 
 /* By the run queue's clock its wait is a little shorter than by ours. */
-static void one_that_would_have_run_on_was_never_asleep(void **state)
+static void account_charges_preempted_gap_to_run_queue_only(void **state)
 {
 	struct books books;
 
@@ -367,7 +367,7 @@ static void one_that_would_have_run_on_was_never_asleep(void **state)
 	assert_int_equal(books.totals.blocked_ns, 800);
 }
 
-static void a_gap_is_settled_once(void **state)
+static void account_settles_gap_once(void **state)
 {
 	struct books books;
 
@@ -379,7 +379,7 @@ static void a_gap_is_settled_once(void **state)
 	assert_int_equal(books.totals.run_queue_ns + books.totals.blocked_ns, 4000);
 }
 
-static void a_run_delay_longer_than_the_gap_is_cut(void **state)
+static void account_limits_run_delay_to_gap(void **state)
 {
 	struct books books;
 
@@ -391,7 +391,7 @@ static void a_run_delay_longer_than_the_gap_is_cut(void **state)
 	assert_int_equal(books.totals.blocked_ns, 0);
 }
 
-static void a_flush_in_a_sleep_splits_it_in_two(void **state)
+static void account_flush_splits_sleep_in_two(void **state)
 {
 	struct books books;
 
@@ -404,7 +404,7 @@ static void a_flush_in_a_sleep_splits_it_in_two(void **state)
 	assert_int_equal(books.totals.blocked_ns, 3000);
 }
 
-static void a_flush_while_queued_is_not_charged_twice(void **state)
+static void account_flush_of_queued_thread_is_not_charged_twice(void **state)
 {
 	struct books books;
 
@@ -421,7 +421,7 @@ static void a_flush_while_queued_is_not_charged_twice(void **state)
 	assert_int_equal(books.totals.blocked_ns, 0);
 }
 
-static void a_woken_sleepers_gap_stays_open_at_a_flush(void **state)
+static void account_flush_keeps_gap_of_woken_sleeper_open(void **state)
 {
 	struct books books;
 
@@ -435,7 +435,7 @@ static void a_woken_sleepers_gap_stays_open_at_a_flush(void **state)
 	assert_int_equal(books.totals.blocked_ns, 2500);
 }
 
-static void a_flush_leaves_a_running_thread_alone(void **state)
+static void account_flush_leaves_running_thread_unchanged(void **state)
 {
 	struct books books, before;
 
@@ -447,7 +447,7 @@ static void a_flush_leaves_a_running_thread_alone(void **state)
 }
 
 /* By our clock the flush charged more than the kernel's will tell, and no gap was left to split. */
-static void what_a_flush_charged_too_much_of_a_wait_the_next_one_gets_less(void **state)
+static void account_wait_overcharged_by_flush_reduces_next_one(void **state)
 {
 	struct books books;
 
@@ -464,7 +464,7 @@ static void what_a_flush_charged_too_much_of_a_wait_the_next_one_gets_less(void 
 	assert_int_equal(books.totals.blocked_ns, 10);
 }
 
-static void a_migration_is_a_change_of_cpu(void **state)
+static void account_counts_migration_when_cpu_changes(void **state)
 {
 	struct books books;
 	static const uint32_t cpus[] = { 0, 0, 3, 3, 0 };
@@ -479,7 +479,7 @@ static void a_migration_is_a_change_of_cpu(void **state)
 	assert_int_equal(books.totals.slices, 5);
 }
 
-static void an_unseen_switch_in_is_made_up_from_what_was_run(void **state)
+static void account_derives_unseen_switch_in_from_runtime(void **state)
 {
 	struct books books;
 
@@ -500,7 +500,7 @@ static void an_unseen_switch_in_is_made_up_from_what_was_run(void **state)
  * It got the CPU at 9000, by the run queue's clock, of which 300 were stolen before and 75 since; a
  * tick brought its exec runtime up to date in between.
  */
-static void what_is_stolen_after_an_unseen_switch_in_is_nobodys(void **state)
+static void account_excludes_theft_after_unseen_switch_in(void **state)
 {
 	const uint64_t arrived_ns = 9000, before_ns = 5000, ticked_ns = 5400;
 	const uint64_t exec_start_ns = arrived_ns - 300 + (ticked_ns - before_ns);
@@ -522,7 +522,7 @@ static void what_is_stolen_after_an_unseen_switch_in_is_nobodys(void **state)
 	assert_int_equal(books.totals.migrations, 1);
 }
 
-static void an_unseen_switch_out_is_made_up_from_what_was_run(void **state)
+static void account_derives_unseen_switch_out_from_runtime(void **state)
 {
 	struct books books;
 
@@ -541,7 +541,7 @@ static void an_unseen_switch_out_is_made_up_from_what_was_run(void **state)
 }
 
 /* The kernel says that it ran longer than there was time: the books do not go on ahead of now. */
-static void an_unseen_switch_out_is_no_later_than_now(void **state)
+static void account_unseen_switch_out_is_not_after_now(void **state)
 {
 	struct books books;
 
@@ -556,7 +556,7 @@ static void an_unseen_switch_out_is_no_later_than_now(void **state)
 }
 
 /* A wait that no boundary has split yet is split, as what it was, before the next one begins. */
-static void a_wait_before_an_unseen_switch_out_stays_what_it_was(void **state)
+static void account_wait_before_unseen_switch_out_keeps_its_state(void **state)
 {
 	struct books books;
 
@@ -578,7 +578,7 @@ static void a_wait_before_an_unseen_switch_out_stays_what_it_was(void **state)
 }
 
 /* Each reason has its own time, what has none is the rest, and they come to all of it. */
-static void time_asleep_is_of_its_reason(void **state)
+static void account_charges_sleep_to_its_blocked_reason(void **state)
 {
 	struct books books;
 	uint64_t sum_ns = 0;
@@ -601,7 +601,7 @@ static void time_asleep_is_of_its_reason(void **state)
 }
 
 /* Nor does a gap that was all run queue say what a sleep was about. */
-static void a_gap_without_sleep_leaves_the_reason_of_the_last(void **state)
+static void account_gap_without_sleep_keeps_last_reason(void **state)
 {
 	struct books books;
 
@@ -619,7 +619,7 @@ static void a_gap_without_sleep_leaves_the_reason_of_the_last(void **state)
 	assert_int_equal(books.totals.blocked_ns, 10);
 }
 
-static void what_is_no_reason_is_other(void **state)
+static void account_counts_invalid_reason_as_other(void **state)
 {
 	struct books books;
 
@@ -636,7 +636,7 @@ enum {
 };
 
 /* The struct is words, and nothing else. */
-static void each_of_the_totals_is_folded(void **state)
+static void account_fold_adds_each_total(void **state)
 {
 	uint64_t from[TOTALS_WORDS], into[TOTALS_WORDS];
 
@@ -651,7 +651,7 @@ static void each_of_the_totals_is_folded(void **state)
 }
 
 /* Also at a flush, while it goes on; and of one that waits for a CPU there is none. */
-static void a_sleep_that_goes_on_is_of_its_reason(void **state)
+static void account_flush_charges_ongoing_sleep_to_its_reason(void **state)
 {
 	struct books books;
 
@@ -672,7 +672,7 @@ static void a_sleep_that_goes_on_is_of_its_reason(void **state)
 	assert_int_equal(books.totals.run_queue_ns, 60);
 }
 
-static void unseen_switches_invent_no_time(void **state)
+static void account_unseen_switches_invent_no_time(void **state)
 {
 	struct books books;
 
@@ -701,7 +701,7 @@ static uint64_t next_random(uint64_t *seed)
  * The laws, over random lives: on-CPU time is exec runtime (but for what the clock is ahead by),
  * and off-CPU time is all of the rest, wherever the life is cut by edges and flushes.
  */
-static void random_lives_keep_the_laws(void **state)
+static void account_invariants_hold_for_random_lives(void **state)
 {
 	(void)state;
 	for (uint64_t round = 1; round <= 2000; round++) {
@@ -741,7 +741,7 @@ static void random_lives_keep_the_laws(void **state)
 	}
 }
 
-static void a_growth_is_what_is_more_and_0_of_what_is_less(void **state)
+static void account_growth_is_difference_or_zero(void **state)
 {
 	static const uint64_t figures[] = {
 		0,	   1, 2, INT64_MAX - 1, INT64_MAX, 1 + (uint64_t)INT64_MAX, UINT64_MAX - 1,
@@ -759,46 +759,46 @@ static void a_growth_is_what_is_more_and_0_of_what_is_less(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_growth_is_what_is_more_and_0_of_what_is_less),
-		cmocka_unit_test(what_was_before_the_first_sight_is_nobodys),
-		cmocka_unit_test(the_books_begin_the_same_whatever_was_there_before),
-		cmocka_unit_test(a_syscall_splits_user_from_kernel),
-		cmocka_unit_test(the_last_interval_brings_the_stint_to_exec_runtime),
-		cmocka_unit_test(stolen_time_is_no_requests),
-		cmocka_unit_test(stolen_time_is_taken_out_of_the_context_that_it_hit),
-		cmocka_unit_test(what_is_taken_out_comes_from_the_larger_part_first),
-		cmocka_unit_test(theft_that_is_noticed_late_is_taken_out_later),
-		cmocka_unit_test(a_switch_that_comes_to_the_books_late_counts_no_time_twice),
-		cmocka_unit_test(the_clock_counts_from_where_exec_runtime_does),
-		cmocka_unit_test(a_clock_that_has_stepped_makes_no_cpu_time_of_it),
-		cmocka_unit_test(figures_that_are_later_than_a_boundary_are_brought_back_to_it),
-		cmocka_unit_test(a_thread_seen_on_no_switch_in_yet_is_spared),
-		cmocka_unit_test(what_is_owed_off_the_cpu_is_part_of_the_exec_figure),
-		cmocka_unit_test(the_exec_figure_goes_back_by_what_was_given_up),
-		cmocka_unit_test(a_clock_that_ran_ahead_is_made_up_for),
-		cmocka_unit_test(a_gap_is_split_by_run_delay),
-		cmocka_unit_test(wait_before_the_first_sight_is_not_part_of_a_later_one),
-		cmocka_unit_test(one_that_would_have_run_on_was_never_asleep),
-		cmocka_unit_test(a_gap_is_settled_once),
-		cmocka_unit_test(a_run_delay_longer_than_the_gap_is_cut),
-		cmocka_unit_test(a_flush_in_a_sleep_splits_it_in_two),
-		cmocka_unit_test(a_flush_while_queued_is_not_charged_twice),
-		cmocka_unit_test(a_woken_sleepers_gap_stays_open_at_a_flush),
-		cmocka_unit_test(a_flush_leaves_a_running_thread_alone),
-		cmocka_unit_test(what_a_flush_charged_too_much_of_a_wait_the_next_one_gets_less),
-		cmocka_unit_test(a_migration_is_a_change_of_cpu),
-		cmocka_unit_test(an_unseen_switch_in_is_made_up_from_what_was_run),
-		cmocka_unit_test(what_is_stolen_after_an_unseen_switch_in_is_nobodys),
-		cmocka_unit_test(an_unseen_switch_out_is_made_up_from_what_was_run),
-		cmocka_unit_test(an_unseen_switch_out_is_no_later_than_now),
-		cmocka_unit_test(a_wait_before_an_unseen_switch_out_stays_what_it_was),
-		cmocka_unit_test(time_asleep_is_of_its_reason),
-		cmocka_unit_test(a_sleep_that_goes_on_is_of_its_reason),
-		cmocka_unit_test(a_gap_without_sleep_leaves_the_reason_of_the_last),
-		cmocka_unit_test(what_is_no_reason_is_other),
-		cmocka_unit_test(each_of_the_totals_is_folded),
-		cmocka_unit_test(unseen_switches_invent_no_time),
-		cmocka_unit_test(random_lives_keep_the_laws),
+		cmocka_unit_test(account_growth_is_difference_or_zero),
+		cmocka_unit_test(account_charges_nothing_before_begin),
+		cmocka_unit_test(account_begin_ignores_previous_contents),
+		cmocka_unit_test(account_edge_splits_user_from_kernel_time),
+		cmocka_unit_test(account_switch_out_adjusts_last_interval_to_exec_runtime),
+		cmocka_unit_test(account_separates_stolen_time_from_cpu_time),
+		cmocka_unit_test(account_deducts_stolen_time_from_context_it_hit),
+		cmocka_unit_test(account_take_out_reduces_larger_part_first),
+		cmocka_unit_test(account_deducts_late_noticed_theft_later),
+		cmocka_unit_test(account_late_switch_counts_no_time_twice),
+		cmocka_unit_test(account_clock_starts_where_exec_runtime_does),
+		cmocka_unit_test(account_limits_cpu_time_after_clock_step),
+		cmocka_unit_test(account_exec_as_of_moves_figure_to_boundary),
+		cmocka_unit_test(account_takes_first_stolen_reading_as_baseline),
+		cmocka_unit_test(exec_figure_includes_time_owed_off_cpu),
+		cmocka_unit_test(exec_figure_decreases_only_by_corrected_time),
+		cmocka_unit_test(account_compensates_clock_that_ran_ahead),
+		cmocka_unit_test(account_splits_gap_by_run_delay),
+		cmocka_unit_test(account_excludes_wait_before_begin_from_later_gap),
+		cmocka_unit_test(account_charges_preempted_gap_to_run_queue_only),
+		cmocka_unit_test(account_settles_gap_once),
+		cmocka_unit_test(account_limits_run_delay_to_gap),
+		cmocka_unit_test(account_flush_splits_sleep_in_two),
+		cmocka_unit_test(account_flush_of_queued_thread_is_not_charged_twice),
+		cmocka_unit_test(account_flush_keeps_gap_of_woken_sleeper_open),
+		cmocka_unit_test(account_flush_leaves_running_thread_unchanged),
+		cmocka_unit_test(account_wait_overcharged_by_flush_reduces_next_one),
+		cmocka_unit_test(account_counts_migration_when_cpu_changes),
+		cmocka_unit_test(account_derives_unseen_switch_in_from_runtime),
+		cmocka_unit_test(account_excludes_theft_after_unseen_switch_in),
+		cmocka_unit_test(account_derives_unseen_switch_out_from_runtime),
+		cmocka_unit_test(account_unseen_switch_out_is_not_after_now),
+		cmocka_unit_test(account_wait_before_unseen_switch_out_keeps_its_state),
+		cmocka_unit_test(account_charges_sleep_to_its_blocked_reason),
+		cmocka_unit_test(account_flush_charges_ongoing_sleep_to_its_reason),
+		cmocka_unit_test(account_gap_without_sleep_keeps_last_reason),
+		cmocka_unit_test(account_counts_invalid_reason_as_other),
+		cmocka_unit_test(account_fold_adds_each_total),
+		cmocka_unit_test(account_unseen_switches_invent_no_time),
+		cmocka_unit_test(account_invariants_hold_for_random_lives),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

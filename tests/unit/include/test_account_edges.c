@@ -32,7 +32,7 @@ static void leave(struct books *books, uint64_t now_ns, uint64_t ran_ns)
 	(void)account_switch_out(&books->clock, &books->totals, now_ns, &figures, OFF_CPU_SLEEPING);
 }
 
-static void edges_kept_apart_come_to_the_same_as_edges_in_the_books(void **state)
+static void account_edges_folded_later_equal_edges_in_place(void **state)
 {
 	struct books in_place = running_since(2000);
 	struct books apart = in_place;
@@ -54,7 +54,7 @@ static void edges_kept_apart_come_to_the_same_as_edges_in_the_books(void **state
 	assert_memory_equal(&apart, &in_place, sizeof(apart));
 }
 
-static void calls_in_a_slot_are_added_to_those_in_the_books(void **state)
+static void account_edges_fold_adds_syscalls_of_slot(void **state)
 {
 	struct books books = running_since(2000);
 	struct edge_times edges;
@@ -67,7 +67,7 @@ static void calls_in_a_slot_are_added_to_those_in_the_books(void **state)
 	assert_int_equal(books.totals.syscalls, 5);
 }
 
-static void a_clock_that_steps_back_adds_nothing(void **state)
+static void account_edges_ignore_clock_stepping_back(void **state)
 {
 	struct books books = running_since(2000);
 	struct edge_times edges;
@@ -83,9 +83,9 @@ static void a_clock_that_steps_back_adds_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(edges_kept_apart_come_to_the_same_as_edges_in_the_books),
-		cmocka_unit_test(calls_in_a_slot_are_added_to_those_in_the_books),
-		cmocka_unit_test(a_clock_that_steps_back_adds_nothing),
+		cmocka_unit_test(account_edges_folded_later_equal_edges_in_place),
+		cmocka_unit_test(account_edges_fold_adds_syscalls_of_slot),
+		cmocka_unit_test(account_edges_ignore_clock_stepping_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 /* What the C library of this machine says, beside the table. */
-static void calls_are_numbered_as_on_this_machine(void **state)
+static void blocked_calls_are_numbered_as_on_this_machine(void **state)
 {
 	(void)state;
 #ifdef __x86_64__
@@ -29,7 +29,7 @@ static void calls_are_numbered_as_on_this_machine(void **state)
 #undef CHECK
 }
 
-static void a_call_is_the_reason(void **state)
+static void blocked_reason_follows_from_call(void **state)
 {
 	(void)state;
 	assert_int_equal(blocked_reason_of_call(SYS_futex, 0), BLOCKED_ON_FUTEX);
@@ -42,7 +42,7 @@ static void a_call_is_the_reason(void **state)
 	assert_int_equal(blocked_reason_of_call(SYS_read, 0), BLOCKED_ON_FILE);
 }
 
-static void outside_of_a_call_it_is_a_fault(void **state)
+static void blocked_reason_outside_call_is_fault(void **state)
 {
 	(void)state;
 	assert_int_equal(blocked_reason_of_call(-1, 1), BLOCKED_ON_FAULT);
@@ -50,7 +50,7 @@ static void outside_of_a_call_it_is_a_fault(void **state)
 	assert_int_not_equal(blocked_reason_of_call(SYS_read, 0), BLOCKED_ON_FAULT);
 }
 
-static void a_call_without_a_row_is_the_disk_only_if_uninterruptible(void **state)
+static void blocked_reason_of_unlisted_call_is_disk_if_uninterruptible(void **state)
 {
 	static const int64_t numbers[] = { SYS_flock, BLOCKED_CALLS_ROOM - 1, BLOCKED_CALLS_ROOM,
 					   INT64_MAX };
@@ -71,7 +71,7 @@ static uint32_t mode_of(int fd)
 	return status.st_mode;
 }
 
-static void a_file_is_known_by_its_kind(void **state)
+static void blocked_reason_of_file_follows_from_its_mode(void **state)
 {
 	int pipe_ends[2], fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
@@ -90,7 +90,7 @@ static void a_file_is_known_by_its_kind(void **state)
 }
 
 /* Each reason, and how it sleeps, come back out of the word; the least one has none. */
-static void a_word_says_how_and_on_what(void **state)
+static void off_cpu_word_encodes_state_and_reason(void **state)
 {
 	(void)state;
 	for (uint32_t on = 0; on < _BLOCKED_REASON_MAX; on++) {
@@ -109,12 +109,12 @@ static void a_word_says_how_and_on_what(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls_are_numbered_as_on_this_machine),
-		cmocka_unit_test(a_call_is_the_reason),
-		cmocka_unit_test(outside_of_a_call_it_is_a_fault),
-		cmocka_unit_test(a_call_without_a_row_is_the_disk_only_if_uninterruptible),
-		cmocka_unit_test(a_file_is_known_by_its_kind),
-		cmocka_unit_test(a_word_says_how_and_on_what),
+		cmocka_unit_test(blocked_calls_are_numbered_as_on_this_machine),
+		cmocka_unit_test(blocked_reason_follows_from_call),
+		cmocka_unit_test(blocked_reason_outside_call_is_fault),
+		cmocka_unit_test(blocked_reason_of_unlisted_call_is_disk_if_uninterruptible),
+		cmocka_unit_test(blocked_reason_of_file_follows_from_its_mode),
+		cmocka_unit_test(off_cpu_word_encodes_state_and_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static struct clock_offset settled(uint64_t apart_ns)
 	return offset;
 }
 
-static void late_readings_move_it_by_no_more_than_drift(void **state)
+static void clock_offset_late_readings_add_at_most_drift(void **state)
 {
 	struct clock_offset offset = settled(5000);
 
@@ -42,7 +42,7 @@ static void late_readings_move_it_by_no_more_than_drift(void **state)
 	}
 }
 
-static void a_step_forward_is_followed_by_the_fourth_reading(void **state)
+static void clock_offset_follows_step_forward_at_fourth_reading(void **state)
 {
 	const uint64_t apart_ns = 3600 * SECOND_NS;
 	struct clock_offset offset = settled(5000);
@@ -59,7 +59,7 @@ static void a_step_forward_is_followed_by_the_fourth_reading(void **state)
 }
 
 /* One that was begun and not followed says nothing of the next. */
-static void a_step_is_followed_to_its_own_smallest_reading_wherever_that_is(void **state)
+static void clock_offset_follows_step_to_its_smallest_reading(void **state)
 {
 	const uint64_t apart_ns = 3600 * SECOND_NS;
 	struct clock_offset offset = settled(5000);
@@ -73,7 +73,7 @@ static void a_step_is_followed_to_its_own_smallest_reading_wherever_that_is(void
 	assert_int_equal(offset.ns, apart_ns);
 }
 
-static void after_a_step_the_next_one_takes_as_many_readings(void **state)
+static void clock_offset_needs_as_many_readings_for_next_step(void **state)
 {
 	struct clock_offset offset = settled(5000);
 
@@ -87,7 +87,7 @@ static void after_a_step_the_next_one_takes_as_many_readings(void **state)
 }
 
 /* 100 us more than drift allows is a late reading still, and none of the four. */
-static void what_drift_makes_good_is_no_step(void **state)
+static void clock_offset_does_not_count_drift_as_step(void **state)
 {
 	const uint64_t drift_ns = PERIOD_NS / CLOCK_OFFSET_DRIFT_DIVISOR;
 	struct clock_offset offset = settled(5000);
@@ -102,7 +102,7 @@ static void what_drift_makes_good_is_no_step(void **state)
 	assert_int_equal(offset.ns, SECOND_NS);
 }
 
-static void a_second_reading_at_the_same_time_may_be_late_too(void **state)
+static void clock_offset_ignores_larger_reading_at_same_time(void **state)
 {
 	struct clock_offset offset = settled(5000);
 
@@ -111,7 +111,7 @@ static void a_second_reading_at_the_same_time_may_be_late_too(void **state)
 	assert_int_equal(offset.ns, 5000);
 }
 
-static void a_step_back_is_followed_at_once(void **state)
+static void clock_offset_follows_step_back_at_once(void **state)
 {
 	struct clock_offset offset = settled(3600 * SECOND_NS);
 
@@ -122,7 +122,7 @@ static void a_step_back_is_followed_at_once(void **state)
 	assert_int_equal((int64_t)offset.ns, -4900);
 }
 
-static void a_run_queues_clock_that_goes_back_begins_anew(void **state)
+static void clock_offset_restarts_when_run_queue_clock_goes_back(void **state)
 {
 	struct clock_offset offset = settled(5000);
 
@@ -131,7 +131,7 @@ static void a_run_queues_clock_that_goes_back_begins_anew(void **state)
 	assert_int_equal(offset.ns, 90 * SECOND_NS);
 }
 
-static void drift_is_followed_both_ways(void **state)
+static void clock_offset_follows_drift_both_ways(void **state)
 {
 	const int64_t drift_ns = PERIOD_NS / CLOCK_OFFSET_DRIFT_DIVISOR;
 
@@ -151,15 +151,15 @@ static void drift_is_followed_both_ways(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(late_readings_move_it_by_no_more_than_drift),
-		cmocka_unit_test(a_step_forward_is_followed_by_the_fourth_reading),
-		cmocka_unit_test(a_step_is_followed_to_its_own_smallest_reading_wherever_that_is),
-		cmocka_unit_test(after_a_step_the_next_one_takes_as_many_readings),
-		cmocka_unit_test(what_drift_makes_good_is_no_step),
-		cmocka_unit_test(a_second_reading_at_the_same_time_may_be_late_too),
-		cmocka_unit_test(a_step_back_is_followed_at_once),
-		cmocka_unit_test(a_run_queues_clock_that_goes_back_begins_anew),
-		cmocka_unit_test(drift_is_followed_both_ways),
+		cmocka_unit_test(clock_offset_late_readings_add_at_most_drift),
+		cmocka_unit_test(clock_offset_follows_step_forward_at_fourth_reading),
+		cmocka_unit_test(clock_offset_follows_step_to_its_smallest_reading),
+		cmocka_unit_test(clock_offset_needs_as_many_readings_for_next_step),
+		cmocka_unit_test(clock_offset_does_not_count_drift_as_step),
+		cmocka_unit_test(clock_offset_ignores_larger_reading_at_same_time),
+		cmocka_unit_test(clock_offset_follows_step_back_at_once),
+		cmocka_unit_test(clock_offset_restarts_when_run_queue_clock_goes_back),
+		cmocka_unit_test(clock_offset_follows_drift_both_ways),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,14 +24,14 @@ static uint64_t hash_words(const char *text, size_t words)
 }
 
 /* The reference: CPython's hash() of bytes is SipHash-1-3, with a zero key for PYTHONHASHSEED=0. */
-static void it_is_siphash_1_3(void **state)
+static void context_hash_is_siphash_1_3(void **state)
 {
 	(void)state;
 	assert_true(hash_words("abcdefgh", 1) == 0x3f7b849c0b8e35eaULL);
 	assert_true(hash_words("abcdefghABCDEFGH", 2) == 0x6da2727a58cdf8b4ULL);
 }
 
-static void no_hash_is_a_value_with_a_fixed_meaning(void **state)
+static void context_hash_reserve_avoids_reserved_values(void **state)
 {
 	(void)state;
 	for (uint64_t hash = 0; hash < CONTEXT_HASH_FIRST; hash++)
@@ -50,7 +50,7 @@ static uint64_t hash_value(const struct value_snapshot *value)
 	return context_hash_final(&state);
 }
 
-static void every_part_of_a_value_counts(void **state)
+static void context_hash_covers_every_part_of_value(void **state)
 {
 	struct value_snapshot value = { .kind = VALUE_KIND_STRING, .length_bytes = 5, .raw = 5 };
 	struct value_snapshot other;
@@ -81,7 +81,7 @@ static void every_part_of_a_value_counts(void **state)
 }
 
 /* Two that differ in something else each. */
-static void no_part_is_taken_for_another(void **state)
+static void context_hash_distinguishes_parts_of_value(void **state)
 {
 	uint64_t hashes[3 * 8 + 5];
 	size_t count = 0;
@@ -107,7 +107,7 @@ static void no_part_is_taken_for_another(void **state)
 			assert_true(hashes[i] != hashes[j]);
 }
 
-static void of_each_length_all_bytes_count_and_none_behind_their_last_word(void **state)
+static void context_hash_covers_bytes_up_to_last_word(void **state)
 {
 	struct value_snapshot value = { .kind = VALUE_KIND_STRING };
 
@@ -128,11 +128,11 @@ static void of_each_length_all_bytes_count_and_none_behind_their_last_word(void 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_siphash_1_3),
-		cmocka_unit_test(no_hash_is_a_value_with_a_fixed_meaning),
-		cmocka_unit_test(every_part_of_a_value_counts),
-		cmocka_unit_test(no_part_is_taken_for_another),
-		cmocka_unit_test(of_each_length_all_bytes_count_and_none_behind_their_last_word),
+		cmocka_unit_test(context_hash_is_siphash_1_3),
+		cmocka_unit_test(context_hash_reserve_avoids_reserved_values),
+		cmocka_unit_test(context_hash_covers_every_part_of_value),
+		cmocka_unit_test(context_hash_distinguishes_parts_of_value),
+		cmocka_unit_test(context_hash_covers_bytes_up_to_last_word),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ static uint64_t take_all(uint64_t from_ns, uint64_t for_ns)
 	return taken;
 }
 
-static void a_burst_may_be_read_at_once(void **state)
+static void digest_budget_allows_burst_at_once(void **state)
 {
 	uint64_t paid_ns = 0;
 
@@ -45,7 +45,7 @@ static void a_burst_may_be_read_at_once(void **state)
 	assert_int_equal(digest_budget_take(paid_ns, SECOND, 1), 0);
 }
 
-static void and_then_so_many_a_second(void **state)
+static void digest_budget_limits_rate_after_burst(void **state)
 {
 	uint64_t rate = 10 * SECOND / DIGEST_BUDGET_NS_PER_BYTE;
 
@@ -54,7 +54,7 @@ static void and_then_so_many_a_second(void **state)
 			rate + DIGEST_BUDGET_BURST_BYTES + 2 * CONTEXT_BYTES);
 }
 
-static void a_rest_is_not_saved_up(void **state)
+static void digest_budget_saves_no_more_than_one_burst(void **state)
 {
 	(void)state;
 	assert_true(take_all(3600 * SECOND, 1000) <= CONTEXT_BYTES);
@@ -65,9 +65,9 @@ static void a_rest_is_not_saved_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_burst_may_be_read_at_once),
-		cmocka_unit_test(and_then_so_many_a_second),
-		cmocka_unit_test(a_rest_is_not_saved_up),
+		cmocka_unit_test(digest_budget_allows_burst_at_once),
+		cmocka_unit_test(digest_budget_limits_rate_after_burst),
+		cmocka_unit_test(digest_budget_saves_no_more_than_one_burst),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,14 +83,14 @@ static void charge(void)
 	memset(&pending, 0, sizeof(pending));
 }
 
-static void what_was_counted_before_is_nobodys(void **state)
+static void gc_time_before_first_reading_is_not_charged(void **state)
 {
 	(void)state;
 	assert_int_equal(take(50 * MS, 0, 0), 0);
 	assert_int_equal(pending.gc_ns, 0);
 }
 
-static void what_the_counters_grow_by_is_charged(void **state)
+static void gc_time_charges_growth_of_counters(void **state)
 {
 	(void)state;
 	assert_int_equal(take(50 * MS, 30 * MS, 2), 0);
@@ -101,7 +101,7 @@ static void what_the_counters_grow_by_is_charged(void **state)
 	assert_int_equal(pending.gc_runs, 3);
 }
 
-static void a_step_that_goes_on_is_counted_up_to_the_boundary(void **state)
+static void gc_time_counts_ongoing_step_up_to_boundary(void **state)
 {
 	(void)state;
 	begin_step(now_ns + 10 * MS);
@@ -116,7 +116,7 @@ static void a_step_that_goes_on_is_counted_up_to_the_boundary(void **state)
 	assert_int_equal(counters.gc_time >> 1, 127 * MS);
 }
 
-static void time_off_the_cpu_in_the_middle_of_one_is_not_counted(void **state)
+static void gc_time_excludes_off_cpu_time_inside_step(void **state)
 {
 	(void)state;
 	begin_step(now_ns + 10 * MS);
@@ -137,7 +137,7 @@ static void time_off_the_cpu_in_the_middle_of_one_is_not_counted(void **state)
 	assert_int_equal(pending.gc_ns, 6 * MS);
 }
 
-static void what_was_off_the_cpu_between_its_clock_and_its_store_is_not_counted(void **state)
+static void gc_time_excludes_off_cpu_time_between_clock_and_store(void **state)
 {
 	uint64_t begun_ns = now_ns + 50 * MS;
 
@@ -152,7 +152,7 @@ static void what_was_off_the_cpu_between_its_clock_and_its_store_is_not_counted(
 	assert_int_equal(pending.gc_ns, 4 * MS);
 }
 
-static void it_is_the_open_intervals_up_to_its_length(void **state)
+static void gc_time_is_charged_to_open_interval_up_to_its_length(void **state)
 {
 	(void)state;
 	pending.user_ns = 50 * MS;
@@ -177,7 +177,7 @@ static void it_is_the_open_intervals_up_to_its_length(void **state)
 	assert_int_equal(pending.gc_runs, 1);
 }
 
-static void what_is_read_twice_at_a_boundary_is_charged_once(void **state)
+static void gc_time_read_twice_at_boundary_is_charged_once(void **state)
 {
 	(void)state;
 	counters.gc_time += UINT64_C(3) * MS << 1;
@@ -188,7 +188,7 @@ static void what_is_read_twice_at_a_boundary_is_charged_once(void **state)
 	assert_int_equal(pending.gc_runs, 1);
 }
 
-static void no_more_than_the_cpu_time(void **state)
+static void gc_time_never_exceeds_cpu_time(void **state)
 {
 	(void)state;
 	assert_int_equal(take(50 * MS, 50 * MS + 300, 1), 0);
@@ -210,7 +210,7 @@ static void no_more_than_the_cpu_time(void **state)
 	assert_int_equal(pending.gc_ns, 4 * MS);
 }
 
-static void counters_that_lie_are_told_and_bounded(void **state)
+static void gc_time_reports_and_limits_implausible_counters(void **state)
 {
 	(void)state;
 	assert_int_equal(take(50 * MS, YEAR_NS, 1), 1);
@@ -231,7 +231,7 @@ static void counters_that_lie_are_told_and_bounded(void **state)
 	assert_in_range(pending.gc_ns, 52 * MS, pending.user_ns);
 }
 
-static void between_the_clocks_nothing_is_lost_or_told(void **state)
+static void gc_time_tolerates_difference_between_clocks(void **state)
 {
 	(void)state;
 	begin_step(now_ns + 1 * MS);
@@ -242,7 +242,7 @@ static void between_the_clocks_nothing_is_lost_or_told(void **state)
 	assert_int_equal(pending.gc_ns, 9 * MS);
 }
 
-static void those_that_begin_where_there_were_none_count_from_0(void **state)
+static void gc_time_counts_new_counters_from_zero(void **state)
 {
 	(void)state;
 	gc_time_none(&known);
@@ -264,7 +264,7 @@ static void those_that_begin_where_there_were_none_count_from_0(void **state)
 	assert_int_equal(pending.gc_runs, 1);
 }
 
-static void those_of_another_thread_count_from_where_they_stand(void **state)
+static void gc_time_counts_other_threads_counters_from_current_value(void **state)
 {
 	(void)state;
 	counters.serial = 8;
@@ -281,21 +281,21 @@ static void those_of_another_thread_count_from_where_they_stand(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_was_counted_before_is_nobodys, set_up),
-		cmocka_unit_test_setup(what_the_counters_grow_by_is_charged, set_up),
-		cmocka_unit_test_setup(a_step_that_goes_on_is_counted_up_to_the_boundary, set_up),
-		cmocka_unit_test_setup(time_off_the_cpu_in_the_middle_of_one_is_not_counted,
+		cmocka_unit_test_setup(gc_time_before_first_reading_is_not_charged, set_up),
+		cmocka_unit_test_setup(gc_time_charges_growth_of_counters, set_up),
+		cmocka_unit_test_setup(gc_time_counts_ongoing_step_up_to_boundary, set_up),
+		cmocka_unit_test_setup(gc_time_excludes_off_cpu_time_inside_step, set_up),
+		cmocka_unit_test_setup(gc_time_excludes_off_cpu_time_between_clock_and_store,
 				       set_up),
-		cmocka_unit_test_setup(
-			what_was_off_the_cpu_between_its_clock_and_its_store_is_not_counted,
-			set_up),
-		cmocka_unit_test_setup(it_is_the_open_intervals_up_to_its_length, set_up),
-		cmocka_unit_test_setup(what_is_read_twice_at_a_boundary_is_charged_once, set_up),
-		cmocka_unit_test_setup(no_more_than_the_cpu_time, set_up),
-		cmocka_unit_test_setup(counters_that_lie_are_told_and_bounded, set_up),
-		cmocka_unit_test_setup(between_the_clocks_nothing_is_lost_or_told, set_up),
-		cmocka_unit_test_setup(those_that_begin_where_there_were_none_count_from_0, set_up),
-		cmocka_unit_test_setup(those_of_another_thread_count_from_where_they_stand, set_up),
+		cmocka_unit_test_setup(gc_time_is_charged_to_open_interval_up_to_its_length,
+				       set_up),
+		cmocka_unit_test_setup(gc_time_read_twice_at_boundary_is_charged_once, set_up),
+		cmocka_unit_test_setup(gc_time_never_exceeds_cpu_time, set_up),
+		cmocka_unit_test_setup(gc_time_reports_and_limits_implausible_counters, set_up),
+		cmocka_unit_test_setup(gc_time_tolerates_difference_between_clocks, set_up),
+		cmocka_unit_test_setup(gc_time_counts_new_counters_from_zero, set_up),
+		cmocka_unit_test_setup(gc_time_counts_other_threads_counters_from_current_value,
+				       set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,14 +51,14 @@ static int take(uint64_t passed_ns, uint64_t off_cpu_ns, uint64_t grown_ns, uint
 	return gvl_wait_take(&known, &counters, &pending, now_ns);
 }
 
-static void what_was_counted_before_is_nobodys(void **state)
+static void gvl_wait_before_first_reading_is_not_charged(void **state)
 {
 	(void)state;
 	assert_int_equal(take(50 * MS, 50 * MS, 0, 0), 0);
 	assert_int_equal(pending.gvl_ns, 0);
 }
 
-static void what_the_counters_grow_by_is_charged(void **state)
+static void gvl_wait_charges_growth_of_counters(void **state)
 {
 	(void)state;
 	assert_int_equal(take(50 * MS, 40 * MS, 30 * MS, 2), 0);
@@ -69,7 +69,7 @@ static void what_the_counters_grow_by_is_charged(void **state)
 	assert_int_equal(pending.gvl_waits, 3);
 }
 
-static void no_more_than_the_time_off_the_cpu(void **state)
+static void gvl_wait_never_exceeds_off_cpu_time(void **state)
 {
 	(void)state;
 	assert_int_equal(take(50 * MS, 40 * MS, 40 * MS + 300, 1), 0);
@@ -80,7 +80,7 @@ static void no_more_than_the_time_off_the_cpu(void **state)
 	assert_int_equal(pending.gvl_waits, 2);
 }
 
-static void time_off_the_cpu_before_a_reading_without_a_wait_is_spent(void **state)
+static void gvl_wait_reading_without_wait_discards_off_cpu_time(void **state)
 {
 	(void)state;
 	assert_int_equal(take(50 * MS, 40 * MS, 0, 0), 0);
@@ -89,7 +89,7 @@ static void time_off_the_cpu_before_a_reading_without_a_wait_is_spent(void **sta
 	assert_int_equal(pending.gvl_ns, 5 * MS);
 }
 
-static void a_wait_that_goes_on_keeps_what_was_off_the_cpu_since_it_began(void **state)
+static void gvl_wait_in_progress_keeps_off_cpu_time_since_its_start(void **state)
 {
 	(void)state;
 	counters.ready_ns = NOW_NS + 20 * MS;
@@ -100,7 +100,7 @@ static void a_wait_that_goes_on_keeps_what_was_off_the_cpu_since_it_began(void *
 	assert_int_equal(pending.gvl_ns, 75 * MS);
 }
 
-static void a_wait_over_the_end_of_a_window_is_charged_when_it_ends(void **state)
+static void gvl_wait_across_window_end_is_charged_when_it_ends(void **state)
 {
 	uint64_t claimable_ns;
 
@@ -115,7 +115,7 @@ static void a_wait_over_the_end_of_a_window_is_charged_when_it_ends(void **state
 	assert_int_equal(pending.gvl_ns, 60 * MS);
 }
 
-static void what_another_context_was_off_the_cpu_is_not_claimed(void **state)
+static void gvl_wait_does_not_claim_off_cpu_time_of_other_context(void **state)
 {
 	(void)state;
 	counters.ready_ns = NOW_NS;
@@ -127,7 +127,7 @@ static void what_another_context_was_off_the_cpu_is_not_claimed(void **state)
 	assert_int_equal(pending.gvl_ns, 10 * MS);
 }
 
-static void counters_that_go_back_are_told_of_and_begin_anew(void **state)
+static void gvl_wait_reports_counters_going_back_and_restarts(void **state)
 {
 	(void)state;
 	assert_int_equal(take(50 * MS, 40 * MS, (uint64_t)-MS, 0), 1);
@@ -140,7 +140,7 @@ static void counters_that_go_back_are_told_of_and_begin_anew(void **state)
 	assert_int_equal(pending.gvl_waits, 1);
 }
 
-static void growth_by_more_than_has_passed_is_told_of_and_bounded(void **state)
+static void gvl_wait_reports_and_limits_growth_beyond_elapsed_time(void **state)
 {
 	(void)state;
 	assert_int_equal(take(50 * MS, 40 * MS, YEAR_NS, 1), 1);
@@ -150,14 +150,14 @@ static void growth_by_more_than_has_passed_is_told_of_and_bounded(void **state)
 	assert_int_equal(pending.gvl_waits, 1 + (2 * MS + GVL_CLOCK_SLACK_NS) / GVL_WAIT_LEAST_NS);
 }
 
-static void the_slack_of_the_clocks_is_no_lie(void **state)
+static void gvl_wait_tolerates_clock_slack(void **state)
 {
 	(void)state;
 	assert_int_equal(take(50 * MS, 40 * MS, 50 * MS + GVL_CLOCK_SLACK_NS, 1), 0);
 	assert_int_equal(take(50 * MS, 40 * MS, 50 * MS + GVL_CLOCK_SLACK_NS + 1, 1), 1);
 }
 
-static void a_wait_that_says_to_begin_in_the_future_or_ages_ago_claims_no_more(void **state)
+static void gvl_wait_with_implausible_start_claims_no_extra_time(void **state)
 {
 	(void)state;
 	counters.ready_ns = UINT64_MAX;
@@ -168,7 +168,7 @@ static void a_wait_that_says_to_begin_in_the_future_or_ages_ago_claims_no_more(v
 	assert_int_equal(gvl_wait_claimable(&known, &pending), 40 * MS);
 }
 
-static void counters_of_another_thread_are_where_it_begins(void **state)
+static void gvl_wait_starts_at_counters_of_other_thread(void **state)
 {
 	(void)state;
 	counters.serial++;
@@ -180,7 +180,7 @@ static void counters_of_another_thread_are_where_it_begins(void **state)
 	assert_int_equal(take(50 * MS, 40 * MS, (uint64_t)-50 * MS, (uint64_t)-2), 0);
 }
 
-static void those_that_came_since_it_was_looked_for_began_with_0(void **state)
+static void gvl_wait_counts_new_counters_from_zero(void **state)
 {
 	(void)state;
 	gvl_wait_none(&known, &pending, NOW_NS);
@@ -190,7 +190,7 @@ static void those_that_came_since_it_was_looked_for_began_with_0(void **state)
 	assert_int_equal(pending.gvl_waits, 3);
 }
 
-static void those_that_cannot_have_come_since_were_another_native_threads(void **state)
+static void gvl_wait_ignores_old_values_of_reused_counters(void **state)
 {
 	(void)state;
 	gvl_wait_none(&known, &pending, NOW_NS);
@@ -205,20 +205,20 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 	const struct CMUnitTest tests[] = {
-		TEST(what_was_counted_before_is_nobodys),
-		TEST(what_the_counters_grow_by_is_charged),
-		TEST(no_more_than_the_time_off_the_cpu),
-		TEST(time_off_the_cpu_before_a_reading_without_a_wait_is_spent),
-		TEST(a_wait_that_goes_on_keeps_what_was_off_the_cpu_since_it_began),
-		TEST(a_wait_over_the_end_of_a_window_is_charged_when_it_ends),
-		TEST(what_another_context_was_off_the_cpu_is_not_claimed),
-		TEST(counters_that_go_back_are_told_of_and_begin_anew),
-		TEST(growth_by_more_than_has_passed_is_told_of_and_bounded),
-		TEST(the_slack_of_the_clocks_is_no_lie),
-		TEST(a_wait_that_says_to_begin_in_the_future_or_ages_ago_claims_no_more),
-		TEST(counters_of_another_thread_are_where_it_begins),
-		TEST(those_that_came_since_it_was_looked_for_began_with_0),
-		TEST(those_that_cannot_have_come_since_were_another_native_threads),
+		TEST(gvl_wait_before_first_reading_is_not_charged),
+		TEST(gvl_wait_charges_growth_of_counters),
+		TEST(gvl_wait_never_exceeds_off_cpu_time),
+		TEST(gvl_wait_reading_without_wait_discards_off_cpu_time),
+		TEST(gvl_wait_in_progress_keeps_off_cpu_time_since_its_start),
+		TEST(gvl_wait_across_window_end_is_charged_when_it_ends),
+		TEST(gvl_wait_does_not_claim_off_cpu_time_of_other_context),
+		TEST(gvl_wait_reports_counters_going_back_and_restarts),
+		TEST(gvl_wait_reports_and_limits_growth_beyond_elapsed_time),
+		TEST(gvl_wait_tolerates_clock_slack),
+		TEST(gvl_wait_with_implausible_start_claims_no_extra_time),
+		TEST(gvl_wait_starts_at_counters_of_other_thread),
+		TEST(gvl_wait_counts_new_counters_from_zero),
+		TEST(gvl_wait_ignores_old_values_of_reused_counters),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static uint32_t settle(uint32_t count)
 	return waiting;
 }
 
-static void as_many_as_there_is_room_for_are_noted_in_turn(void **state)
+static void missed_switches_are_noted_in_order_up_to_capacity(void **state)
 {
 	(void)state;
 	for (uint32_t round = 0; round < 3; round++) {
@@ -62,7 +62,7 @@ static void as_many_as_there_is_room_for_are_noted_in_turn(void **state)
 	}
 }
 
-static void what_is_settled_makes_room_for_the_next(void **state)
+static void missed_switches_free_slot_when_settled(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < MISSED_SWITCHES; i++)
@@ -75,7 +75,7 @@ static void what_is_settled_makes_room_for_the_next(void **state)
 	assert_int_equal(settle(0), 0);
 }
 
-static void the_last_one_says_whether_the_thread_is_on_a_cpu(void **state)
+static void missed_switches_last_one_tells_if_on_cpu(void **state)
 {
 	(void)state;
 	assert_false(missed_switches_end_on_cpu(&missed));
@@ -90,7 +90,7 @@ static void the_last_one_says_whether_the_thread_is_on_a_cpu(void **state)
 	assert_false(missed_switches_end_on_cpu(&missed));
 }
 
-static void a_switch_out_without_its_switch_in_is_made_up_from_what_was_run(void **state)
+static void missed_switch_out_derives_switch_in_from_runtime(void **state)
 {
 	const struct missed_switch out = { .figures = { 5250, 700, 3, 4 },
 					   .at_ns = 9000,
@@ -117,7 +117,7 @@ static void a_switch_out_without_its_switch_in_is_made_up_from_what_was_run(void
 	assert_int_equal(the_clock.stolen_mark_ns, UINT64_MAX);
 }
 
-static void a_switch_in_without_its_switch_out_is_made_up_from_what_was_run(void **state)
+static void missed_switch_in_derives_switch_out_from_runtime(void **state)
 {
 	const struct missed_switch in = {
 		.figures = { 5250, 300, 3, 4 }, .at_ns = 9000, .stolen_ns = 77, .cpu = 2
@@ -136,13 +136,11 @@ static void a_switch_in_without_its_switch_out_is_made_up_from_what_was_run(void
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(as_many_as_there_is_room_for_are_noted_in_turn, set_up),
-		cmocka_unit_test_setup(what_is_settled_makes_room_for_the_next, set_up),
-		cmocka_unit_test_setup(the_last_one_says_whether_the_thread_is_on_a_cpu, set_up),
-		cmocka_unit_test_setup(
-			a_switch_out_without_its_switch_in_is_made_up_from_what_was_run, set_up),
-		cmocka_unit_test_setup(
-			a_switch_in_without_its_switch_out_is_made_up_from_what_was_run, set_up),
+		cmocka_unit_test_setup(missed_switches_are_noted_in_order_up_to_capacity, set_up),
+		cmocka_unit_test_setup(missed_switches_free_slot_when_settled, set_up),
+		cmocka_unit_test_setup(missed_switches_last_one_tells_if_on_cpu, set_up),
+		cmocka_unit_test_setup(missed_switch_out_derives_switch_in_from_runtime, set_up),
+		cmocka_unit_test_setup(missed_switch_in_derives_switch_out_from_runtime, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

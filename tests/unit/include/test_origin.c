@@ -13,7 +13,7 @@ enum {
 	OTHER
 };
 
-static void a_context_that_is_in_force_at_an_exec_is_the_origin(void **state)
+static void origin_is_context_in_force_at_exec(void **state)
 {
 	(void)state;
 	assert_true(origin_is_new(1, 0, OWN, OWN));
@@ -22,13 +22,13 @@ static void a_context_that_is_in_force_at_an_exec_is_the_origin(void **state)
 	assert_true(origin_is_new(1, 0, CONTEXT_HASH_OVERFLOW, OWN));
 }
 
-static void of_the_origin_itself_it_stays_the_same(void **state)
+static void origin_is_not_renewed_from_origin_context(void **state)
 {
 	(void)state;
 	assert_false(origin_is_new(1, 1, OWN, OWN));
 }
 
-static void without_one_or_its_values_there_is_none(void **state)
+static void origin_requires_known_context_and_its_snapshot(void **state)
 {
 	(void)state;
 	/* What the snapshot holds is of an earlier one. */
@@ -43,9 +43,9 @@ static void without_one_or_its_values_there_is_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_context_that_is_in_force_at_an_exec_is_the_origin),
-		cmocka_unit_test(of_the_origin_itself_it_stays_the_same),
-		cmocka_unit_test(without_one_or_its_values_there_is_none),
+		cmocka_unit_test(origin_is_context_in_force_at_exec),
+		cmocka_unit_test(origin_is_not_renewed_from_origin_context),
+		cmocka_unit_test(origin_requires_known_context_and_its_snapshot),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

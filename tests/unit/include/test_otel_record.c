@@ -32,7 +32,7 @@ static uint32_t run(struct walk *walk)
 				walk->known_indexes, walk->offsets);
 }
 
-static void wanted_attributes_are_found(void **state)
+static void otel_record_walk_finds_wanted_attributes(void **state)
 {
 	struct walk walk = { .known_indexes = 3, .key_of_index = { [0] = 2, [2] = KEYS_MAX } };
 
@@ -46,7 +46,7 @@ static void wanted_attributes_are_found(void **state)
 	assert_int_equal(walk.offsets[KEYS_MAX], 1 + 5 + 2);
 }
 
-static void a_pointer_is_even_and_in_user_space(void **state)
+static void otel_record_pointer_must_be_even_user_address(void **state)
 {
 	(void)state;
 	assert_false(otel_record_pointer_is_sane(4094));
@@ -56,7 +56,7 @@ static void a_pointer_is_even_and_in_user_space(void **state)
 	assert_false(otel_record_pointer_is_sane(1ULL << 56));
 }
 
-static void the_last_occurrence_wins(void **state)
+static void otel_record_walk_uses_last_occurrence(void **state)
 {
 	struct walk walk = { .known_indexes = 1, .key_of_index = { [0] = 1 } };
 
@@ -67,7 +67,7 @@ static void the_last_occurrence_wins(void **state)
 	assert_int_equal(walk.offsets[1], 1 + 5);
 }
 
-static void the_walk_ends_at_an_entry_that_does_not_fit(void **state)
+static void otel_record_walk_ends_at_truncated_entry(void **state)
 {
 	struct walk walk = { .known_indexes = 1, .key_of_index = { [0] = 1 } };
 
@@ -83,7 +83,7 @@ static void the_walk_ends_at_an_entry_that_does_not_fit(void **state)
 	assert_int_equal(walk.offsets[1], 1);
 }
 
-static void an_index_that_is_not_known_is_told(void **state)
+static void otel_record_walk_reports_unknown_index(void **state)
 {
 	struct walk walk = { .known_indexes = 1, .key_of_index = { [0] = 1 } };
 
@@ -94,7 +94,7 @@ static void an_index_that_is_not_known_is_told(void **state)
 	assert_int_equal(walk.offsets[1], 1 + 3);
 }
 
-static void the_longest_record_is_walked_to_its_end(void **state)
+static void otel_record_walk_reads_longest_record_to_its_end(void **state)
 {
 	struct walk walk = { .known_indexes = 256, .key_of_index = { [7] = 1, [8] = 2 } };
 
@@ -114,7 +114,7 @@ static void the_longest_record_is_walked_to_its_end(void **state)
 	assert_int_equal(walk.offsets[2], 0);
 }
 
-static void entries_are_looked_at_up_to_a_limit(void **state)
+static void otel_record_walk_limits_number_of_entries(void **state)
 {
 	struct walk walk = { .known_indexes = 256, .key_of_index = { [7] = 1, [8] = 2 } };
 
@@ -129,7 +129,7 @@ static void entries_are_looked_at_up_to_a_limit(void **state)
 	assert_int_equal(walk.offsets[2], 0);
 }
 
-static void noise_stays_in_bounds(void **state)
+static void otel_record_walk_of_noise_stays_in_bounds(void **state)
 {
 	struct walk walk = { .known_indexes = 256 };
 	uint32_t noise = 54321;
@@ -155,14 +155,14 @@ static void noise_stays_in_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wanted_attributes_are_found),
-		cmocka_unit_test(a_pointer_is_even_and_in_user_space),
-		cmocka_unit_test(the_last_occurrence_wins),
-		cmocka_unit_test(the_walk_ends_at_an_entry_that_does_not_fit),
-		cmocka_unit_test(an_index_that_is_not_known_is_told),
-		cmocka_unit_test(the_longest_record_is_walked_to_its_end),
-		cmocka_unit_test(entries_are_looked_at_up_to_a_limit),
-		cmocka_unit_test(noise_stays_in_bounds),
+		cmocka_unit_test(otel_record_walk_finds_wanted_attributes),
+		cmocka_unit_test(otel_record_pointer_must_be_even_user_address),
+		cmocka_unit_test(otel_record_walk_uses_last_occurrence),
+		cmocka_unit_test(otel_record_walk_ends_at_truncated_entry),
+		cmocka_unit_test(otel_record_walk_reports_unknown_index),
+		cmocka_unit_test(otel_record_walk_reads_longest_record_to_its_end),
+		cmocka_unit_test(otel_record_walk_limits_number_of_entries),
+		cmocka_unit_test(otel_record_walk_of_noise_stays_in_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,7 +91,7 @@ static uint64_t new_method(struct fixture *fixture)
 
 /* ---- what is there ---- */
 
-static void frames_of_each_size_come_from_the_innermost_out(void **state)
+static void frames_of_each_size_are_walked_innermost_first(void **state)
 {
 	static const uint32_t sizes[][2] = {
 		{ 56, RUBY_LAYOUT_UNKNOWN }, { 64, 0x38 }, { 56, YJIT }, { 72, 0x40 }, { 128, 0x78 }
@@ -122,7 +122,7 @@ static void frames_of_each_size_come_from_the_innermost_out(void **state)
 	}
 }
 
-static void members_are_read_where_the_layout_says(void **state)
+static void frame_members_are_read_at_layout_offsets(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t method;
@@ -144,7 +144,7 @@ static void members_are_read_where_the_layout_says(void **state)
 	assert_ruby(fixture, 1, 7);
 }
 
-static void a_stack_without_frames_is_empty(void **state)
+static void stack_without_frames_is_empty(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -153,7 +153,7 @@ static void a_stack_without_frames_is_empty(void **state)
 	assert_true(fixture->frames.hash >= CONTEXT_HASH_FIRST);
 }
 
-static void frames_are_read_in_pieces(void **state)
+static void frames_are_read_in_chunks(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -173,7 +173,7 @@ static void push_many(struct fixture *fixture, uint32_t count)
 		forged_stack_push_ruby(&fixture->stack, number, 0);
 }
 
-static void of_2000_frames_the_outermost_are_cut_and_that_is_said(void **state)
+static void stack_deeper_than_limit_drops_outermost_frames(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -186,7 +186,7 @@ static void of_2000_frames_the_outermost_are_cut_and_that_is_said(void **state)
 		assert_ruby(fixture, number, 1999 - number);
 }
 
-static void as_many_as_there_is_room_for_are_not_cut(void **state)
+static void stack_at_frame_limit_is_not_truncated(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t hash;
@@ -204,7 +204,7 @@ static void as_many_as_there_is_room_for_are_not_cut(void **state)
 	assert_true(fixture->frames.hash != hash);
 }
 
-static void frames_that_are_nothing_to_show_are_bounded(void **state)
+static void frames_walk_limits_skipped_frames(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_control_frame block = { .iseq = forged_stack_iseq(1) };
@@ -223,7 +223,7 @@ static void frames_that_are_nothing_to_show_are_bounded(void **state)
 
 /* ---- frames of C ---- */
 
-static void a_block_written_in_c_is_passed_over_and_one_of_ruby_is_not(void **state)
+static void frames_walk_skips_c_blocks_but_not_ruby_blocks(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_control_frame block = { .iseq = forged_stack_iseq(1) };
@@ -244,7 +244,7 @@ static void a_block_written_in_c_is_passed_over_and_one_of_ruby_is_not(void **st
 	assert_ruby(fixture, 2, 3);
 }
 
-static void a_frame_that_cannot_be_told_is_unreadable(void **state)
+static void frame_of_unknown_kind_is_unreadable(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct ruby_control_frame block = { .iseq = forged_stack_iseq(1), .ep = 8 };
@@ -267,7 +267,7 @@ static void push_nested(struct fixture *fixture, uint32_t around, uint64_t outer
 	forged_stack_push(&fixture->stack, &(struct ruby_control_frame){ .ep = ep });
 }
 
-static void the_method_around_a_c_frame_is_found_through_ten_blocks(void **state)
+static void c_frame_method_is_found_through_ten_blocks(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t method = new_method(fixture);
@@ -283,7 +283,7 @@ static void the_method_around_a_c_frame_is_found_through_ten_blocks(void **state
 	}
 }
 
-static void the_nearest_method_is_the_one(void **state)
+static void c_frame_uses_nearest_method(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t outer = new_method(fixture), inner = new_method(fixture);
@@ -294,7 +294,7 @@ static void the_nearest_method_is_the_one(void **state)
 	assert_frame(fixture, 0, RUBY_FRAME_C, inner);
 }
 
-static void blocks_that_are_around_each_other_have_no_method(void **state)
+static void c_frame_in_cyclic_blocks_has_no_method(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t ep = forged_stack_environment(&fixture->stack, 0, 0, 0);
@@ -315,7 +315,7 @@ static void assert_found_behind(struct fixture *fixture, uint64_t object, uint64
 	assert_frame(fixture, 0, RUBY_FRAME_C, expected);
 }
 
-static void special_variables_lead_to_the_method_once(void **state)
+static void special_variable_is_followed_to_method_once(void **state)
 {
 	struct fixture *fixture = *state;
 	struct forged_stack *stack = &fixture->stack;
@@ -340,7 +340,7 @@ static void special_variables_lead_to_the_method_once(void **state)
 	assert_frame(fixture, 0, RUBY_FRAME_C, 0);
 }
 
-static void a_method_that_cannot_be_read_is_counted(void **state)
+static void c_frame_with_unreadable_method_is_counted(void **state)
 {
 	struct fixture *fixture = *state;
 	struct forged_stack *stack = &fixture->stack;
@@ -359,7 +359,7 @@ static void a_method_that_cannot_be_read_is_counted(void **state)
 	assert_int_equal(fixture->frames.unreadable, 4);
 }
 
-static void what_a_c_frame_says_is_its_method_is_an_address_or_none(void **state)
+static void c_frame_method_must_be_valid_address(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -378,7 +378,7 @@ static void what_a_c_frame_says_is_its_method_is_an_address_or_none(void **state
 
 /* ---- methods of Ruby frames ---- */
 
-static void methods_of_ruby_frames_are_found_when_asked_for(void **state)
+static void ruby_frame_methods_are_found_on_request(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t method = new_method(fixture), c_method = new_method(fixture);
@@ -416,7 +416,7 @@ static uint64_t push_block_method(struct fixture *fixture, uint64_t method, uint
 }
 
 /* What stands around such a block is no part of the method. */
-static void a_method_that_is_a_block_is_found_with_the_level(void **state)
+static void block_method_is_found_with_its_level(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t method = new_method(fixture), around = new_method(fixture);
@@ -448,7 +448,7 @@ static void a_method_that_is_a_block_is_found_with_the_level(void **state)
 	assert_int_equal(fixture->frames.frames[9].method, method);
 }
 
-static void methods_of_one_block_are_stacks_of_their_own(void **state)
+static void block_methods_of_one_block_make_distinct_stacks(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t first = new_method(fixture), second = new_method(fixture);
@@ -479,7 +479,7 @@ static uint64_t new_whole_method(struct fixture *fixture)
 	return method;
 }
 
-static void whether_methods_are_the_same_is_seen_whoever_asks(void **state)
+static void same_methods_check_detects_each_changed_word(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t method = new_whole_method(fixture), c_method = new_whole_method(fixture);
@@ -502,7 +502,7 @@ static void whether_methods_are_the_same_is_seen_whoever_asks(void **state)
 	}
 }
 
-static void methods_are_found_of_as_many_frames_as_there_can_be(void **state)
+static void ruby_frame_methods_are_found_up_to_frame_limit(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t method = new_method(fixture);
@@ -538,7 +538,7 @@ static void assert_torn_with(struct fixture *fixture, uint32_t offset, uint64_t 
 	forged_stack_write(&fixture->stack, address, before);
 }
 
-static void a_stack_whose_bounds_make_no_sense_is_not_read(void **state)
+static void stack_with_invalid_bounds_is_not_read(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t end = forged_stack_at(FORGED_STACK_VM_END);
@@ -574,7 +574,7 @@ static void a_stack_whose_bounds_make_no_sense_is_not_read(void **state)
 	}
 }
 
-static void a_stack_may_be_as_large_as_the_bound_and_full(void **state)
+static void stack_may_be_full_and_of_maximum_size(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t context = forged_stack_at(FORGED_STACK_CONTEXT);
@@ -596,7 +596,7 @@ static void a_stack_may_be_as_large_as_the_bound_and_full(void **state)
 	assert_sound(fixture, 2);
 }
 
-static void a_context_that_is_not_there_is_not_read(void **state)
+static void stack_is_torn_if_execution_context_is_unreadable(void **state)
 {
 	struct fixture *fixture = *state;
 	uint32_t *members[] = { &fixture->layout.execution_stack,
@@ -629,7 +629,7 @@ static void a_context_that_is_not_there_is_not_read(void **state)
 	assert_int_equal(fixture->frames.flags, RUBY_FRAMES_TORN);
 }
 
-static void a_layout_that_cannot_be_walked_is_refused(void **state)
+static void layout_that_cannot_be_walked_is_rejected(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct ruby_stack_layout sane = forged_stack_layout(56, YJIT);
@@ -671,7 +671,7 @@ static void a_layout_that_cannot_be_walked_is_refused(void **state)
 	assert_true(ruby_frames_layout_is_sane(&fixture->layout));
 }
 
-static void an_iseq_at_no_address_is_unreadable(void **state)
+static void frame_with_invalid_iseq_address_is_unreadable(void **state)
 {
 	struct fixture *fixture = *state;
 	static const uint64_t addresses[] = { 3, 8, 0xfff8, 1ULL << 56, UINT64_MAX - 7 };
@@ -722,7 +722,7 @@ static void assert_gap(struct fixture *fixture, uint32_t frame_bytes)
 	assert_int_equal(fixture->stack.reads, 3 + 2 + 300 - 4096 / frame_bytes);
 }
 
-static void a_page_that_is_not_there_is_one_frame_and_the_others_are_right(void **state)
+static void frames_on_missing_page_become_one_unreadable_frame(void **state)
 {
 	assert_gap(*state, 56);
 	assert_gap(*state, 64);
@@ -731,7 +731,7 @@ static void a_page_that_is_not_there_is_one_frame_and_the_others_are_right(void 
 
 /* ---- a collection ---- */
 
-static void a_collection_stands_above_the_frame_that_caused_it(void **state)
+static void gc_frame_is_added_above_frame_during_collection(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t hash;
@@ -791,7 +791,7 @@ static void push_compiled(struct fixture *fixture, struct code code, uint64_t pc
 	forged_stack_push(&fixture->stack, &frame);
 }
 
-static void compiled_code_keeps_a_pc_of_its_own_alone(void **state)
+static void compiled_frame_keeps_pc_only_inside_its_iseq(void **state)
 {
 	struct fixture *fixture = *state;
 	struct code code = new_code(fixture);
@@ -823,7 +823,7 @@ static void compiled_code_keeps_a_pc_of_its_own_alone(void **state)
 	}
 }
 
-static void a_compiled_frame_in_c_or_that_called_c_is_as_any_other(void **state)
+static void compiled_frame_in_or_below_c_is_ordinary(void **state)
 {
 	struct fixture *fixture = *state;
 	struct code code = new_code(fixture);
@@ -839,7 +839,7 @@ static void a_compiled_frame_in_c_or_that_called_c_is_as_any_other(void **state)
 	assert_frame(fixture, 1, RUBY_FRAME_RUBY, code.iseq);
 }
 
-static void compiled_code_of_an_iseq_that_cannot_be_read_has_no_pc(void **state)
+static void compiled_frame_of_unreadable_iseq_has_no_pc(void **state)
 {
 	struct fixture *fixture = *state;
 	struct code code = new_code(fixture);
@@ -872,7 +872,7 @@ static void push_zjit(struct fixture *fixture, uint64_t jit_return, uint64_t jit
 	forged_stack_push(&fixture->stack, &frame);
 }
 
-static void zjit_says_what_runs_on_the_native_stack(void **state)
+static void zjit_frame_is_read_from_native_stack(void **state)
 {
 	struct fixture *fixture = *state;
 	struct code inner = new_code(fixture), outer = new_code(fixture);
@@ -891,7 +891,7 @@ static void zjit_says_what_runs_on_the_native_stack(void **state)
 	assert_int_equal(fixture->frames.frames[1].pc, outer.start + 24);
 }
 
-static void zjit_marks_a_c_frame(void **state)
+static void zjit_marked_c_frame_is_a_c_frame(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t method = new_method(fixture);
@@ -918,7 +918,7 @@ static void assert_unreadable_zjit(struct fixture *fixture, uint64_t jit_return,
 	assert_int_equal(fixture->frames.unreadable, (count + 1) / 2);
 }
 
-static void what_is_no_frame_of_zjit_is_unreadable(void **state)
+static void zjit_frame_with_invalid_address_is_unreadable(void **state)
 {
 	struct fixture *fixture = *state;
 	struct code code = new_code(fixture);
@@ -931,7 +931,7 @@ static void what_is_no_frame_of_zjit_is_unreadable(void **state)
 	assert_unreadable_zjit(fixture, FORGED_STACK_POINTER + 0x500, FORGED_STACK_BASE - 64);
 }
 
-static void the_native_stack_goes_up_from_the_stack_pointer(void **state)
+static void native_stack_extends_upward_from_stack_pointer(void **state)
 {
 	struct fixture *fixture = *state;
 	struct code code = new_code(fixture);
@@ -959,7 +959,7 @@ static void the_native_stack_goes_up_from_the_stack_pointer(void **state)
 	}
 }
 
-static void without_a_stack_pointer_a_compiled_frame_is_unreadable(void **state)
+static void compiled_frame_without_stack_pointer_is_unreadable(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -983,7 +983,7 @@ static uint64_t hash_of(struct fixture *fixture)
 	return fixture->frames.hash;
 }
 
-static void the_hash_is_of_all_that_tells_stacks_apart(void **state)
+static void frames_hash_covers_all_that_distinguishes_stacks(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t hashes[8];
@@ -1024,42 +1024,42 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(frames_of_each_size_come_from_the_innermost_out),
-		TEST(members_are_read_where_the_layout_says),
-		TEST(a_stack_without_frames_is_empty),
-		TEST(frames_are_read_in_pieces),
-		TEST(of_2000_frames_the_outermost_are_cut_and_that_is_said),
-		TEST(as_many_as_there_is_room_for_are_not_cut),
-		TEST(frames_that_are_nothing_to_show_are_bounded),
-		TEST(a_block_written_in_c_is_passed_over_and_one_of_ruby_is_not),
-		TEST(a_frame_that_cannot_be_told_is_unreadable),
-		TEST(the_method_around_a_c_frame_is_found_through_ten_blocks),
-		TEST(the_nearest_method_is_the_one),
-		TEST(blocks_that_are_around_each_other_have_no_method),
-		TEST(special_variables_lead_to_the_method_once),
-		TEST(a_method_that_cannot_be_read_is_counted),
-		TEST(what_a_c_frame_says_is_its_method_is_an_address_or_none),
-		TEST(methods_of_ruby_frames_are_found_when_asked_for),
-		TEST(a_method_that_is_a_block_is_found_with_the_level),
-		TEST(methods_of_one_block_are_stacks_of_their_own),
-		TEST(whether_methods_are_the_same_is_seen_whoever_asks),
-		TEST(methods_are_found_of_as_many_frames_as_there_can_be),
-		TEST(a_stack_whose_bounds_make_no_sense_is_not_read),
-		TEST(a_stack_may_be_as_large_as_the_bound_and_full),
-		TEST(a_context_that_is_not_there_is_not_read),
-		TEST(a_layout_that_cannot_be_walked_is_refused),
-		TEST(an_iseq_at_no_address_is_unreadable),
-		TEST(a_page_that_is_not_there_is_one_frame_and_the_others_are_right),
-		TEST(a_collection_stands_above_the_frame_that_caused_it),
-		TEST(compiled_code_keeps_a_pc_of_its_own_alone),
-		TEST(a_compiled_frame_in_c_or_that_called_c_is_as_any_other),
-		TEST(compiled_code_of_an_iseq_that_cannot_be_read_has_no_pc),
-		TEST(zjit_says_what_runs_on_the_native_stack),
-		TEST(zjit_marks_a_c_frame),
-		TEST(what_is_no_frame_of_zjit_is_unreadable),
-		TEST(the_native_stack_goes_up_from_the_stack_pointer),
-		TEST(without_a_stack_pointer_a_compiled_frame_is_unreadable),
-		TEST(the_hash_is_of_all_that_tells_stacks_apart),
+		TEST(frames_of_each_size_are_walked_innermost_first),
+		TEST(frame_members_are_read_at_layout_offsets),
+		TEST(stack_without_frames_is_empty),
+		TEST(frames_are_read_in_chunks),
+		TEST(stack_deeper_than_limit_drops_outermost_frames),
+		TEST(stack_at_frame_limit_is_not_truncated),
+		TEST(frames_walk_limits_skipped_frames),
+		TEST(frames_walk_skips_c_blocks_but_not_ruby_blocks),
+		TEST(frame_of_unknown_kind_is_unreadable),
+		TEST(c_frame_method_is_found_through_ten_blocks),
+		TEST(c_frame_uses_nearest_method),
+		TEST(c_frame_in_cyclic_blocks_has_no_method),
+		TEST(special_variable_is_followed_to_method_once),
+		TEST(c_frame_with_unreadable_method_is_counted),
+		TEST(c_frame_method_must_be_valid_address),
+		TEST(ruby_frame_methods_are_found_on_request),
+		TEST(block_method_is_found_with_its_level),
+		TEST(block_methods_of_one_block_make_distinct_stacks),
+		TEST(same_methods_check_detects_each_changed_word),
+		TEST(ruby_frame_methods_are_found_up_to_frame_limit),
+		TEST(stack_with_invalid_bounds_is_not_read),
+		TEST(stack_may_be_full_and_of_maximum_size),
+		TEST(stack_is_torn_if_execution_context_is_unreadable),
+		TEST(layout_that_cannot_be_walked_is_rejected),
+		TEST(frame_with_invalid_iseq_address_is_unreadable),
+		TEST(frames_on_missing_page_become_one_unreadable_frame),
+		TEST(gc_frame_is_added_above_frame_during_collection),
+		TEST(compiled_frame_keeps_pc_only_inside_its_iseq),
+		TEST(compiled_frame_in_or_below_c_is_ordinary),
+		TEST(compiled_frame_of_unreadable_iseq_has_no_pc),
+		TEST(zjit_frame_is_read_from_native_stack),
+		TEST(zjit_marked_c_frame_is_a_c_frame),
+		TEST(zjit_frame_with_invalid_address_is_unreadable),
+		TEST(native_stack_extends_upward_from_stack_pointer),
+		TEST(compiled_frame_without_stack_pointer_is_unreadable),
+		TEST(frames_hash_covers_all_that_distinguishes_stacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ static uint32_t take_all(struct share_table *table, uint32_t family, uint32_t ro
 	return taken;
 }
 
-static void one_family_gets_three_quarters(void **state)
+static void share_of_one_family_is_three_quarters(void **state)
 {
 	struct share_table table = { 0 };
 
@@ -32,7 +32,7 @@ static void one_family_gets_three_quarters(void **state)
 	assert_int_equal(table.used, ROOM / 4 * 3);
 }
 
-static void what_greedy_ones_leave_is_there_for_the_next(void **state)
+static void share_leaves_capacity_for_each_next_family(void **state)
 {
 	struct share_table table = { 0 };
 
@@ -48,7 +48,7 @@ static void what_greedy_ones_leave_is_there_for_the_next(void **state)
 	assert_true(table.used < ROOM);
 }
 
-static void greedy_ones_that_take_turns_leave_a_part(void **state)
+static void share_of_alternating_families_leaves_part_free(void **state)
 {
 	struct share_table table = { 0 };
 	int is_taken = 1;
@@ -67,7 +67,7 @@ static void greedy_ones_that_take_turns_leave_a_part(void **state)
 	assert_true(share_has_room(&table, 6, ROOM));
 }
 
-static void what_is_taken_out_can_be_had_again(void **state)
+static void share_removed_can_be_taken_again(void **state)
 {
 	struct share_table table = { 0 };
 	uint32_t taken = take_all(&table, 7, ROOM);
@@ -79,7 +79,7 @@ static void what_is_taken_out_can_be_had_again(void **state)
 	assert_int_equal(take_all(&table, 7, ROOM), taken);
 }
 
-static void a_new_family_has_a_number_of_its_own(void **state)
+static void share_gives_new_family_free_or_least_used_number(void **state)
 {
 	struct share_table table = { 0 };
 
@@ -98,7 +98,7 @@ static void a_new_family_has_a_number_of_its_own(void **state)
 	assert_int_equal(share_find_family(&table), 99);
 }
 
-static void the_smallest_maps_have_room(void **state)
+static void share_allows_entry_in_smallest_maps(void **state)
 {
 	(void)state;
 	for (uint32_t room = 1; room < 64; room++) {
@@ -113,12 +113,12 @@ static void the_smallest_maps_have_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_family_gets_three_quarters),
-		cmocka_unit_test(what_greedy_ones_leave_is_there_for_the_next),
-		cmocka_unit_test(greedy_ones_that_take_turns_leave_a_part),
-		cmocka_unit_test(what_is_taken_out_can_be_had_again),
-		cmocka_unit_test(a_new_family_has_a_number_of_its_own),
-		cmocka_unit_test(the_smallest_maps_have_room),
+		cmocka_unit_test(share_of_one_family_is_three_quarters),
+		cmocka_unit_test(share_leaves_capacity_for_each_next_family),
+		cmocka_unit_test(share_of_alternating_families_leaves_part_free),
+		cmocka_unit_test(share_removed_can_be_taken_again),
+		cmocka_unit_test(share_gives_new_family_free_or_least_used_number),
+		cmocka_unit_test(share_allows_entry_in_smallest_maps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ static void expect_call(uint32_t call, uint32_t abi, uint32_t number)
 	assert_int_equal(syscall_call_number(call), number);
 }
 
-static void a_number_is_of_the_table_that_it_was_made_by(void **state)
+static void syscall_call_encodes_abi_and_number(void **state)
 {
 	(void)state;
 	expect_call(syscall_call(0, 1, 0), SYSCALL_ABI_NATIVE, 0);
@@ -55,7 +55,7 @@ static void a_number_is_of_the_table_that_it_was_made_by(void **state)
 	expect_call(syscall_call(0, 0, 1), SYSCALL_ABI_32, 0);
 }
 
-static void a_number_of_no_call_is_told_as_such(void **state)
+static void syscall_call_marks_invalid_number(void **state)
 {
 	(void)state;
 	expect_call(syscall_call(1024, 1, 0), SYSCALL_ABI_NATIVE, SYSCALL_NUMBERS);
@@ -70,7 +70,7 @@ static void a_number_of_no_call_is_told_as_such(void **state)
 	expect_call(syscall_call(UINT64_C(0xffffffff00000004), 1, 1), SYSCALL_ABI_32, 4);
 }
 
-static void a_call_is_counted_at_its_entry_and_timed_to_its_exit(void **state)
+static void syscall_counts_call_at_entry_and_time_at_exit(void **state)
 {
 	(void)state;
 	assert_false(counts.has_some);
@@ -87,7 +87,7 @@ static void a_call_is_counted_at_its_entry_and_timed_to_its_exit(void **state)
 	expect(STAT, 1, 11);
 }
 
-static void what_it_took_so_far_can_be_had_while_it_goes_on(void **state)
+static void syscall_counts_settle_adds_time_of_ongoing_call(void **state)
 {
 	(void)state;
 	syscall_counts_enter(&counts, READ, 100);
@@ -104,7 +104,7 @@ static void what_it_took_so_far_can_be_had_while_it_goes_on(void **state)
 }
 
 /* The clock of a switch may be a little behind the last edge's. */
-static void time_does_not_go_back(void **state)
+static void syscall_counts_time_does_not_go_back(void **state)
 {
 	(void)state;
 	syscall_counts_enter(&counts, READ, 100);
@@ -113,7 +113,7 @@ static void time_does_not_go_back(void **state)
 	expect(READ, 1, 1);
 }
 
-static void of_an_exit_whose_entry_was_not_seen_nothing_is_known(void **state)
+static void syscall_counts_ignore_exit_without_entry(void **state)
 {
 	(void)state;
 	syscall_counts_leave(&counts, 100);
@@ -124,7 +124,7 @@ static void of_an_exit_whose_entry_was_not_seen_nothing_is_known(void **state)
 	expect(READ, 1, 10);
 }
 
-static void calls_whose_places_are_the_same_have_others(void **state)
+static void syscall_counts_use_other_places_on_collision(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < SYSCALL_TRIES; i++) {
@@ -141,7 +141,7 @@ static void calls_whose_places_are_the_same_have_others(void **state)
 }
 
 /* Which does not come: who counts makes room first. */
-static void without_a_place_nothing_is_written(void **state)
+static void syscall_counts_write_nothing_without_free_place(void **state)
 {
 	const uint32_t last = READ + SYSCALL_TRIES * SYSCALL_PLACES;
 
@@ -155,7 +155,7 @@ static void without_a_place_nothing_is_written(void **state)
 	assert_null(syscall_counts_place(&counts, last));
 }
 
-static void the_last_place_is_followed_by_the_first(void **state)
+static void syscall_counts_places_wrap_around(void **state)
 {
 	const uint32_t last = SYSCALL_PLACES - 1;
 
@@ -169,17 +169,15 @@ static void the_last_place_is_followed_by_the_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_number_is_of_the_table_that_it_was_made_by),
-		cmocka_unit_test(a_number_of_no_call_is_told_as_such),
-		cmocka_unit_test_setup(a_call_is_counted_at_its_entry_and_timed_to_its_exit,
-				       set_up),
-		cmocka_unit_test_setup(what_it_took_so_far_can_be_had_while_it_goes_on, set_up),
-		cmocka_unit_test_setup(time_does_not_go_back, set_up),
-		cmocka_unit_test_setup(of_an_exit_whose_entry_was_not_seen_nothing_is_known,
-				       set_up),
-		cmocka_unit_test_setup(calls_whose_places_are_the_same_have_others, set_up),
-		cmocka_unit_test_setup(without_a_place_nothing_is_written, set_up),
-		cmocka_unit_test_setup(the_last_place_is_followed_by_the_first, set_up),
+		cmocka_unit_test(syscall_call_encodes_abi_and_number),
+		cmocka_unit_test(syscall_call_marks_invalid_number),
+		cmocka_unit_test_setup(syscall_counts_call_at_entry_and_time_at_exit, set_up),
+		cmocka_unit_test_setup(syscall_counts_settle_adds_time_of_ongoing_call, set_up),
+		cmocka_unit_test_setup(syscall_counts_time_does_not_go_back, set_up),
+		cmocka_unit_test_setup(syscall_counts_ignore_exit_without_entry, set_up),
+		cmocka_unit_test_setup(syscall_counts_use_other_places_on_collision, set_up),
+		cmocka_unit_test_setup(syscall_counts_write_nothing_without_free_place, set_up),
+		cmocka_unit_test_setup(syscall_counts_places_wrap_around, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

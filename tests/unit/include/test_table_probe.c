@@ -24,7 +24,7 @@ static int insert(struct state_pair *pairs, uint64_t capacity, uint64_t key, uin
 	return -1;
 }
 
-static void sane_headers_are_powers_of_two_up_to_the_limit(void **state)
+static void table_header_capacity_must_be_power_of_two_in_limit(void **state)
 {
 	struct state_header header = { 0, 0 };
 
@@ -41,7 +41,7 @@ static void sane_headers_are_powers_of_two_up_to_the_limit(void **state)
 	assert_false(table_header_is_sane(&header));
 }
 
-static void a_size_above_the_capacity_is_refused(void **state)
+static void table_header_rejects_size_above_capacity(void **state)
 {
 	struct state_header header = { .size = 8, .capacity = 8 };
 
@@ -53,7 +53,7 @@ static void a_size_above_the_capacity_is_refused(void **state)
 	assert_false(table_header_is_sane(&header));
 }
 
-static void every_key_of_every_full_table_is_found(void **state)
+static void table_probe_finds_every_key_in_full_table(void **state)
 {
 	(void)state;
 	for (uint64_t capacity = 1; capacity <= STATE_CAPACITY_MAX; capacity *= 2) {
@@ -71,7 +71,7 @@ static void every_key_of_every_full_table_is_found(void **state)
 	}
 }
 
-static void the_probe_wraps_around(void **state)
+static void table_probe_wraps_around(void **state)
 {
 	struct state_pair pairs[STATE_CAPACITY_MAX] = { 0 };
 
@@ -82,7 +82,7 @@ static void the_probe_wraps_around(void **state)
 	assert_int_equal(table_probe_find(pairs, 8, 0x37), 1);
 }
 
-static void an_empty_slot_ends_the_probe(void **state)
+static void table_probe_ends_at_empty_slot(void **state)
 {
 	struct state_pair pairs[STATE_CAPACITY_MAX] = { 0 };
 
@@ -92,7 +92,7 @@ static void an_empty_slot_ends_the_probe(void **state)
 	assert_int_equal(table_probe_find(pairs, 8, 0x13), -1);
 }
 
-static void key_0_is_never_found(void **state)
+static void table_probe_never_finds_key_0(void **state)
 {
 	struct state_pair pairs[STATE_CAPACITY_MAX] = { 0 };
 
@@ -100,7 +100,7 @@ static void key_0_is_never_found(void **state)
 	assert_int_equal(table_probe_find(pairs, 8, 0), -1);
 }
 
-static void a_capacity_that_is_not_sane_stays_inside_the_array(void **state)
+static void table_probe_stays_in_array_with_invalid_capacity(void **state)
 {
 	struct state_pair pairs[STATE_CAPACITY_MAX];
 
@@ -114,7 +114,7 @@ static void a_capacity_that_is_not_sane_stays_inside_the_array(void **state)
 	assert_int_equal(table_probe_find(pairs, 1ULL << 40, 77), -1);
 }
 
-static void pointers_must_be_aligned_user_addresses(void **state)
+static void table_pointer_must_be_aligned_user_address(void **state)
 {
 	(void)state;
 	assert_true(table_pointer_is_sane(0x7f0000001000));
@@ -128,14 +128,14 @@ static void pointers_must_be_aligned_user_addresses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sane_headers_are_powers_of_two_up_to_the_limit),
-		cmocka_unit_test(a_size_above_the_capacity_is_refused),
-		cmocka_unit_test(every_key_of_every_full_table_is_found),
-		cmocka_unit_test(the_probe_wraps_around),
-		cmocka_unit_test(an_empty_slot_ends_the_probe),
-		cmocka_unit_test(key_0_is_never_found),
-		cmocka_unit_test(a_capacity_that_is_not_sane_stays_inside_the_array),
-		cmocka_unit_test(pointers_must_be_aligned_user_addresses),
+		cmocka_unit_test(table_header_capacity_must_be_power_of_two_in_limit),
+		cmocka_unit_test(table_header_rejects_size_above_capacity),
+		cmocka_unit_test(table_probe_finds_every_key_in_full_table),
+		cmocka_unit_test(table_probe_wraps_around),
+		cmocka_unit_test(table_probe_ends_at_empty_slot),
+		cmocka_unit_test(table_probe_never_finds_key_0),
+		cmocka_unit_test(table_probe_stays_in_array_with_invalid_capacity),
+		cmocka_unit_test(table_pointer_must_be_aligned_user_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -304,7 +304,7 @@ static int64_t live(struct machine *machine)
 	return worst_ns;
 }
 
-static void what_is_told_at_once_leaves_no_window_a_residual(void **state)
+static void theft_reported_at_once_leaves_no_residual_in_any_window(void **state)
 {
 	struct machine machine;
 	int64_t worst_ns;
@@ -322,7 +322,7 @@ static void what_is_told_at_once_leaves_no_window_a_residual(void **state)
 }
 
 /* A window may have closed over it, and what it gave out cannot be taken back. */
-static void what_is_told_at_ticks_is_owed_by_the_thread_at_most(void **state)
+static void theft_reported_at_ticks_is_at_most_owed_by_thread(void **state)
 {
 	struct machine machine;
 
@@ -337,7 +337,7 @@ static void what_is_told_at_ticks_is_owed_by_the_thread_at_most(void **state)
 	}
 }
 
-static void what_is_stolen_is_what_the_clock_shows_beyond(void **state)
+static void theft_and_charged_time_add_up_to_wall_time(void **state)
 {
 	struct machine machine;
 	uint64_t wall_ns;
@@ -360,9 +360,9 @@ static void what_is_stolen_is_what_the_clock_shows_beyond(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_told_at_once_leaves_no_window_a_residual),
-		cmocka_unit_test(what_is_told_at_ticks_is_owed_by_the_thread_at_most),
-		cmocka_unit_test(what_is_stolen_is_what_the_clock_shows_beyond),
+		cmocka_unit_test(theft_reported_at_once_leaves_no_residual_in_any_window),
+		cmocka_unit_test(theft_reported_at_ticks_is_at_most_owed_by_thread),
+		cmocka_unit_test(theft_and_charged_time_add_up_to_wall_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,7 @@ static void expect(const struct slice *slice, uint64_t start_ns, uint64_t end_ns
 	assert_int_equal(slice->kernel_ns, kernel_ns);
 }
 
-static void a_slice_is_what_became_pending_since_the_last_one(void **state)
+static void timeline_slice_has_growth_since_last_one(void **state)
 {
 	const struct slice *slice;
 	struct life life;
@@ -79,7 +79,7 @@ static void a_slice_is_what_became_pending_since_the_last_one(void **state)
 	assert_false(life.timeline.is_cut);
 }
 
-static void the_gap_that_is_not_split_yet_comes_with_the_next_one(void **state)
+static void timeline_defers_unsplit_gap_to_next_slice(void **state)
 {
 	const struct slice *slice;
 	struct life life;
@@ -102,7 +102,7 @@ static void the_gap_that_is_not_split_yet_comes_with_the_next_one(void **state)
 	expect(slice, 1150, 1150, 0, 0);
 }
 
-static void what_is_charged_counts_anew(void **state)
+static void timeline_counts_anew_after_charge(void **state)
 {
 	const struct slice *slice;
 	struct life life;
@@ -136,7 +136,7 @@ static void what_is_charged_counts_anew(void **state)
 	assert_int_equal(slice->taken_ns, 0);
 }
 
-static void a_charge_is_told_if_there_is_something_to_charge(void **state)
+static void timeline_sends_charge_only_if_something_is_charged(void **state)
 {
 	struct life life;
 
@@ -162,7 +162,7 @@ static void a_charge_is_told_if_there_is_something_to_charge(void **state)
 	assert_false(life.timeline.is_cut);
 }
 
-static void what_an_account_gives_back_is_told_for_itself(void **state)
+static void timeline_sends_time_taken_back_separately(void **state)
 {
 	const struct slice *slice;
 	struct life life;
@@ -193,7 +193,7 @@ static void what_an_account_gives_back_is_told_for_itself(void **state)
 	assert_int_equal(slice->charge, 1);
 }
 
-static void what_became_less_in_one_part_is_taken_out_of_the_others_growth(void **state)
+static void timeline_deducts_decrease_of_one_part_from_other(void **state)
 {
 	const struct slice *slice;
 	struct life life;
@@ -218,7 +218,7 @@ static void what_became_less_in_one_part_is_taken_out_of_the_others_growth(void 
 	assert_int_equal(slice->taken_ns, 0);
 }
 
-static void what_only_changed_sides_is_no_time(void **state)
+static void timeline_sends_no_time_that_only_changed_mode(void **state)
 {
 	const struct slice *slice;
 	struct life life;
@@ -238,7 +238,7 @@ static void what_only_changed_sides_is_no_time(void **state)
 	expect(slice, 1120, 1130, 5, 5);
 }
 
-static void a_slice_has_as_many_parts_as_there_is_time_of_a_kind(void **state)
+static void timeline_slice_has_one_part_per_kind_of_time(void **state)
 {
 	const struct slice parts[] = {
 		{ .sleeping_ns = 1 }, { .uninterruptible_ns = 1 },	{ .run_queue_ns = 1 },
@@ -251,7 +251,7 @@ static void a_slice_has_as_many_parts_as_there_is_time_of_a_kind(void **state)
 	assert_int_equal(slice_running_ns(&(struct slice){ .user_ns = 5, .kernel_ns = 7 }), 12);
 }
 
-static void what_became_less_as_a_whole_those_before_have_had_too_much(void **state)
+static void timeline_takes_back_decrease_of_whole_once(void **state)
 {
 	const struct slice *slice;
 	struct life life;
@@ -284,7 +284,7 @@ static void what_became_less_as_a_whole_those_before_have_had_too_much(void **st
 	assert_int_equal(slice->taken_ns, 0);
 }
 
-static void whoever_ended_a_sleep_is_told_with_what_follows_it(void **state)
+static void timeline_reports_waker_with_slice_after_sleep(void **state)
 {
 	const struct slice *slice;
 	struct life life;
@@ -326,7 +326,7 @@ static void whoever_ended_a_sleep_is_told_with_what_follows_it(void **state)
 	assert_int_equal(life.timeline.slice.woken_by, 0);
 }
 
-static void books_that_begin_anew_owe_nothing(void **state)
+static void timeline_begin_clears_pending_state(void **state)
 {
 	struct life life;
 
@@ -348,17 +348,17 @@ static void books_that_begin_anew_owe_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_slice_is_what_became_pending_since_the_last_one),
-		cmocka_unit_test(the_gap_that_is_not_split_yet_comes_with_the_next_one),
-		cmocka_unit_test(what_is_charged_counts_anew),
-		cmocka_unit_test(a_charge_is_told_if_there_is_something_to_charge),
-		cmocka_unit_test(what_an_account_gives_back_is_told_for_itself),
-		cmocka_unit_test(what_became_less_in_one_part_is_taken_out_of_the_others_growth),
-		cmocka_unit_test(what_only_changed_sides_is_no_time),
-		cmocka_unit_test(a_slice_has_as_many_parts_as_there_is_time_of_a_kind),
-		cmocka_unit_test(what_became_less_as_a_whole_those_before_have_had_too_much),
-		cmocka_unit_test(whoever_ended_a_sleep_is_told_with_what_follows_it),
-		cmocka_unit_test(books_that_begin_anew_owe_nothing),
+		cmocka_unit_test(timeline_slice_has_growth_since_last_one),
+		cmocka_unit_test(timeline_defers_unsplit_gap_to_next_slice),
+		cmocka_unit_test(timeline_counts_anew_after_charge),
+		cmocka_unit_test(timeline_sends_charge_only_if_something_is_charged),
+		cmocka_unit_test(timeline_sends_time_taken_back_separately),
+		cmocka_unit_test(timeline_deducts_decrease_of_one_part_from_other),
+		cmocka_unit_test(timeline_sends_no_time_that_only_changed_mode),
+		cmocka_unit_test(timeline_slice_has_one_part_per_kind_of_time),
+		cmocka_unit_test(timeline_takes_back_decrease_of_whole_once),
+		cmocka_unit_test(timeline_reports_waker_with_slice_after_sleep),
+		cmocka_unit_test(timeline_begin_clears_pending_state),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static uint64_t digest(const char *text, size_t length)
 	return context_hash_final(&state);
 }
 
-static void every_byte_of_a_value_within_the_limit_counts(void **state)
+static void value_digest_covers_every_byte_within_limit(void **state)
 {
 	static const size_t lengths[] = { 129, 135, 256, 257, 4095, VALUE_DIGEST_BYTES_MAX };
 	char text[VALUE_DIGEST_BYTES_MAX];
@@ -51,7 +51,7 @@ static void every_byte_of_a_value_within_the_limit_counts(void **state)
 	}
 }
 
-static void of_a_longer_value_its_length_and_its_end_count(void **state)
+static void value_digest_covers_length_and_end_of_longer_value(void **state)
 {
 	static char text[LONGEST];
 	uint64_t whole;
@@ -70,7 +70,7 @@ static void of_a_longer_value_its_length_and_its_end_count(void **state)
 	assert_true(digest(text, LONGEST) == whole);
 }
 
-static void a_value_keeps_its_digest_in_every_recording(void **state)
+static void value_digest_is_stable_across_recordings(void **state)
 {
 	char text[200];
 
@@ -79,7 +79,7 @@ static void a_value_keeps_its_digest_in_every_recording(void **state)
 	assert_true(digest(text, sizeof(text)) == 0xd03e62b139162265ULL);
 }
 
-static void no_length_makes_a_chunk_beyond_the_value(void **state)
+static void value_chunk_stays_inside_value(void **state)
 {
 	const uint64_t lengths[] = { 0, 1, 128, 129, 1ULL << 62, UINT64_MAX };
 	__u64 offset = 0;
@@ -98,10 +98,10 @@ static void no_length_makes_a_chunk_beyond_the_value(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_byte_of_a_value_within_the_limit_counts),
-		cmocka_unit_test(of_a_longer_value_its_length_and_its_end_count),
-		cmocka_unit_test(a_value_keeps_its_digest_in_every_recording),
-		cmocka_unit_test(no_length_makes_a_chunk_beyond_the_value),
+		cmocka_unit_test(value_digest_covers_every_byte_within_limit),
+		cmocka_unit_test(value_digest_covers_length_and_end_of_longer_value),
+		cmocka_unit_test(value_digest_is_stable_across_recordings),
+		cmocka_unit_test(value_chunk_stays_inside_value),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

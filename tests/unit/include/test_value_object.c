@@ -29,7 +29,7 @@ static struct value_location locate(const __u64 *words, const struct process_con
 	return location;
 }
 
-static void strings_embedded_before_3_2_have_their_length_in_the_flags(void **state)
+static void value_string_before_3_2_has_length_in_flags(void **state)
 {
 	const __u64 words[] = { RUBY_TYPE_STRING | 11 << 14 | 1 << 22, 0x1000, 0, 0, 0 };
 	struct value_location location = locate(words, &OLD_STRINGS);
@@ -41,7 +41,7 @@ static void strings_embedded_before_3_2_have_their_length_in_the_flags(void **st
 	assert_int_equal(location.encoding, 1);
 }
 
-static void encodings_that_are_shown_alike_are_one(void **state)
+static void value_encodings_shown_alike_are_equal(void **state)
 {
 	const __u32 alike[] = { 0, 1, 2, 9 };
 	__u64 words[] = { 0, 0x1000, 4, 0, 0 };
@@ -57,7 +57,7 @@ static void encodings_that_are_shown_alike_are_one(void **state)
 	}
 }
 
-static void strings_embedded_since_3_2_have_a_length_word(void **state)
+static void value_string_since_3_2_has_length_word(void **state)
 {
 	const __u64 words[] = { RUBY_TYPE_STRING, 0x1000, 36, 0, 0 };
 	struct value_location location = locate(words, &NEW_STRINGS);
@@ -67,7 +67,7 @@ static void strings_embedded_since_3_2_have_a_length_word(void **state)
 	assert_int_equal(location.length_bytes, 36);
 }
 
-static void heap_strings_are_the_same_in_both_layouts(void **state)
+static void value_heap_string_is_equal_in_both_layouts(void **state)
 {
 	const __u64 words[] = { RUBY_TYPE_STRING | NOEMBED, 0x1000, 300, 0x7f0012345678, 0 };
 	struct value_location old = locate(words, &OLD_STRINGS);
@@ -79,7 +79,7 @@ static void heap_strings_are_the_same_in_both_layouts(void **state)
 	assert_memory_equal(&old, &new, sizeof(old));
 }
 
-static void a_string_longer_than_memory_is_garbage(void **state)
+static void value_string_longer_than_memory_is_unreadable(void **state)
 {
 	const __u64 words[] = { RUBY_TYPE_STRING | NOEMBED, 0x1000, 1ULL << 62, 0x7f0012345678, 0 };
 	struct value_location location = locate(words, &NEW_STRINGS);
@@ -89,7 +89,7 @@ static void a_string_longer_than_memory_is_garbage(void **state)
 	assert_int_equal(location.length_bytes, 0);
 }
 
-static void a_freed_slot_is_unreadable(void **state)
+static void value_freed_slot_is_unreadable(void **state)
 {
 	const __u64 words[VALUE_OBJECT_WORDS] = { 0 };
 
@@ -97,7 +97,7 @@ static void a_freed_slot_is_unreadable(void **state)
 	assert_int_equal(locate(words, &NEW_STRINGS).kind, VALUE_KIND_UNREADABLE);
 }
 
-static void a_moved_object_is_neither_at_home_nor_an_object(void **state)
+static void value_moved_object_is_unreadable_and_not_at_home(void **state)
 {
 	const __u64 moved[] = { RUBY_TYPE_MOVED, 0x34, 0x7f0012345678, 0, 0 };
 	const __u64 freed[] = { RUBY_TYPE_NONE, 0, 0, 0, 0 };
@@ -114,7 +114,7 @@ static void a_moved_object_is_neither_at_home_nor_an_object(void **state)
 	assert_true(value_is_at_home(string));
 }
 
-static void bignums_are_embedded_or_on_the_heap(void **state)
+static void value_bignum_is_embedded_or_on_heap(void **state)
 {
 	const __u64 embedded[] = { RUBY_TYPE_BIGNUM | NOEMBED | 1 << 14 | 3 << 15, 0x1000, 0, 0,
 				   0 };
@@ -132,7 +132,7 @@ static void bignums_are_embedded_or_on_the_heap(void **state)
 	assert_int_equal(location.flags, VALUE_NEGATIVE);
 }
 
-static void a_bignum_longer_than_memory_is_garbage(void **state)
+static void value_bignum_longer_than_memory_is_unreadable(void **state)
 {
 	__u64 words[] = { RUBY_TYPE_BIGNUM, 0x1000, (1ULL << 36) - 1, 0x7f0012345678, 0 };
 	struct value_location location = locate(words, &OLD_STRINGS);
@@ -146,7 +146,7 @@ static void a_bignum_longer_than_memory_is_garbage(void **state)
 	assert_int_equal(location.length_bytes, 0);
 }
 
-static void other_objects_are_known_by_their_class(void **state)
+static void value_of_other_object_is_its_class(void **state)
 {
 	const __u64 words[] = { 8 /* T_HASH */, 0x7f0000002000, 1, 2, 3 };
 	struct value_location location = locate(words, &NEW_STRINGS);
@@ -159,7 +159,7 @@ static void other_objects_are_known_by_their_class(void **state)
 	assert_int_equal(location.length_bytes, 0);
 }
 
-static void pointers_are_told_from_immediates(void **state)
+static void value_pointer_is_distinguished_from_immediate(void **state)
 {
 	static const uint64_t immediates[] = { 0,    8,	   4,	    0x14,
 					       0x24, 0x34, 1,	    0x7fffffffffffffff,
@@ -175,17 +175,17 @@ static void pointers_are_told_from_immediates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strings_embedded_before_3_2_have_their_length_in_the_flags),
-		cmocka_unit_test(encodings_that_are_shown_alike_are_one),
-		cmocka_unit_test(strings_embedded_since_3_2_have_a_length_word),
-		cmocka_unit_test(heap_strings_are_the_same_in_both_layouts),
-		cmocka_unit_test(a_string_longer_than_memory_is_garbage),
-		cmocka_unit_test(a_freed_slot_is_unreadable),
-		cmocka_unit_test(a_moved_object_is_neither_at_home_nor_an_object),
-		cmocka_unit_test(bignums_are_embedded_or_on_the_heap),
-		cmocka_unit_test(a_bignum_longer_than_memory_is_garbage),
-		cmocka_unit_test(other_objects_are_known_by_their_class),
-		cmocka_unit_test(pointers_are_told_from_immediates),
+		cmocka_unit_test(value_string_before_3_2_has_length_in_flags),
+		cmocka_unit_test(value_encodings_shown_alike_are_equal),
+		cmocka_unit_test(value_string_since_3_2_has_length_word),
+		cmocka_unit_test(value_heap_string_is_equal_in_both_layouts),
+		cmocka_unit_test(value_string_longer_than_memory_is_unreadable),
+		cmocka_unit_test(value_freed_slot_is_unreadable),
+		cmocka_unit_test(value_moved_object_is_unreadable_and_not_at_home),
+		cmocka_unit_test(value_bignum_is_embedded_or_on_heap),
+		cmocka_unit_test(value_bignum_longer_than_memory_is_unreadable),
+		cmocka_unit_test(value_of_other_object_is_its_class),
+		cmocka_unit_test(value_pointer_is_distinguished_from_immediate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,7 @@ static struct outcome read_all(const uint8_t *bytes, size_t size_bytes)
 	return outcome;
 }
 
-static void what_is_whole_is_read_and_its_checks_are_left_out(void **state)
+static void checks_of_intact_recording_are_skipped_and_records_read(void **state)
 {
 	uint8_t bytes[BYTES_MAX];
 	size_t size_bytes = make_recording(bytes);
@@ -126,7 +126,7 @@ static void what_is_whole_is_read_and_its_checks_are_left_out(void **state)
 
 /* It is damage, or stands where no check covers it, which is told; no more than two spans go with
  * it, and what is read is what was written. */
-static void each_bit_that_changes_is_found(void **state)
+static void checks_detect_each_flipped_bit(void **state)
 {
 	uint8_t bytes[BYTES_MAX];
 	size_t size_bytes = make_recording(bytes);
@@ -146,7 +146,7 @@ static void each_bit_that_changes_is_found(void **state)
 }
 
 /* Cut off anywhere: what has come whole is read, and with what no check covers that is told. */
-static void the_rest_of_a_cut_off_one_is_read_and_told(void **state)
+static void checks_report_unchecked_tail_of_truncated_recording(void **state)
 {
 	uint8_t bytes[BYTES_MAX];
 	size_t size_bytes = make_recording(bytes);
@@ -164,7 +164,7 @@ static void the_rest_of_a_cut_off_one_is_read_and_told(void **state)
 }
 
 /* One behind the other, as cat(1) does it: with checks, cut off, and without. */
-static void recordings_may_follow_each_other(void **state)
+static void checks_accept_concatenated_recordings(void **state)
 {
 	uint8_t one[BYTES_MAX], all[4 * BYTES_MAX];
 	size_t one_bytes = make_recording(one), all_bytes = 0;
@@ -192,7 +192,7 @@ static void recordings_may_follow_each_other(void **state)
 }
 
 /* As they come from a pipe: nothing is given before its check is there. */
-static void nothing_is_given_before_it_is_checked(void **state)
+static void checks_withhold_records_until_verified(void **state)
 {
 	uint8_t bytes[BYTES_MAX];
 	size_t size_bytes = make_recording(bytes), part_bytes;
@@ -215,7 +215,7 @@ static void nothing_is_given_before_it_is_checked(void **state)
 }
 
 /* Where no check comes for longer than any writer leaves, there are none any more. */
-static void what_has_no_checks_any_more_is_read_without(void **state)
+static void checks_missing_past_span_limit_disable_checking(void **state)
 {
 	const size_t enough_bytes = 2 * (CHECK_SPAN_BYTES + ENTRY_BYTES_MAX);
 	uint8_t bytes[BYTES_MAX], *all = malloc(enough_bytes + BYTES_MAX);
@@ -244,7 +244,7 @@ static void what_has_no_checks_any_more_is_read_without(void **state)
 
 /* A writer of much has one for each CHECK_SPAN_BYTES, and one that forgets some has none of them.
  */
-static void an_encoder_checks_by_itself_what_becomes_much(void **state)
+static void encoder_adds_check_for_each_span(void **state)
 {
 	struct checked_entries entries = { .is_checked = true };
 	size_t cut_bytes, size_bytes, part_bytes;
@@ -285,7 +285,7 @@ static uint32_t crc_32c(const uint8_t *bytes, size_t size_bytes)
 }
 
 /* The same sum as other programs find. RFC 3720, B.4: that of 32 zeros. */
-static void it_is_crc_32c(void **state)
+static void check_sum_is_crc_32c(void **state)
 {
 	static const uint8_t entry[ENTRY_HEAD_BYTES] = { 0x92, 0xd7 };
 	uint8_t bytes[32 + CHECK_BYTES];
@@ -311,14 +311,14 @@ static void it_is_crc_32c(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_whole_is_read_and_its_checks_are_left_out),
-		TEST(each_bit_that_changes_is_found),
-		TEST(the_rest_of_a_cut_off_one_is_read_and_told),
-		TEST(recordings_may_follow_each_other),
-		TEST(nothing_is_given_before_it_is_checked),
-		TEST(what_has_no_checks_any_more_is_read_without),
-		TEST(an_encoder_checks_by_itself_what_becomes_much),
-		TEST(it_is_crc_32c),
+		TEST(checks_of_intact_recording_are_skipped_and_records_read),
+		TEST(checks_detect_each_flipped_bit),
+		TEST(checks_report_unchecked_tail_of_truncated_recording),
+		TEST(checks_accept_concatenated_recordings),
+		TEST(checks_withhold_records_until_verified),
+		TEST(checks_missing_past_span_limit_disable_checking),
+		TEST(encoder_adds_check_for_each_span),
+		TEST(check_sum_is_crc_32c),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

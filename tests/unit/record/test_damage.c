@@ -12,7 +12,7 @@
 #include "ears.h"
 #include "record/damage.h"
 
-static void a_range_is_told_once_with_its_place_and_its_whole_length(void **state)
+static void damage_reports_merged_range_once_with_offset_and_length(void **state)
 {
 	struct damage damage = { .name = "app.rec", .fate = "passed over" };
 	struct ears ears = ears_open();
@@ -32,7 +32,7 @@ static void a_range_is_told_once_with_its_place_and_its_whole_length(void **stat
 	assert_false(damage.is_open);
 }
 
-static void of_many_the_first_eight_are_told_and_then_the_sum(void **state)
+static void damage_reports_first_eight_ranges_and_total(void **state)
 {
 	struct damage damage = { .name = "app.rec", .fate = "not sent" };
 	struct ears ears = ears_open();
@@ -58,8 +58,8 @@ static void of_many_the_first_eight_are_told_and_then_the_sum(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_range_is_told_once_with_its_place_and_its_whole_length),
-		cmocka_unit_test(of_many_the_first_eight_are_told_and_then_the_sum),
+		cmocka_unit_test(damage_reports_merged_range_once_with_offset_and_length),
+		cmocka_unit_test(damage_reports_first_eight_ranges_and_total),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,7 +157,7 @@ static void touch(const struct sample_file *file, bool *is_touched, size_t from,
 		is_touched[i] |= from < file->ends[i] && to > begin_of(file, i);
 }
 
-static void a_byte_that_is_another_costs_its_own_record_at_most(void **state)
+static void reader_loses_only_record_with_changed_byte(void **state)
 {
 	static const uint8_t masks[] = { 0x01, 0x10, 0x80, 0xff };
 	uint8_t *copy = copy_of(&one, 0);
@@ -189,7 +189,7 @@ static void a_byte_that_is_another_costs_its_own_record_at_most(void **state)
 	free(copy);
 }
 
-static void bytes_all_over_a_large_file(void **state)
+static void reader_skips_records_with_random_byte_changes(void **state)
 {
 	(void)state;
 	for (int round = 0; round < ROUNDS; round++) {
@@ -208,7 +208,7 @@ static void bytes_all_over_a_large_file(void **state)
 	}
 }
 
-static void a_hole_of_zeros_or_a_stretch_that_is_gone(void **state)
+static void reader_recovers_after_zeroed_or_missing_range(void **state)
 {
 	(void)state;
 	for (int round = 0; round < 2 * ROUNDS; round++) {
@@ -233,7 +233,7 @@ static void a_hole_of_zeros_or_a_stretch_that_is_gone(void **state)
 	}
 }
 
-static void garbage_between_and_inside_of_records(void **state)
+static void reader_recovers_after_garbage_between_and_inside_records(void **state)
 {
 	enum {
 		GARBAGE_BYTES = 5000
@@ -264,7 +264,7 @@ static void garbage_between_and_inside_of_records(void **state)
 	}
 }
 
-static void what_was_passed_over_is_counted_exactly(void **state)
+static void reader_counts_damaged_places_and_bytes_exactly(void **state)
 {
 	uint8_t *copy = copy_of(&one, 16);
 
@@ -285,7 +285,7 @@ static void what_was_passed_over_is_counted_exactly(void **state)
 	free(copy);
 }
 
-static void recordings_one_after_the_other_are_whole(void **state)
+static void reader_accepts_concatenated_recordings(void **state)
 {
 	(void)state;
 	read_damaged(many.bytes, many.size_bytes);
@@ -298,7 +298,7 @@ static void recordings_one_after_the_other_are_whole(void **state)
 	assert_int_equal(got.bytes, many.ends[0] - 5);
 }
 
-static void a_file_of_something_else_is_refused(void **state)
+static void reader_rejects_file_of_another_format(void **state)
 {
 	size_t size_bytes = 100000;
 	uint8_t *bytes = malloc(size_bytes);
@@ -314,7 +314,7 @@ static void a_file_of_something_else_is_refused(void **state)
 }
 
 /* Each seems to begin a record of 128 fields, and all the others are texts in it. */
-static void false_heads_cost_no_quadratic_time(void **state)
+static void reader_skips_false_heads_in_linear_time(void **state)
 {
 	static const char head[] = "\x92\xd7\x00\x65\x53\xf1\x01\x00\x00\x00\x00\xde\x07\xff"
 				   "\xa6schema\x01\xa4kind\xa1x\xa1x\xd9\x1f";
@@ -336,14 +336,14 @@ static void false_heads_cost_no_quadratic_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_byte_that_is_another_costs_its_own_record_at_most),
-		cmocka_unit_test(bytes_all_over_a_large_file),
-		cmocka_unit_test(a_hole_of_zeros_or_a_stretch_that_is_gone),
-		cmocka_unit_test(garbage_between_and_inside_of_records),
-		cmocka_unit_test(what_was_passed_over_is_counted_exactly),
-		cmocka_unit_test(recordings_one_after_the_other_are_whole),
-		cmocka_unit_test(a_file_of_something_else_is_refused),
-		cmocka_unit_test(false_heads_cost_no_quadratic_time),
+		cmocka_unit_test(reader_loses_only_record_with_changed_byte),
+		cmocka_unit_test(reader_skips_records_with_random_byte_changes),
+		cmocka_unit_test(reader_recovers_after_zeroed_or_missing_range),
+		cmocka_unit_test(reader_recovers_after_garbage_between_and_inside_records),
+		cmocka_unit_test(reader_counts_damaged_places_and_bytes_exactly),
+		cmocka_unit_test(reader_accepts_concatenated_recordings),
+		cmocka_unit_test(reader_rejects_file_of_another_format),
+		cmocka_unit_test(reader_skips_false_heads_in_linear_time),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

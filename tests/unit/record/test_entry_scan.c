@@ -23,7 +23,7 @@ static int scan(const char *bytes, size_t size_bytes)
 
 #define SCAN(text) scan(text, sizeof(text) - 1)
 
-static void an_entry_ends_where_its_map_ends(void **state)
+static void entry_scan_ends_at_end_of_map(void **state)
 {
 	(void)state;
 	assert_int_equal(SCAN(HEAD "\x80"), 0);
@@ -33,7 +33,7 @@ static void an_entry_ends_where_its_map_ends(void **state)
 	assert_int_equal(SCAN(HEAD "\x81\xa1k\xc7\x02\x05hi"), 0);
 }
 
-static void every_proper_prefix_asks_for_more(void **state)
+static void entry_scan_requests_more_for_each_prefix(void **state)
 {
 	size_t file_bytes, entry_bytes = 0;
 	char *file = golden_read("shop.rec", &file_bytes);
@@ -65,7 +65,7 @@ static size_t reach(const char *bytes, size_t size_bytes)
 }
 
 /* The map's mark and its first name may come with the next bytes, however long the mark is. */
-static void what_may_become_a_start_ends_the_entry_before_it(void **state)
+static void entry_reach_ends_at_possible_next_start(void **state)
 {
 	static const struct {
 		const char *mark;
@@ -85,7 +85,7 @@ static void what_may_become_a_start_ends_the_entry_before_it(void **state)
 	assert_int_equal(reach("x" HEAD "\x82\xa7", sizeof("x" HEAD) + 1), sizeof("x" HEAD) + 1);
 }
 
-static void what_reaches_into_a_whole_start_is_damaged_and_into_a_begun_one_not_yet(void **state)
+static void entry_search_rejects_overlap_only_with_complete_next_start(void **state)
 {
 	static const char bytes[] = HEAD "\x81\xa1k\xd9\x40" HEAD "\x82" NAMES;
 	const size_t size_bytes = sizeof(bytes) - 1, start = sizeof(HEAD "\x81\xa1k\xd9\x40") - 1;
@@ -99,7 +99,7 @@ static void what_reaches_into_a_whole_start_is_damaged_and_into_a_begun_one_not_
 	assert_int_equal(found_bytes, start);
 }
 
-static void what_is_not_an_entry_is_refused_at_once(void **state)
+static void entry_scan_rejects_non_entry_immediately(void **state)
 {
 	(void)state;
 	assert_int_equal(SCAN("h"), -EBADMSG);
@@ -109,7 +109,7 @@ static void what_is_not_an_entry_is_refused_at_once(void **state)
 	assert_int_equal(SCAN(HEAD "\x81\xa1k\xc1"), -EBADMSG);
 }
 
-static void a_declared_size_beyond_the_limit_is_refused_before_it_is_read(void **state)
+static void entry_scan_rejects_declared_size_over_limit_from_head(void **state)
 {
 	(void)state;
 	assert_int_equal(SCAN(HEAD "\x81\xa1k\xdb\x00\x20\x00\x00"), -E2BIG);
@@ -118,7 +118,7 @@ static void a_declared_size_beyond_the_limit_is_refused_before_it_is_read(void *
 	assert_int_equal(SCAN(HEAD "\x81\xa1k\xdd\x00\x01\x00\x00"), -E2BIG);
 }
 
-static void nesting_is_limited(void **state)
+static void entry_scan_rejects_nesting_over_limit(void **state)
 {
 	(void)state;
 	assert_int_equal(SCAN(HEAD "\x81\xa1k\x91\x91\x01"), 0);
@@ -126,7 +126,7 @@ static void nesting_is_limited(void **state)
 }
 
 /* Damaged entries: what is decoded is what the scan accepts, and says what the library says. */
-static void random_damage_never_parts_scan_decoder_and_library(void **state)
+static void entry_scan_agrees_with_decoder_and_library_on_damage(void **state)
 {
 	const unsigned int seed = 20240229;
 	static struct record_view view;
@@ -181,7 +181,7 @@ static int scan_value(const void *bytes, size_t size_bytes, size_t *ret_value_by
 	return r;
 }
 
-static void a_value_ends_where_its_last_part_does(void **state)
+static void value_scan_ends_after_last_nested_value(void **state)
 {
 	static const char value[] = "\x82\xa3"
 				    "ack\xa2no\xa1x\x92\xc0\xcd\x01\x02rest";
@@ -197,7 +197,7 @@ static void a_value_ends_where_its_last_part_does(void **state)
 	}
 }
 
-static void what_claims_too_much_is_refused_from_its_head(void **state)
+static void value_scan_rejects_declared_size_over_limit_from_head(void **state)
 {
 	size_t found = 0;
 
@@ -255,7 +255,7 @@ static void end_value(struct packed *value, size_t inner_count)
 	msgpack_sbuffer_destroy(&value->buffer);
 }
 
-static void each_number_ends_where_the_library_ends_it(void **state)
+static void value_scan_number_end_matches_library(void **state)
 {
 	static const int64_t numbers[] = { 0,	   127,	      128,	  255,	     256,
 					   65535,  65536,     UINT32_MAX, INT64_MAX, -1,
@@ -286,7 +286,7 @@ static void each_number_ends_where_the_library_ends_it(void **state)
 	end_value(&value, 0);
 }
 
-static void each_text_ends_where_the_library_ends_it(void **state)
+static void value_scan_text_end_matches_library(void **state)
 {
 	static const size_t sizes[] = { 0,  1,	2,  3,	4,   5,	  8,	 9,
 					16, 17, 31, 32, 255, 256, 65535, 65536 };
@@ -307,7 +307,7 @@ static void each_text_ends_where_the_library_ends_it(void **state)
 	}
 }
 
-static void each_list_and_map_ends_with_its_last_value(void **state)
+static void value_scan_list_and_map_end_after_last_value(void **state)
 {
 	static const size_t counts[] = { 0, 1, 15, 16, 40000, 65535, 65536 };
 	struct packed value;
@@ -330,7 +330,7 @@ static void each_list_and_map_ends_with_its_last_value(void **state)
 }
 
 /* [[[nil, nil], nil]] */
-static void values_and_depth_may_be_as_many_as_allowed(void **state)
+static void value_scan_accepts_values_and_depth_up_to_limits(void **state)
 {
 	const size_t outer = 1, middle = 2, inner = 2;
 	struct value_limits bounds = { 100, 3, outer + middle + inner };
@@ -358,7 +358,7 @@ static void values_and_depth_may_be_as_many_as_allowed(void **state)
 	end_value(&value, VALUE_DEPTH_MAX);
 }
 
-static void a_time_is_seconds_and_nanoseconds(void **state)
+static void entry_time_combines_seconds_and_nanoseconds(void **state)
 {
 	(void)state;
 	assert_int_equal(
@@ -378,7 +378,7 @@ static uint32_t pid_of(const char *bytes, size_t size_bytes)
 
 #define PID_OF(text) pid_of(text, sizeof(text) - 1)
 
-static void the_process_is_the_number_that_is_called_pid(void **state)
+static void entry_pid_returns_number_of_pid_field(void **state)
 {
 	(void)state;
 	assert_int_equal(PID_OF(HEAD "\x82" NAMES "\xa3"
@@ -404,23 +404,22 @@ static void the_process_is_the_number_that_is_called_pid(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_entry_ends_where_its_map_ends),
-		cmocka_unit_test(every_proper_prefix_asks_for_more),
-		cmocka_unit_test(what_may_become_a_start_ends_the_entry_before_it),
-		cmocka_unit_test(
-			what_reaches_into_a_whole_start_is_damaged_and_into_a_begun_one_not_yet),
-		cmocka_unit_test(what_is_not_an_entry_is_refused_at_once),
-		cmocka_unit_test(a_declared_size_beyond_the_limit_is_refused_before_it_is_read),
-		cmocka_unit_test(nesting_is_limited),
-		cmocka_unit_test(random_damage_never_parts_scan_decoder_and_library),
-		cmocka_unit_test(a_value_ends_where_its_last_part_does),
-		cmocka_unit_test(what_claims_too_much_is_refused_from_its_head),
-		cmocka_unit_test(each_number_ends_where_the_library_ends_it),
-		cmocka_unit_test(each_text_ends_where_the_library_ends_it),
-		cmocka_unit_test(each_list_and_map_ends_with_its_last_value),
-		cmocka_unit_test(values_and_depth_may_be_as_many_as_allowed),
-		cmocka_unit_test(a_time_is_seconds_and_nanoseconds),
-		cmocka_unit_test(the_process_is_the_number_that_is_called_pid),
+		cmocka_unit_test(entry_scan_ends_at_end_of_map),
+		cmocka_unit_test(entry_scan_requests_more_for_each_prefix),
+		cmocka_unit_test(entry_reach_ends_at_possible_next_start),
+		cmocka_unit_test(entry_search_rejects_overlap_only_with_complete_next_start),
+		cmocka_unit_test(entry_scan_rejects_non_entry_immediately),
+		cmocka_unit_test(entry_scan_rejects_declared_size_over_limit_from_head),
+		cmocka_unit_test(entry_scan_rejects_nesting_over_limit),
+		cmocka_unit_test(entry_scan_agrees_with_decoder_and_library_on_damage),
+		cmocka_unit_test(value_scan_ends_after_last_nested_value),
+		cmocka_unit_test(value_scan_rejects_declared_size_over_limit_from_head),
+		cmocka_unit_test(value_scan_number_end_matches_library),
+		cmocka_unit_test(value_scan_text_end_matches_library),
+		cmocka_unit_test(value_scan_list_and_map_end_after_last_value),
+		cmocka_unit_test(value_scan_accepts_values_and_depth_up_to_limits),
+		cmocka_unit_test(entry_time_combines_seconds_and_nanoseconds),
+		cmocka_unit_test(entry_pid_returns_number_of_pid_field),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,7 +127,7 @@ static void add_self(struct golden *golden)
 	assert_int_equal(record_encode(golden->encoder, &record), 0);
 }
 
-static void the_golden_recording_is_what_the_encoder_writes(void **state)
+static void encoder_writes_golden_recording(void **state)
 {
 	struct golden golden = { .encoder = record_encoder_new(), .recording = 77 };
 	const void *bytes;
@@ -157,7 +157,7 @@ static void the_golden_recording_is_what_the_encoder_writes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_golden_recording_is_what_the_encoder_writes),
+		cmocka_unit_test(encoder_writes_golden_recording),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,7 +95,7 @@ static void add_frames(struct golden *golden)
 	add_frame(golden, "a9", "a2", "Cart#\xc3\xa9t\xc3\xa9, \"all\"", "ruby", "cart.rb", 8, 7);
 }
 
-static void the_golden_recording_with_stacks_is_what_the_encoder_writes(void **state)
+static void encoder_writes_golden_recording_with_stacks(void **state)
 {
 	static const char show[] = "GET /orders/:id", cart[] = "POST /cart";
 	struct golden golden = { .encoder = record_encoder_new(), .recording = 78 };
@@ -125,7 +125,7 @@ static void the_golden_recording_with_stacks_is_what_the_encoder_writes(void **s
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_golden_recording_with_stacks_is_what_the_encoder_writes),
+		cmocka_unit_test(encoder_writes_golden_recording_with_stacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

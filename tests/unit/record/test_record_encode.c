@@ -4,7 +4,7 @@
 #include "failing_memory.h"
 #include "record/decoded_entry.h"
 
-static void the_time_is_ten_bytes_big_endian(void **state)
+static void encoder_writes_time_as_ten_big_endian_bytes(void **state)
 {
 	/* 1700000001 = 0x6553f101, 123456789 = 0x075bcd15 */
 	static const uint8_t head[] = { 0x92, 0xd7, 0x00, 0x65, 0x53, 0xf1, 0x01,
@@ -16,7 +16,7 @@ static void the_time_is_ten_bytes_big_endian(void **state)
 	assert_memory_equal(record_encoder_bytes(*state, &size_bytes), head, sizeof(head));
 }
 
-static void a_meta_record_reads_back(void **state)
+static void encoder_meta_record_round_trips(void **state)
 {
 	static const char *const keys[] = { "request_id", "endpoint" };
 	struct meta_record record = {
@@ -70,7 +70,7 @@ static void a_meta_record_reads_back(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void a_process_record_reads_back(void **state)
+static void encoder_process_record_round_trips(void **state)
 {
 	struct process_record record = { .common = common,
 					 .event = PROCESS_EVENT_FORK,
@@ -157,7 +157,7 @@ static struct cpu_record full_cpu_record(void)
 	return record;
 }
 
-static void a_cpu_record_reads_back(void **state)
+static void encoder_cpu_record_round_trips(void **state)
 {
 	static const char *const flags[] = { "truncated", "inherited", "overflow", "unknown",
 					     "mixed_threads" };
@@ -204,7 +204,7 @@ static void a_cpu_record_reads_back(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void what_was_not_measured_is_absent(void **state)
+static void encoder_omits_unmeasured_fields(void **state)
 {
 	struct cpu_record record = full_cpu_record();
 	msgpack_unpacked unpacked;
@@ -226,7 +226,7 @@ static void what_was_not_measured_is_absent(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void a_slice_record_reads_back(void **state)
+static void encoder_slice_record_round_trips(void **state)
 {
 	static const char *const flags[] = { "inherited" };
 	struct slice_record record = {
@@ -288,7 +288,7 @@ static void a_slice_record_reads_back(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void a_balance_record_reads_back(void **state)
+static void encoder_balance_record_round_trips(void **state)
 {
 	static const char *const names[_COUNTER_MAX] = {
 #define COUNTER_FIELD(name, field, kind, text) field,
@@ -325,7 +325,7 @@ static void a_balance_record_reads_back(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void an_alert_record_reads_back(void **state)
+static void encoder_alert_record_round_trips(void **state)
 {
 	struct alert_record record = { .common = common,
 				       .expression = "max(cpu) > 1ms by endpoint",
@@ -364,7 +364,7 @@ static void an_alert_record_reads_back(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void a_gap_record_reads_back(void **state)
+static void encoder_gap_record_round_trips(void **state)
 {
 	struct gap_record record = { .common = common,
 				     .dropped_records = 1,
@@ -388,7 +388,7 @@ static void a_gap_record_reads_back(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void strings_become_valid_utf8_without_control_characters(void **state)
+static void encoder_escapes_strings_to_clean_utf8(void **state)
 {
 	const struct record_key keys[] = { { "request_id", "a\x01\xff-\xc3\xa9\n" } };
 	struct cpu_record record = full_cpu_record();
@@ -403,7 +403,7 @@ static void strings_become_valid_utf8_without_control_characters(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void a_string_is_cut_at_its_limit(void **state)
+static void encoder_truncates_string_at_limit(void **state)
 {
 	char text[2 * RECORD_STRING_BYTES_MAX + 1];
 	struct gap_record record = { .common = common, .reason = text };
@@ -418,7 +418,7 @@ static void a_string_is_cut_at_its_limit(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void integers_are_clamped_to_what_receivers_hold(void **state)
+static void encoder_clamps_integers_and_time_to_receiver_range(void **state)
 {
 	struct gap_record record = { .common = common,
 				     .reason = "r",
@@ -439,7 +439,7 @@ static void integers_are_clamped_to_what_receivers_hold(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void a_record_has_as_many_fields_as_its_head_can_say(void **state)
+static void encoder_rejects_more_fields_than_map_header_holds(void **state)
 {
 	static struct record_key keys[UINT16_MAX];
 	struct cpu_record record = { .common = common, .thread_name = "worker", .keys = keys };
@@ -461,7 +461,7 @@ static void a_record_has_as_many_fields_as_its_head_can_say(void **state)
 	assert_int_equal(record_encode(*state, &record), -EINVAL);
 }
 
-static void without_memory_there_is_no_encoder(void **state)
+static void encoder_allocation_failure_returns_null(void **state)
 {
 	(void)state;
 	memory_fails_after(0);
@@ -470,7 +470,7 @@ static void without_memory_there_is_no_encoder(void **state)
 	record_encoder_free(NULL);
 }
 
-static void what_is_cut_off_is_forgotten_and_what_was_before_it_stays(void **state)
+static void encoder_cut_drops_later_records_and_keeps_earlier(void **state)
 {
 	struct gap_record record = { .common = common, .reason = "disk full" };
 	size_t size_bytes, cut_bytes;
@@ -494,7 +494,7 @@ static void what_is_cut_off_is_forgotten_and_what_was_before_it_stays(void **sta
 	assert_int_equal(record_encoder_count(*state), 0);
 }
 
-static void a_refused_record_leaves_the_others_whole(void **state)
+static void encoder_rejected_record_leaves_others_unchanged(void **state)
 {
 	struct gap_record good = { .common = common, .reason = "r" };
 	struct gap_record bad = { .common = common };
@@ -517,22 +517,22 @@ static void a_refused_record_leaves_the_others_whole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_time_is_ten_bytes_big_endian),
-		TEST(a_meta_record_reads_back),
-		TEST(a_process_record_reads_back),
-		TEST(a_cpu_record_reads_back),
-		TEST(what_was_not_measured_is_absent),
-		TEST(a_slice_record_reads_back),
-		TEST(a_balance_record_reads_back),
-		TEST(an_alert_record_reads_back),
-		TEST(a_gap_record_reads_back),
-		TEST(strings_become_valid_utf8_without_control_characters),
-		TEST(a_string_is_cut_at_its_limit),
-		TEST(integers_are_clamped_to_what_receivers_hold),
-		TEST(a_record_has_as_many_fields_as_its_head_can_say),
-		TEST(without_memory_there_is_no_encoder),
-		TEST(what_is_cut_off_is_forgotten_and_what_was_before_it_stays),
-		TEST(a_refused_record_leaves_the_others_whole),
+		TEST(encoder_writes_time_as_ten_big_endian_bytes),
+		TEST(encoder_meta_record_round_trips),
+		TEST(encoder_process_record_round_trips),
+		TEST(encoder_cpu_record_round_trips),
+		TEST(encoder_omits_unmeasured_fields),
+		TEST(encoder_slice_record_round_trips),
+		TEST(encoder_balance_record_round_trips),
+		TEST(encoder_alert_record_round_trips),
+		TEST(encoder_gap_record_round_trips),
+		TEST(encoder_escapes_strings_to_clean_utf8),
+		TEST(encoder_truncates_string_at_limit),
+		TEST(encoder_clamps_integers_and_time_to_receiver_range),
+		TEST(encoder_rejects_more_fields_than_map_header_holds),
+		TEST(encoder_allocation_failure_returns_null),
+		TEST(encoder_cut_drops_later_records_and_keeps_earlier),
+		TEST(encoder_rejected_record_leaves_others_unchanged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

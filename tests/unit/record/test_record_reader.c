@@ -64,7 +64,7 @@ static int read_bytes(const void *bytes, size_t size_bytes, uint64_t *ret_count,
 	return r;
 }
 
-static void a_recording_is_read_to_its_end(void **state)
+static void reader_reads_recording_to_end(void **state)
 {
 	size_t file_bytes;
 	char *file = golden_read("shop.rec", &file_bytes);
@@ -80,7 +80,7 @@ static void a_recording_is_read_to_its_end(void **state)
 	free(file);
 }
 
-static void a_file_cut_at_any_byte_gives_its_whole_entries(void **state)
+static void reader_returns_complete_entries_of_file_cut_at_any_byte(void **state)
 {
 	size_t file_bytes, whole_bytes = 0, entry_bytes = 0;
 	char *file = golden_read("shop.rec", &file_bytes);
@@ -107,7 +107,7 @@ static void a_file_cut_at_any_byte_gives_its_whole_entries(void **state)
 }
 
 /* Where standard input is closed it is that of the file. */
-static void descriptor_0_is_as_good_as_any(void **state)
+static void reader_uses_and_closes_descriptor_0(void **state)
 {
 	struct record_reader *reader = NULL;
 	int saved = dup(STDIN_FILENO);
@@ -122,7 +122,7 @@ static void descriptor_0_is_as_good_as_any(void **state)
 	assert_int_equal(close(saved), 0);
 }
 
-static void records_are_found_across_the_reads_of_a_large_file(void **state)
+static void reader_finds_records_across_buffer_refills(void **state)
 {
 	enum {
 		COPIES = 300
@@ -188,7 +188,7 @@ static uint64_t read_packets(const char *bytes, const size_t *packet_bytes, size
 	return count;
 }
 
-static void records_are_found_however_they_come(void **state)
+static void reader_finds_records_in_packets_of_any_size(void **state)
 {
 	size_t file_bytes, packets[3] = { 1 };
 	char *file = golden_read("shop.rec", &file_bytes);
@@ -209,7 +209,7 @@ static void records_are_found_however_they_come(void **state)
 }
 
 /* Longer ones than are looked at first. */
-static void long_records_are_read_like_short_ones(void **state)
+static void reader_reads_records_longer_than_first_lookahead(void **state)
 {
 	char text[RECORD_VIEW_TEXT_BYTES_MAX + 1];
 	struct record_text found = { 0 };
@@ -229,7 +229,7 @@ static void long_records_are_read_like_short_ones(void **state)
 	}
 }
 
-static void garbage_alone_is_an_error_and_after_records_is_not(void **state)
+static void reader_rejects_garbage_alone_but_not_after_records(void **state)
 {
 	size_t file_bytes;
 	char *file = golden_read("shop.rec", &file_bytes);
@@ -249,7 +249,7 @@ static void garbage_alone_is_an_error_and_after_records_is_not(void **state)
 	free(file);
 }
 
-static void records_beyond_the_bounds_are_refused(void **state)
+static void reader_rejects_records_over_size_limits(void **state)
 {
 	char text[RECORD_VIEW_TEXT_BYTES_MAX + 2];
 	struct sample sample;
@@ -272,7 +272,7 @@ static void records_beyond_the_bounds_are_refused(void **state)
 	assert_int_equal(read_sample(&sample), -E2BIG);
 }
 
-static void another_schema_is_refused_and_another_kind_is_not(void **state)
+static void reader_rejects_other_schema_and_accepts_other_kind(void **state)
 {
 	struct sample sample;
 
@@ -300,7 +300,7 @@ static void expect_said(struct sample *sample, const char *what)
 	assert_string_equal(said, expected);
 }
 
-static void it_is_said_why_nothing_can_be_read(void **state)
+static void reader_logs_why_recording_is_unreadable(void **state)
 {
 	static char text[RECORD_VIEW_TEXT_BYTES_MAX + 2];
 	struct sample sample;
@@ -325,7 +325,7 @@ static void it_is_said_why_nothing_can_be_read(void **state)
 	expect_said(&sample, "not a recording of correlator");
 }
 
-static void what_was_cut_off_is_said_with_its_place(void **state)
+static void reader_logs_offset_of_truncated_entry(void **state)
 {
 	char expected[256], said[512];
 	size_t file_bytes, last = 0;
@@ -350,7 +350,7 @@ static void what_was_cut_off_is_said_with_its_place(void **state)
 	free(file);
 }
 
-static void a_record_that_is_of_no_use_is_damage(void **state)
+static void reader_counts_dropped_record_as_damage(void **state)
 {
 	struct record_reader *reader = NULL;
 	uint64_t places, bytes, begin;
@@ -375,7 +375,7 @@ static void a_record_that_is_of_no_use_is_damage(void **state)
 	record_reader_free(reader);
 }
 
-static void a_read_that_is_interrupted_is_done_again(void **state)
+static void reader_retries_interrupted_read(void **state)
 {
 	size_t file_bytes;
 	char *file = golden_read("shop.rec", &file_bytes);
@@ -390,7 +390,7 @@ static void a_read_that_is_interrupted_is_done_again(void **state)
 	free(file);
 }
 
-static void it_closes_what_it_has_opened(void **state)
+static void reader_closes_only_descriptors_it_opened(void **state)
 {
 	int free_fd = dup(STDERR_FILENO);
 	struct record_reader *reader = NULL;
@@ -408,7 +408,7 @@ static void it_closes_what_it_has_opened(void **state)
 	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
 }
 
-static void without_memory_it_says_so(void **state)
+static void reader_returns_enomem_without_memory(void **state)
 {
 	struct record_reader *reader = NULL;
 
@@ -426,7 +426,7 @@ static void without_memory_it_says_so(void **state)
 	record_reader_free(reader);
 }
 
-static void a_missing_file_is_an_error(void **state)
+static void reader_reports_missing_file_and_directory(void **state)
 {
 	struct record_reader *reader = NULL;
 
@@ -439,7 +439,7 @@ static void a_missing_file_is_an_error(void **state)
 	record_reader_free(reader);
 }
 
-static void what_does_not_block_is_read_as_it_comes(void **state)
+static void reader_resumes_nonblocking_pipe_after_eagain(void **state)
 {
 	struct record_reader *reader = NULL;
 	size_t file_bytes, half;
@@ -473,23 +473,23 @@ static void what_does_not_block_is_read_as_it_comes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_recording_is_read_to_its_end),
-		cmocka_unit_test(a_file_cut_at_any_byte_gives_its_whole_entries),
-		cmocka_unit_test(records_are_found_across_the_reads_of_a_large_file),
-		cmocka_unit_test(records_are_found_however_they_come),
-		cmocka_unit_test(long_records_are_read_like_short_ones),
-		cmocka_unit_test(garbage_alone_is_an_error_and_after_records_is_not),
-		cmocka_unit_test(records_beyond_the_bounds_are_refused),
-		cmocka_unit_test(another_schema_is_refused_and_another_kind_is_not),
-		cmocka_unit_test(what_does_not_block_is_read_as_it_comes),
-		cmocka_unit_test(descriptor_0_is_as_good_as_any),
-		cmocka_unit_test(a_missing_file_is_an_error),
-		cmocka_unit_test(it_is_said_why_nothing_can_be_read),
-		cmocka_unit_test(what_was_cut_off_is_said_with_its_place),
-		cmocka_unit_test(a_record_that_is_of_no_use_is_damage),
-		cmocka_unit_test(a_read_that_is_interrupted_is_done_again),
-		cmocka_unit_test(it_closes_what_it_has_opened),
-		cmocka_unit_test(without_memory_it_says_so),
+		cmocka_unit_test(reader_reads_recording_to_end),
+		cmocka_unit_test(reader_returns_complete_entries_of_file_cut_at_any_byte),
+		cmocka_unit_test(reader_finds_records_across_buffer_refills),
+		cmocka_unit_test(reader_finds_records_in_packets_of_any_size),
+		cmocka_unit_test(reader_reads_records_longer_than_first_lookahead),
+		cmocka_unit_test(reader_rejects_garbage_alone_but_not_after_records),
+		cmocka_unit_test(reader_rejects_records_over_size_limits),
+		cmocka_unit_test(reader_rejects_other_schema_and_accepts_other_kind),
+		cmocka_unit_test(reader_resumes_nonblocking_pipe_after_eagain),
+		cmocka_unit_test(reader_uses_and_closes_descriptor_0),
+		cmocka_unit_test(reader_reports_missing_file_and_directory),
+		cmocka_unit_test(reader_logs_why_recording_is_unreadable),
+		cmocka_unit_test(reader_logs_offset_of_truncated_entry),
+		cmocka_unit_test(reader_counts_dropped_record_as_damage),
+		cmocka_unit_test(reader_retries_interrupted_read),
+		cmocka_unit_test(reader_closes_only_descriptors_it_opened),
+		cmocka_unit_test(reader_returns_enomem_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

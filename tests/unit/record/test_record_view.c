@@ -33,7 +33,7 @@ static int decode_and_forget(struct sample *sample)
 	return r;
 }
 
-static void each_kind_is_known_by_its_name_and_others_are_others(void **state)
+static void view_maps_kind_by_name_and_unknown_to_other(void **state)
 {
 	struct sample sample;
 
@@ -49,7 +49,7 @@ static void each_kind_is_known_by_its_name_and_others_are_others(void **state)
 	assert_int_equal(view.kind, RECORD_KIND_OTHER);
 }
 
-static void values_are_of_their_types(void **state)
+static void view_getters_check_value_types(void **state)
 {
 	struct record_text text = { "before", 6 };
 	struct sample sample;
@@ -109,7 +109,7 @@ static void values_are_of_their_types(void **state)
 	forget(&sample);
 }
 
-static void a_list_has_what_is_in_it(void **state)
+static void view_list_lookup_matches_whole_items(void **state)
 {
 	struct sample sample;
 
@@ -183,7 +183,7 @@ static void expect_places(enum record_kind kind, enum order order)
 	forget(&sample);
 }
 
-static void the_fields_of_the_schema_are_found_in_any_order(void **state)
+static void view_finds_schema_fields_in_any_order(void **state)
 {
 	(void)state;
 	for (int kind = RECORD_KIND_OTHER + 1; kind < _RECORD_KIND_MAX; kind++)
@@ -191,7 +191,7 @@ static void the_fields_of_the_schema_are_found_in_any_order(void **state)
 			expect_places((enum record_kind)kind, (enum order)order);
 }
 
-static void each_field_of_the_schema_has_a_place_of_its_own(void **state)
+static void schema_fields_have_contiguous_distinct_places(void **state)
 {
 	(void)state;
 	assert_int_equal(record_kinds[RECORD_KIND_CPU].first_place, RECORD_PLACE(cpu, tid));
@@ -208,7 +208,7 @@ static void each_field_of_the_schema_has_a_place_of_its_own(void **state)
 	}
 }
 
-static void what_is_missing_or_of_another_type_is_not_found_at_its_place(void **state)
+static void view_place_lookup_fails_for_missing_or_mistyped_field(void **state)
 {
 	struct record_text text = { "before", 6 };
 	struct sample sample;
@@ -253,7 +253,7 @@ static void what_is_missing_or_of_another_type_is_not_found_at_its_place(void **
 	forget(&sample);
 }
 
-static void of_a_name_that_is_there_twice_the_first_one_is_found(void **state)
+static void view_place_lookup_returns_first_duplicate(void **state)
 {
 	struct sample sample;
 
@@ -270,7 +270,7 @@ static void of_a_name_that_is_there_twice_the_first_one_is_found(void **state)
 }
 
 /* Names that are nearly those of the schema, in each byte of each. */
-static void a_name_is_compared_to_its_last_byte(void **state)
+static void view_compares_field_names_to_last_byte(void **state)
 {
 	const struct record_kind_info *info = &record_kinds[RECORD_KIND_CPU];
 	struct sample sample;
@@ -291,7 +291,7 @@ static void a_name_is_compared_to_its_last_byte(void **state)
 	}
 }
 
-static void sums_end_at_the_highest_number(void **state)
+static void saturated_add_stops_at_int64_max(void **state)
 {
 	int64_t sum = INT64_MAX - 5;
 
@@ -344,7 +344,7 @@ static int with_text(size_t size_bytes, bool is_name)
 	return decode_and_forget(&sample);
 }
 
-static void a_record_that_is_too_large_is_refused(void **state)
+static void view_rejects_record_over_field_item_and_text_limits(void **state)
 {
 	(void)state;
 	assert_int_equal(with_fields(RECORD_VIEW_FIELDS_MAX), 0);
@@ -362,7 +362,7 @@ static void a_record_that_is_too_large_is_refused(void **state)
 	assert_int_equal(with_items(RECORD_VIEW_ITEMS_MAX, 0), 0);
 }
 
-static void lists_and_names_are_of_texts(void **state)
+static void view_rejects_non_text_list_items_and_names(void **state)
 {
 	struct sample sample;
 
@@ -402,7 +402,7 @@ static int without(const char *missing, int64_t schema)
 	return decode_and_forget(&sample);
 }
 
-static void what_each_record_has_must_be_there(void **state)
+static void view_rejects_missing_mandatory_fields_and_other_schema(void **state)
 {
 	(void)state;
 	assert_int_equal(without("", RECORD_SCHEMA), 0);
@@ -413,7 +413,7 @@ static void what_each_record_has_must_be_there(void **state)
 	assert_int_equal(without("", 0), -EPROTONOSUPPORT);
 }
 
-static void an_entry_is_a_time_and_a_map(void **state)
+static void view_rejects_entry_without_time_and_map(void **state)
 {
 	static const struct {
 		const char *bytes;
@@ -494,7 +494,7 @@ static void expect_same_view(const struct record_view *a, const struct record_vi
 	}
 }
 
-static void a_record_says_the_same_whatever_was_read_before_it(void **state)
+static void view_decode_is_independent_of_learned_shapes(void **state)
 {
 	static const struct step steps[] = {
 		{ "cpu", 1, "endpoint", "x", 0, false, false },
@@ -573,7 +573,7 @@ static bool is_key_in(const char *kind, const char *name)
 	return view.fields[view.field_count - 1].is_key;
 }
 
-static void a_name_is_a_keys_unless_each_cpu_record_has_it(void **state)
+static void view_treats_unreserved_cpu_text_as_key(void **state)
 {
 	static const struct record_text names[] = {
 		{ "kind", 4 },
@@ -599,7 +599,7 @@ static void a_name_is_a_keys_unless_each_cpu_record_has_it(void **state)
 }
 
 /* Recordings of before slices may have a key of that name in their cpu records. */
-static void a_name_that_slices_have_is_taken_and_a_key_in_other_records(void **state)
+static void view_slice_field_name_is_reserved_but_key_in_other_records(void **state)
 {
 	(void)state;
 	assert_true(record_fields_are_taken("state"));
@@ -632,7 +632,7 @@ static int64_t steady(const char *kind, int64_t set_ns, int64_t first_ns)
 	return view.fields[at].integer;
 }
 
-static void of_a_clock_that_was_set_times_are_as_if_it_had_not_been(void **state)
+static void view_steady_undoes_clock_step_in_times(void **state)
 {
 	const uint64_t wall_ns = 1700000001 * UINT64_C(1000000000);
 
@@ -649,7 +649,7 @@ static void of_a_clock_that_was_set_times_are_as_if_it_had_not_been(void **state
 	assert_int_equal(steady("gap", 100, 5000), 5000);
 }
 
-static void forged_times_of_a_clock_that_was_set_stay_in_their_bounds(void **state)
+static void view_steady_clamps_forged_clock_steps(void **state)
 {
 	(void)state;
 	assert_int_equal(steady("cpu", INT64_MAX, 5000), 0);
@@ -662,24 +662,24 @@ static void forged_times_of_a_clock_that_was_set_stay_in_their_bounds(void **sta
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_kind_is_known_by_its_name_and_others_are_others),
-		cmocka_unit_test(values_are_of_their_types),
-		cmocka_unit_test(a_list_has_what_is_in_it),
-		cmocka_unit_test(the_fields_of_the_schema_are_found_in_any_order),
-		cmocka_unit_test(each_field_of_the_schema_has_a_place_of_its_own),
-		cmocka_unit_test(what_is_missing_or_of_another_type_is_not_found_at_its_place),
-		cmocka_unit_test(of_a_name_that_is_there_twice_the_first_one_is_found),
-		cmocka_unit_test(a_name_is_compared_to_its_last_byte),
-		cmocka_unit_test(sums_end_at_the_highest_number),
-		cmocka_unit_test(a_record_that_is_too_large_is_refused),
-		cmocka_unit_test(lists_and_names_are_of_texts),
-		cmocka_unit_test(what_each_record_has_must_be_there),
-		cmocka_unit_test(an_entry_is_a_time_and_a_map),
-		cmocka_unit_test(a_record_says_the_same_whatever_was_read_before_it),
-		cmocka_unit_test(a_name_is_a_keys_unless_each_cpu_record_has_it),
-		cmocka_unit_test(a_name_that_slices_have_is_taken_and_a_key_in_other_records),
-		cmocka_unit_test(of_a_clock_that_was_set_times_are_as_if_it_had_not_been),
-		cmocka_unit_test(forged_times_of_a_clock_that_was_set_stay_in_their_bounds),
+		cmocka_unit_test(view_maps_kind_by_name_and_unknown_to_other),
+		cmocka_unit_test(view_getters_check_value_types),
+		cmocka_unit_test(view_list_lookup_matches_whole_items),
+		cmocka_unit_test(view_finds_schema_fields_in_any_order),
+		cmocka_unit_test(schema_fields_have_contiguous_distinct_places),
+		cmocka_unit_test(view_place_lookup_fails_for_missing_or_mistyped_field),
+		cmocka_unit_test(view_place_lookup_returns_first_duplicate),
+		cmocka_unit_test(view_compares_field_names_to_last_byte),
+		cmocka_unit_test(saturated_add_stops_at_int64_max),
+		cmocka_unit_test(view_rejects_record_over_field_item_and_text_limits),
+		cmocka_unit_test(view_rejects_non_text_list_items_and_names),
+		cmocka_unit_test(view_rejects_missing_mandatory_fields_and_other_schema),
+		cmocka_unit_test(view_rejects_entry_without_time_and_map),
+		cmocka_unit_test(view_decode_is_independent_of_learned_shapes),
+		cmocka_unit_test(view_treats_unreserved_cpu_text_as_key),
+		cmocka_unit_test(view_slice_field_name_is_reserved_but_key_in_other_records),
+		cmocka_unit_test(view_steady_undoes_clock_step_in_times),
+		cmocka_unit_test(view_steady_clamps_forged_clock_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
 
 #include "record/decoded_entry.h"
 
-static void a_self_record_reads_back(void **state)
+static void self_record_round_trips_through_encoder(void **state)
 {
 	static const struct self_program programs[] = { { "on_sched_switch", 5, 6 },
 							{ "on_sys_enter", 0, 0 } };
@@ -42,7 +42,7 @@ static void a_self_record_reads_back(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void costs_of_our_own_that_are_not_known_are_absent(void **state)
+static void self_record_omits_unknown_costs(void **state)
 {
 	struct self_record record = { .common = common, .window_ns = 100, .own_cpu_ns = 0 };
 	msgpack_unpacked unpacked;
@@ -55,7 +55,7 @@ static void costs_of_our_own_that_are_not_known_are_absent(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void how_sending_goes_is_there_only_when_something_is_sent(void **state)
+static void self_record_has_delivery_fields_only_with_delivery(void **state)
 {
 	struct self_record record = { .common = common,
 				      .delivery = { .is_there = true,
@@ -91,7 +91,7 @@ static void how_sending_goes_is_there_only_when_something_is_sent(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void how_writing_goes_is_there_only_when_something_is_written(void **state)
+static void self_record_has_output_fields_only_with_output(void **state)
 {
 	struct self_record record = { .common = common,
 				      .has_output = true,
@@ -110,7 +110,7 @@ static void how_writing_goes_is_there_only_when_something_is_written(void **stat
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void more_programs_or_longer_names_than_a_record_holds_are_refused(void **state)
+static void self_record_rejects_too_many_programs_and_overlong_names(void **state)
 {
 	char name[SELF_PROGRAM_NAME_BYTES + 2];
 	const struct self_program program = { name, 1, 1 };
@@ -144,11 +144,11 @@ static void more_programs_or_longer_names_than_a_record_holds_are_refused(void *
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_self_record_reads_back),
-		TEST(costs_of_our_own_that_are_not_known_are_absent),
-		TEST(how_sending_goes_is_there_only_when_something_is_sent),
-		TEST(how_writing_goes_is_there_only_when_something_is_written),
-		TEST(more_programs_or_longer_names_than_a_record_holds_are_refused),
+		TEST(self_record_round_trips_through_encoder),
+		TEST(self_record_omits_unknown_costs),
+		TEST(self_record_has_delivery_fields_only_with_delivery),
+		TEST(self_record_has_output_fields_only_with_output),
+		TEST(self_record_rejects_too_many_programs_and_overlong_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

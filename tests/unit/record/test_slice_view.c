@@ -37,7 +37,7 @@ static struct record_text text_of(const char *text)
 	return (struct record_text){ text, strlen(text) };
 }
 
-static void sched_state_is_found_by_its_name(void **state)
+static void sched_state_lookup_by_name_rejects_unknown_names(void **state)
 {
 	(void)state;
 	for (int i = 0; i < _SCHED_STATE_MAX; i++)
@@ -49,7 +49,7 @@ static void sched_state_is_found_by_its_name(void **state)
 	assert_string_equal(sched_state_title(SCHED_RUN_QUEUE), "run queue");
 }
 
-static void sched_state_is_asleep_without_a_cpu_to_wait_for(void **state)
+static void sched_state_is_asleep_only_if_blocked_or_uninterruptible(void **state)
 {
 	(void)state;
 	assert_false(sched_state_is_asleep(SCHED_RUNNING));
@@ -58,7 +58,7 @@ static void sched_state_is_asleep_without_a_cpu_to_wait_for(void **state)
 	assert_true(sched_state_is_asleep(SCHED_UNINTERRUPTIBLE));
 }
 
-static void slice_view_has_all_that_a_running_slice_says(void **state)
+static void slice_view_reads_all_fields_of_running_slice(void **state)
 {
 	struct sample sample;
 
@@ -82,7 +82,7 @@ static void slice_view_has_all_that_a_running_slice_says(void **state)
 	assert_int_equal(slice_view_spent_ns(&slice), 39);
 }
 
-static void slice_view_without_what_is_optional_says_not_known(void **state)
+static void slice_view_marks_absent_optional_fields_as_unknown(void **state)
 {
 	struct sample sample;
 
@@ -101,7 +101,7 @@ static void slice_view_without_what_is_optional_says_not_known(void **state)
 	}
 }
 
-static void slice_view_has_no_cpu_of_a_thread_that_does_not_run(void **state)
+static void slice_view_ignores_cpu_fields_unless_running(void **state)
 {
 	struct sample sample;
 
@@ -116,7 +116,7 @@ static void slice_view_has_no_cpu_of_a_thread_that_does_not_run(void **state)
 	}
 }
 
-static void slice_view_has_a_reason_of_a_thread_that_is_asleep(void **state)
+static void slice_view_reads_blocked_reason_only_if_asleep(void **state)
 {
 	struct sample sample;
 
@@ -134,7 +134,7 @@ static void slice_view_has_a_reason_of_a_thread_that_is_asleep(void **state)
 	assert_int_equal(slice.blocked_on, -1);
 }
 
-static void slice_view_has_a_cpu_number_up_to_32_bits(void **state)
+static void slice_view_ignores_cpu_number_over_int32_max(void **state)
 {
 	static const struct {
 		int64_t number;
@@ -151,7 +151,7 @@ static void slice_view_has_a_cpu_number_up_to_32_bits(void **state)
 	}
 }
 
-static void slice_view_has_no_half_of_a_waker(void **state)
+static void slice_view_ignores_waker_without_pid_and_tid(void **state)
 {
 	struct sample sample;
 
@@ -171,7 +171,7 @@ static void slice_view_has_no_half_of_a_waker(void **state)
 	assert_int_equal(slice.woken_by_pid, 0);
 }
 
-static void slice_view_refuses_what_nobody_can_show(void **state)
+static void slice_view_rejects_unknown_state_and_invalid_times(void **state)
 {
 	struct sample sample;
 
@@ -210,15 +210,15 @@ static void slice_view_refuses_what_nobody_can_show(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sched_state_is_found_by_its_name),
-		cmocka_unit_test(sched_state_is_asleep_without_a_cpu_to_wait_for),
-		cmocka_unit_test(slice_view_has_all_that_a_running_slice_says),
-		cmocka_unit_test(slice_view_without_what_is_optional_says_not_known),
-		cmocka_unit_test(slice_view_has_no_cpu_of_a_thread_that_does_not_run),
-		cmocka_unit_test(slice_view_has_a_reason_of_a_thread_that_is_asleep),
-		cmocka_unit_test(slice_view_has_a_cpu_number_up_to_32_bits),
-		cmocka_unit_test(slice_view_has_no_half_of_a_waker),
-		cmocka_unit_test(slice_view_refuses_what_nobody_can_show),
+		cmocka_unit_test(sched_state_lookup_by_name_rejects_unknown_names),
+		cmocka_unit_test(sched_state_is_asleep_only_if_blocked_or_uninterruptible),
+		cmocka_unit_test(slice_view_reads_all_fields_of_running_slice),
+		cmocka_unit_test(slice_view_marks_absent_optional_fields_as_unknown),
+		cmocka_unit_test(slice_view_ignores_cpu_fields_unless_running),
+		cmocka_unit_test(slice_view_reads_blocked_reason_only_if_asleep),
+		cmocka_unit_test(slice_view_ignores_cpu_number_over_int32_max),
+		cmocka_unit_test(slice_view_ignores_waker_without_pid_and_tid),
+		cmocka_unit_test(slice_view_rejects_unknown_state_and_invalid_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

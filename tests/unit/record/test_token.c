@@ -29,7 +29,7 @@ static struct token number_token(int64_t number, msgpack_sbuffer *buffer)
 	return read_packed(buffer);
 }
 
-static void numbers_are_in_their_payload(void **state)
+static void token_number_payload_matches_library(void **state)
 {
 	msgpack_sbuffer buffer;
 
@@ -90,7 +90,7 @@ static void expect_counted(uint32_t count)
 	}
 }
 
-static void texts_and_lists_say_how_long_they_are(void **state)
+static void token_count_of_texts_and_lists_matches_library(void **state)
 {
 	(void)state;
 	for (uint32_t count = 0; count <= 300; count++)
@@ -99,7 +99,7 @@ static void texts_and_lists_say_how_long_they_are(void **state)
 		expect_counted(count);
 }
 
-static void each_other_mark_is_what_the_format_says(void **state)
+static void token_kind_of_each_other_mark_matches_format(void **state)
 {
 	static const struct {
 		uint8_t mark;
@@ -130,9 +130,9 @@ static void each_other_mark_is_what_the_format_says(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_are_in_their_payload),
-		cmocka_unit_test(texts_and_lists_say_how_long_they_are),
-		cmocka_unit_test(each_other_mark_is_what_the_format_says),
+		cmocka_unit_test(token_number_payload_matches_library),
+		cmocka_unit_test(token_count_of_texts_and_lists_matches_library),
+		cmocka_unit_test(token_kind_of_each_other_mark_matches_format),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

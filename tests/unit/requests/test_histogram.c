@@ -66,7 +66,7 @@ static int64_t draw(void)
 	return (int64_t)(state >> 1 >> (state & 63) % 63);
 }
 
-static void an_empty_one_has_no_figures(void **state)
+static void histogram_without_values_has_no_figures(void **state)
 {
 	int64_t value = -1;
 
@@ -76,7 +76,7 @@ static void an_empty_one_has_no_figures(void **state)
 	assert_int_equal(value, -1);
 }
 
-static void the_variance_is_that_of_a_sample(void **state)
+static void histogram_variance_is_sample_variance(void **state)
 {
 	const unsigned __int128 most = ~(unsigned __int128)0;
 	struct histogram other = { 0 };
@@ -108,7 +108,7 @@ static void the_variance_is_that_of_a_sample(void **state)
 	histogram_deinit(&other);
 }
 
-static void buckets_come_by_value_and_hold_all(void **state)
+static void histogram_iterates_all_buckets_in_order_of_value(void **state)
 {
 	struct histogram_bucket bucket = { .value = -1 };
 	unsigned int cursor = 0;
@@ -143,7 +143,7 @@ static void buckets_come_by_value_and_hold_all(void **state)
 	assert_false(histogram_next(&histogram, &cursor, &bucket));
 }
 
-static void one_value_is_every_figure_exactly(void **state)
+static void histogram_of_one_value_is_exact(void **state)
 {
 	static const int64_t values[] = { 0,	    1,	 63,	  64,	    65,
 					  127,	    128, 1000003, 1L << 40, (1L << 40) + 1,
@@ -161,7 +161,7 @@ static void one_value_is_every_figure_exactly(void **state)
 	}
 }
 
-static void the_least_and_the_largest_are_exact(void **state)
+static void histogram_minimum_and_maximum_are_exact(void **state)
 {
 	(void)state;
 	for (int64_t value = 64; value < 100000; value += 77) {
@@ -178,7 +178,7 @@ static void the_least_and_the_largest_are_exact(void **state)
 	}
 }
 
-static void small_values_are_exact(void **state)
+static void histogram_small_values_are_exact(void **state)
 {
 	(void)state;
 	for (int64_t value = 127; value >= 0; value--)
@@ -190,7 +190,7 @@ static void small_values_are_exact(void **state)
 	assert_int_equal(histogram.sum, 127 * 64);
 }
 
-static void rank_is_that_of_the_least_value_that_percent_do_not_exceed(void **state)
+static void histogram_percentile_uses_nearest_rank(void **state)
 {
 	(void)state;
 	for (int64_t value = 1; value <= 4; value++)
@@ -203,7 +203,7 @@ static void rank_is_that_of_the_least_value_that_percent_do_not_exceed(void **st
 }
 
 /* In sorted: as the definition has it. */
-static void how_many_are_below_a_value_is_known(void **state)
+static void histogram_counts_values_below_limit(void **state)
 {
 	static const int64_t values[] = { 0, 5, 5, 63, 64, 1000000, 2000000 };
 
@@ -234,7 +234,7 @@ static void expect_near(const int64_t *sorted, size_t count, double percent)
 		fail_msg("percentile %g is %ld, not %ld", percent, value, wanted);
 }
 
-static void a_percentile_of_any_values_is_off_by_less_than_promised(void **state)
+static void histogram_percentile_error_is_within_bound(void **state)
 {
 	static const double percents[] = { 0.05, 1, 10, 33.3, 50, 66.6, 90, 99, 99.9, 100 };
 	static int64_t values[VALUES];
@@ -251,7 +251,7 @@ static void a_percentile_of_any_values_is_off_by_less_than_promised(void **state
 	assert_int_equal(histogram.largest, values[VALUES - 1]);
 }
 
-static void the_parts_together_are_the_whole(void **state)
+static void histogram_merge_equals_histogram_of_all_values(void **state)
 {
 	struct histogram whole = { 0 }, odd = { 0 }, none = { 0 };
 
@@ -281,7 +281,7 @@ static void the_parts_together_are_the_whole(void **state)
 	histogram_deinit(&none);
 }
 
-static void a_sum_is_at_most_the_largest_number(void **state)
+static void histogram_sum_saturates_at_maximum(void **state)
 {
 	struct histogram other = { 0 };
 
@@ -295,7 +295,7 @@ static void a_sum_is_at_most_the_largest_number(void **state)
 	histogram_deinit(&other);
 }
 
-static void without_memory_a_value_is_not_in_it(void **state)
+static void histogram_is_unchanged_when_allocation_fails(void **state)
 {
 	struct histogram other = { 0 };
 
@@ -317,18 +317,18 @@ static void without_memory_a_value_is_not_in_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(an_empty_one_has_no_figures),
-		TEST(the_variance_is_that_of_a_sample),
-		TEST(buckets_come_by_value_and_hold_all),
-		TEST(one_value_is_every_figure_exactly),
-		TEST(the_least_and_the_largest_are_exact),
-		TEST(small_values_are_exact),
-		TEST(rank_is_that_of_the_least_value_that_percent_do_not_exceed),
-		TEST(how_many_are_below_a_value_is_known),
-		TEST(a_percentile_of_any_values_is_off_by_less_than_promised),
-		TEST(the_parts_together_are_the_whole),
-		TEST(a_sum_is_at_most_the_largest_number),
-		TEST(without_memory_a_value_is_not_in_it),
+		TEST(histogram_without_values_has_no_figures),
+		TEST(histogram_variance_is_sample_variance),
+		TEST(histogram_iterates_all_buckets_in_order_of_value),
+		TEST(histogram_of_one_value_is_exact),
+		TEST(histogram_minimum_and_maximum_are_exact),
+		TEST(histogram_small_values_are_exact),
+		TEST(histogram_percentile_uses_nearest_rank),
+		TEST(histogram_counts_values_below_limit),
+		TEST(histogram_percentile_error_is_within_bound),
+		TEST(histogram_merge_equals_histogram_of_all_values),
+		TEST(histogram_sum_saturates_at_maximum),
+		TEST(histogram_is_unchanged_when_allocation_fails),
 	};
 
 	return cmocka_run_group_tests_name("histogram", tests, NULL, NULL);

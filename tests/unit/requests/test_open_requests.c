@@ -86,7 +86,7 @@ static void expect_order(const char *expected)
 	assert_int_equal(open_requests_count(&requests), count);
 }
 
-static void what_is_touched_is_the_newest(void **state)
+static void open_requests_touch_makes_request_newest(void **state)
 {
 	(void)state;
 	expect_order("");
@@ -102,7 +102,7 @@ static void what_is_touched_is_the_newest(void **state)
 	expect_order("bac");
 }
 
-static void what_is_taken_is_another_one_when_it_comes_again(void **state)
+static void open_requests_touch_after_take_creates_new_request(void **state)
 {
 	(void)state;
 	touch("a");
@@ -118,7 +118,7 @@ static void what_is_taken_is_another_one_when_it_comes_again(void **state)
 }
 
 /* Any bytes, of which none is the end. */
-static void ids_are_told_apart_by_all_their_bytes(void **state)
+static void open_requests_compare_all_bytes_of_id(void **state)
 {
 	struct visited *first, *second;
 
@@ -131,7 +131,7 @@ static void ids_are_told_apart_by_all_their_bytes(void **state)
 	assert_int_equal(open_requests_count(&requests), 3);
 }
 
-static void an_id_is_the_tables_own(void **state)
+static void open_requests_copy_request_id(void **state)
 {
 	struct visited *visited;
 	char id[] = "a";
@@ -143,7 +143,7 @@ static void an_id_is_the_tables_own(void **state)
 	expect_order("ab");
 }
 
-static void many_are_found_again(void **state)
+static void open_requests_find_each_of_many_requests(void **state)
 {
 	char id[16];
 
@@ -156,7 +156,7 @@ static void many_are_found_again(void **state)
 	}
 }
 
-static void without_memory_nothing_is_there(void **state)
+static void open_requests_touch_adds_nothing_when_allocation_fails(void **state)
 {
 	struct visited *visited;
 	size_t successes = 0;
@@ -181,12 +181,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	static const struct CMUnitTest tests[] = {
-		TEST(what_is_touched_is_the_newest),
-		TEST(what_is_taken_is_another_one_when_it_comes_again),
-		TEST(ids_are_told_apart_by_all_their_bytes),
-		TEST(an_id_is_the_tables_own),
-		TEST(many_are_found_again),
-		TEST(without_memory_nothing_is_there),
+		TEST(open_requests_touch_makes_request_newest),
+		TEST(open_requests_touch_after_take_creates_new_request),
+		TEST(open_requests_compare_all_bytes_of_id),
+		TEST(open_requests_copy_request_id),
+		TEST(open_requests_find_each_of_many_requests),
+		TEST(open_requests_touch_adds_nothing_when_allocation_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

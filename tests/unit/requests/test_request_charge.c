@@ -77,7 +77,7 @@ static void expect_both(const struct cpu_record *record, const char *key, const 
 	expect(&read, id, value, is_attributed);
 }
 
-static void it_has_the_value_of_the_key_that_is_asked_for(void **state)
+static void charge_has_value_of_requested_key(void **state)
 {
 	(void)state;
 	expect_both(&whole, "endpoint", "r-1", "GET /", true);
@@ -86,7 +86,7 @@ static void it_has_the_value_of_the_key_that_is_asked_for(void **state)
 	expect_both(&whole, NULL, "r-1", "", true);
 }
 
-static void time_of_nobody_is_of_no_request(void **state)
+static void charge_of_overflow_or_unattributed_time_has_no_request(void **state)
 {
 	static const struct record_key none[] = { { "request_id", "" }, { "endpoint", "" } };
 	static const struct record_key absent[] = { { "request_id", NULL }, { "endpoint", NULL } };
@@ -112,8 +112,9 @@ static void time_of_nobody_is_of_no_request(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(it_has_the_value_of_the_key_that_is_asked_for, tear_down),
-		cmocka_unit_test_teardown(time_of_nobody_is_of_no_request, tear_down),
+		cmocka_unit_test_teardown(charge_has_value_of_requested_key, tear_down),
+		cmocka_unit_test_teardown(charge_of_overflow_or_unattributed_time_has_no_request,
+					  tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,7 +95,7 @@ static void expect_ended(const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void a_request_is_counted_once_with_all_that_its_windows_had(void **state)
+static void tracker_sums_windows_of_request_and_ends_it_once(void **state)
 {
 	(void)state;
 	end_window(1000);
@@ -117,7 +117,7 @@ static void a_request_is_counted_once_with_all_that_its_windows_had(void **state
 }
 
 /* However much longer or shorter than a second its windows are, one comes for each. */
-static void each_window_is_given_once_and_with_its_own_requests(void **state)
+static void tracker_returns_each_window_once_with_its_requests(void **state)
 {
 	static const int64_t jitter_ms[] = { 0, 40, -30, 45, -45, 10, 0, -49, 49, 20 };
 	int64_t given = 0;
@@ -152,7 +152,7 @@ static void each_window_is_given_once_and_with_its_own_requests(void **state)
 }
 
 /* A pause of ours is a long window; behind it come those that waited, one by one. */
-static void behind_a_long_window_come_all_that_are_over(void **state)
+static void tracker_returns_all_due_windows_after_long_window(void **state)
 {
 	struct request_window window;
 	int64_t given = 0;
@@ -171,7 +171,7 @@ static void behind_a_long_window_come_all_that_are_over(void **state)
 	assert_false(request_tracker_next_window(tracker, &window));
 }
 
-static void of_too_many_windows_the_oldest_is_over(void **state)
+static void tracker_returns_oldest_window_when_queue_is_full(void **state)
 {
 	struct request_window window;
 
@@ -186,7 +186,7 @@ static void of_too_many_windows_the_oldest_is_over(void **state)
 	assert_false(request_tracker_next_window(tracker, &window));
 }
 
-static void at_the_end_windows_come_one_by_one_and_then_what_is_open(void **state)
+static void tracker_finish_returns_windows_then_open_requests(void **state)
 {
 	struct request_window window;
 
@@ -204,7 +204,7 @@ static void at_the_end_windows_come_one_by_one_and_then_what_is_open(void **stat
 	expect_ended("B 1 1 C 1 1 ");
 }
 
-static void short_windows_do_not_end_it_sooner(void **state)
+static void tracker_does_not_end_request_early_in_short_windows(void **state)
 {
 	int64_t ms = 50;
 
@@ -219,7 +219,7 @@ static void short_windows_do_not_end_it_sooner(void **state)
 	expect_ended("A 1 1 ");
 }
 
-static void in_long_windows_one_has_to_pass(void **state)
+static void tracker_ends_request_after_one_idle_long_window(void **state)
 {
 	(void)state;
 	end_window(10000);
@@ -230,7 +230,7 @@ static void in_long_windows_one_has_to_pass(void **state)
 	expect_ended("A 1 1 ");
 }
 
-static void it_goes_on_where_the_clock_was_set_back(void **state)
+static void tracker_continues_after_clock_is_set_back(void **state)
 {
 	(void)state;
 	end_window(100000);
@@ -242,7 +242,7 @@ static void it_goes_on_where_the_clock_was_set_back(void **state)
 	expect_ended("A 1 1 ");
 }
 
-static void behind_a_hole_a_window_begins_where_it_says(void **state)
+static void tracker_uses_given_start_of_window_after_gap(void **state)
 {
 	(void)state;
 	end_window(1000);
@@ -259,7 +259,7 @@ static void behind_a_hole_a_window_begins_where_it_says(void **state)
 	expect_ended("A 3 4 ");
 }
 
-static void what_is_of_no_request_is_none(void **state)
+static void tracker_ignores_charge_without_request(void **state)
 {
 	(void)state;
 	add("", "A", 1, 1, 2);
@@ -267,7 +267,7 @@ static void what_is_of_no_request_is_none(void **state)
 	expect_ended("");
 }
 
-static void at_the_end_all_have_ended_the_quietest_first(void **state)
+static void tracker_finish_ends_least_recently_active_first(void **state)
 {
 	(void)state;
 	add("a", "A", 1, 1, 2);
@@ -278,7 +278,7 @@ static void at_the_end_all_have_ended_the_quietest_first(void **state)
 	expect_ended("B 1 1 A 2 1 ");
 }
 
-static void who_finds_no_room_ends_the_quietest(void **state)
+static void tracker_at_capacity_ends_least_recently_active(void **state)
 {
 	(void)state;
 	request_tracker_free(tracker);
@@ -293,7 +293,7 @@ static void who_finds_no_room_ends_the_quietest(void **state)
 	expect_ended("A 2 1 ");
 }
 
-static void the_last_value_that_it_had_holds_and_long_ones_are_cut(void **state)
+static void tracker_keeps_last_value_and_truncates_long_values(void **state)
 {
 	static char longer[2 * REQUEST_VALUE_BYTES_MAX];
 	const struct ended_request *request;
@@ -318,7 +318,7 @@ static void the_last_value_that_it_had_holds_and_long_ones_are_cut(void **state)
 	assert_null(request_tracker_next_ended(tracker));
 }
 
-static void without_memory_it_says_so_and_goes_on(void **state)
+static void tracker_fails_with_enomem_and_keeps_working(void **state)
 {
 	size_t successes = 0;
 	int r;
@@ -345,20 +345,20 @@ int main(void)
 {
 #define TRACKED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TRACKED(a_request_is_counted_once_with_all_that_its_windows_had),
-		TRACKED(each_window_is_given_once_and_with_its_own_requests),
-		TRACKED(behind_a_long_window_come_all_that_are_over),
-		TRACKED(of_too_many_windows_the_oldest_is_over),
-		TRACKED(at_the_end_windows_come_one_by_one_and_then_what_is_open),
-		TRACKED(short_windows_do_not_end_it_sooner),
-		TRACKED(in_long_windows_one_has_to_pass),
-		TRACKED(it_goes_on_where_the_clock_was_set_back),
-		TRACKED(behind_a_hole_a_window_begins_where_it_says),
-		TRACKED(what_is_of_no_request_is_none),
-		TRACKED(at_the_end_all_have_ended_the_quietest_first),
-		TRACKED(who_finds_no_room_ends_the_quietest),
-		TRACKED(the_last_value_that_it_had_holds_and_long_ones_are_cut),
-		TRACKED(without_memory_it_says_so_and_goes_on),
+		TRACKED(tracker_sums_windows_of_request_and_ends_it_once),
+		TRACKED(tracker_returns_each_window_once_with_its_requests),
+		TRACKED(tracker_returns_all_due_windows_after_long_window),
+		TRACKED(tracker_returns_oldest_window_when_queue_is_full),
+		TRACKED(tracker_finish_returns_windows_then_open_requests),
+		TRACKED(tracker_does_not_end_request_early_in_short_windows),
+		TRACKED(tracker_ends_request_after_one_idle_long_window),
+		TRACKED(tracker_continues_after_clock_is_set_back),
+		TRACKED(tracker_uses_given_start_of_window_after_gap),
+		TRACKED(tracker_ignores_charge_without_request),
+		TRACKED(tracker_finish_ends_least_recently_active_first),
+		TRACKED(tracker_at_capacity_ends_least_recently_active),
+		TRACKED(tracker_keeps_last_value_and_truncates_long_values),
+		TRACKED(tracker_fails_with_enomem_and_keeps_working),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

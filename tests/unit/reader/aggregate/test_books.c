@@ -19,7 +19,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void times_add_up_and_the_residual_is_what_they_leave(void **state)
+static void books_sum_times_and_compute_residual(void **state)
 {
 	struct totals *totals = *state;
 	const struct books *books = &totals->books;
@@ -40,7 +40,7 @@ static void times_add_up_and_the_residual_is_what_they_leave(void **state)
 	assert_true(ppm == 2000);
 }
 
-static void books_balance_up_to_a_thousandth_either_way(void **state)
+static void books_balance_within_one_per_mille(void **state)
 {
 	static const struct {
 		int64_t charged_ns;
@@ -56,7 +56,7 @@ static void books_balance_up_to_a_thousandth_either_way(void **state)
 	}
 }
 
-static void where_nothing_ran_nothing_may_be_charged(void **state)
+static void books_reject_charge_without_exec_time(void **state)
 {
 	struct totals *totals = *state;
 
@@ -65,7 +65,7 @@ static void where_nothing_ran_nothing_may_be_charged(void **state)
 	assert_false(books_balance(&totals->books));
 }
 
-static void the_worst_window_is_the_first_with_the_residual_farthest_from_0(void **state)
+static void books_keep_first_window_with_largest_residual(void **state)
 {
 	struct totals *totals = *state;
 	const struct books *books = &totals->books;
@@ -97,7 +97,7 @@ static void begin_balance(struct sample *sample, int64_t residual_ns)
 	sample_number(sample, "residual_ns", residual_ns);
 }
 
-static void samples_are_compared_with_the_exec_time_of_the_records_that_tell_of_them(void **state)
+static void books_sampled_ratio_ignores_records_without_samples(void **state)
 {
 	struct totals *totals = *state;
 	struct books merged = { 0 };
@@ -127,7 +127,7 @@ static void samples_are_compared_with_the_exec_time_of_the_records_that_tell_of_
 	assert_true(ratio == 0.75);
 }
 
-static void sums_saturate(void **state)
+static void books_sums_saturate_at_int64_limits(void **state)
 {
 	const int64_t extremes[] = { INT64_MAX, INT64_MIN };
 	struct totals *totals = *state;
@@ -146,7 +146,7 @@ static void sums_saturate(void **state)
 	}
 }
 
-static void each_loss_is_added_up_under_its_own_name(void **state)
+static void books_sum_each_loss_under_its_name(void **state)
 {
 	struct totals *totals = *state;
 
@@ -164,7 +164,7 @@ static void each_loss_is_added_up_under_its_own_name(void **state)
 	assert_int_equal(totals->books.own_cpu_ns, 2000);
 }
 
-static void a_balance_record_that_lacks_one_of_its_times_is_refused(void **state)
+static void books_reject_balance_with_missing_time(void **state)
 {
 	static const char *const times[] = { "exec_ns", "attributed_ns", "unattributed_ns",
 					     "overflow_ns", "residual_ns" };
@@ -220,7 +220,7 @@ static struct books books_of(int64_t unit)
 	return books;
 }
 
-static void books_of_two_are_those_of_both(void **state)
+static void books_merge_sums_both_and_keeps_worst_window(void **state)
 {
 	struct books first = books_of(1), none = { 0 }, second = books_of(10);
 
@@ -255,7 +255,7 @@ static void books_of_two_are_those_of_both(void **state)
 	assert_string_equal(none.gap_reason, "another");
 }
 
-static void gaps_add_up_and_the_first_one_says_why(void **state)
+static void books_sum_gaps_and_keep_first_reason(void **state)
 {
 	struct totals *totals = *state;
 	const struct books *books = &totals->books;
@@ -277,16 +277,16 @@ static void gaps_add_up_and_the_first_one_says_why(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(times_add_up_and_the_residual_is_what_they_leave),
-		TEST(books_balance_up_to_a_thousandth_either_way),
-		TEST(where_nothing_ran_nothing_may_be_charged),
-		TEST(the_worst_window_is_the_first_with_the_residual_farthest_from_0),
-		TEST(samples_are_compared_with_the_exec_time_of_the_records_that_tell_of_them),
-		TEST(sums_saturate),
-		TEST(each_loss_is_added_up_under_its_own_name),
-		TEST(a_balance_record_that_lacks_one_of_its_times_is_refused),
-		TEST(books_of_two_are_those_of_both),
-		TEST(gaps_add_up_and_the_first_one_says_why),
+		TEST(books_sum_times_and_compute_residual),
+		TEST(books_balance_within_one_per_mille),
+		TEST(books_reject_charge_without_exec_time),
+		TEST(books_keep_first_window_with_largest_residual),
+		TEST(books_sampled_ratio_ignores_records_without_samples),
+		TEST(books_sums_saturate_at_int64_limits),
+		TEST(books_sum_each_loss_under_its_name),
+		TEST(books_reject_balance_with_missing_time),
+		TEST(books_merge_sums_both_and_keeps_worst_window),
+		TEST(books_sum_gaps_and_keep_first_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ static struct combination combination_of(const char *first, const char *second)
 	};
 }
 
-static void what_is_written_is_read_and_no_two_are_the_same_text(void **state)
+static void combination_round_trips_without_collisions(void **state)
 {
 	static const char *const pairs[][2] = {
 		{ "a", "bc" }, { "ab", "c" }, { "", "abc" }, { "abc", "" }, { "", "" },
@@ -55,7 +55,7 @@ static void what_is_written_is_read_and_no_two_are_the_same_text(void **state)
 	}
 }
 
-static void a_part_without_a_text_is_absent(void **state)
+static void combination_marks_empty_part_as_absent(void **state)
 {
 	struct combination both = combination_of("", ""), second = combination_of("a", "");
 
@@ -121,7 +121,7 @@ static void expect(const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void each_combination_is_a_group(void **state)
+static void grouping_by_two_keys_has_one_group_per_combination(void **state)
 {
 	(void)state;
 	begin("endpoint,queue");
@@ -134,7 +134,7 @@ static void each_combination_is_a_group(void **state)
 	expect("ET|Gweb 8 1; GET|jobs 4 1; GET|web 3 2; none 16 1");
 }
 
-static void a_key_that_a_request_never_has_is_absent(void **state)
+static void grouping_by_two_keys_leaves_missing_key_empty(void **state)
 {
 	(void)state;
 	begin("endpoint,queue");
@@ -147,7 +147,7 @@ static void a_key_that_a_request_never_has_is_absent(void **state)
 }
 
 /* Whatever was known first; and what it lacks later is the last one's. */
-static void all_time_of_a_request_has_its_keys(void **state)
+static void grouping_applies_late_keys_to_whole_request(void **state)
 {
 	(void)state;
 	begin("endpoint,queue");
@@ -161,7 +161,7 @@ static void all_time_of_a_request_has_its_keys(void **state)
 }
 
 /* A thread is the record's own, the endpoint its request's. */
-static void what_ran_stays_apart_whenever_the_key_came(void **state)
+static void grouping_keeps_threads_apart_if_key_comes_late(void **state)
 {
 	(void)state;
 	begin("thread_name,endpoint");
@@ -176,7 +176,7 @@ static void what_ran_stays_apart_whenever_the_key_came(void **state)
 	expect("|PUT 64 0; a| 32 1; a|GET 5 0; b|GET 18 1; c|GET 8 0; d|PUT 128 1; none 0 0");
 }
 
-static void by_what_it_was_all_time_is_there(void **state)
+static void grouping_by_attribution_covers_all_time(void **state)
 {
 	static const char *const flags[] = { "unknown", "overflow", "inherited" };
 	struct sample sample;
@@ -201,7 +201,7 @@ static void by_what_it_was_all_time_is_there(void **state)
 }
 
 /* Of a request that turns out to be wanted late, too. */
-static void what_a_filter_held_back_has_its_keys(void **state)
+static void grouping_applies_keys_to_records_held_by_filter(void **state)
 {
 	(void)state;
 	begin("endpoint,queue");
@@ -227,7 +227,7 @@ static void add_unattributed(const char *thread_name, const char *flag, int64_t 
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
-static void what_is_unattributed_is_told_by_thread(void **state)
+static void totals_split_unattributed_time_by_thread_and_reason(void **state)
 {
 	const struct grouping *threads = &totals.unattributed_threads;
 	const struct group *group;
@@ -253,7 +253,7 @@ static void what_is_unattributed_is_told_by_thread(void **state)
 	assert_int_equal(totals.unattributed.sums[COST_CPU], 15);
 }
 
-static void of_more_threads_than_there_is_room_for_there_is_the_sum(void **state)
+static void totals_sum_unattributed_threads_beyond_limit(void **state)
 {
 	const struct grouping *threads = &totals.unattributed_threads;
 	char name[16];
@@ -270,7 +270,7 @@ static void of_more_threads_than_there_is_room_for_there_is_the_sum(void **state
 	assert_int_equal(threads->groups->costs.sums[COST_CPU], 2);
 }
 
-static void a_list_of_keys_has_each_once_and_not_too_many(void **state)
+static void grouping_rejects_empty_duplicate_or_excess_keys(void **state)
 {
 	static const char *const wrong[] = { "", ",", "a,", ",a", "a,a", "a,b,a", "a,b,c,d,e" };
 	struct grouping grouping;
@@ -293,7 +293,7 @@ static void a_list_of_keys_has_each_once_and_not_too_many(void **state)
 	grouping_deinit(&grouping);
 }
 
-static void the_host_in_front_of_a_pid_is_shown_if_asked_for(void **state)
+static void grouping_shows_host_before_pid_on_request(void **state)
 {
 	const struct group *group;
 
@@ -309,7 +309,7 @@ static void the_host_in_front_of_a_pid_is_shown_if_asked_for(void **state)
 	assert_true(grouping_compare_part(group, group, 1) == 0);
 }
 
-static void without_memory_nothing_is_added_and_nothing_leaks(void **state)
+static void totals_return_enomem_without_memory(void **state)
 {
 	static struct record_view view;
 	int r = -ENOMEM;
@@ -341,19 +341,19 @@ static void without_memory_nothing_is_added_and_nothing_leaks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_written_is_read_and_no_two_are_the_same_text),
-		TEST(a_part_without_a_text_is_absent),
-		TEST(each_combination_is_a_group),
-		TEST(a_key_that_a_request_never_has_is_absent),
-		TEST(all_time_of_a_request_has_its_keys),
-		TEST(what_ran_stays_apart_whenever_the_key_came),
-		TEST(by_what_it_was_all_time_is_there),
-		TEST(what_a_filter_held_back_has_its_keys),
-		TEST(what_is_unattributed_is_told_by_thread),
-		TEST(of_more_threads_than_there_is_room_for_there_is_the_sum),
-		TEST(a_list_of_keys_has_each_once_and_not_too_many),
-		TEST(the_host_in_front_of_a_pid_is_shown_if_asked_for),
-		TEST(without_memory_nothing_is_added_and_nothing_leaks),
+		TEST(combination_round_trips_without_collisions),
+		TEST(combination_marks_empty_part_as_absent),
+		TEST(grouping_by_two_keys_has_one_group_per_combination),
+		TEST(grouping_by_two_keys_leaves_missing_key_empty),
+		TEST(grouping_applies_late_keys_to_whole_request),
+		TEST(grouping_keeps_threads_apart_if_key_comes_late),
+		TEST(grouping_by_attribution_covers_all_time),
+		TEST(grouping_applies_keys_to_records_held_by_filter),
+		TEST(totals_split_unattributed_time_by_thread_and_reason),
+		TEST(totals_sum_unattributed_threads_beyond_limit),
+		TEST(grouping_rejects_empty_duplicate_or_excess_keys),
+		TEST(grouping_shows_host_before_pid_on_request),
+		TEST(totals_return_enomem_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

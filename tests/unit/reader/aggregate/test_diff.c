@@ -81,7 +81,7 @@ static const struct diff_row *find(const char *key)
 	return NULL;
 }
 
-static void each_endpoint_is_beside_itself(void **state)
+static void diff_pairs_each_endpoint_with_itself(void **state)
 {
 	const struct diff_row *row;
 
@@ -123,7 +123,7 @@ static void each_endpoint_is_beside_itself(void **state)
 	assert_int_equal(diff.changed_count, 0);
 }
 
-static void what_changed_comes_first_and_what_did_not_is_no_change(void **state)
+static void diff_lists_changed_endpoint_first(void **state)
 {
 	const struct diff_row *row;
 
@@ -225,7 +225,7 @@ static void count_changes(double cpu_factor, int *ret_any, int *ret_cpu)
 
 /* At most 5 % of 200, and by chance up to 19 (three standard deviations); none at all would be no
  * test. */
-static void recordings_of_the_same_do_not_differ(void **state)
+static void diff_of_equal_recordings_rarely_finds_change(void **state)
 {
 	int any, cpu;
 
@@ -235,7 +235,7 @@ static void recordings_of_the_same_do_not_differ(void **state)
 	assert_int_equal(cpu, 0);
 }
 
-static void a_fifth_more_cpu_is_found(void **state)
+static void diff_detects_a_fifth_more_cpu(void **state)
 {
 	int any, cpu;
 
@@ -274,7 +274,7 @@ static void expect_in(const char *text, const char *part)
 		fail_msg("\"%s\" is not in:\n%s", part, text);
 }
 
-static void people_read_what_changed_by_how_much_and_how_sure_it_is(void **state)
+static void diff_report_shows_change_and_interval(void **state)
 {
 	char *text;
 
@@ -343,7 +343,7 @@ static void add_each_kind(void)
 	compare();
 }
 
-static void each_format_says_the_same_of_a_change(void **state)
+static void diff_formats_match_golden_files(void **state)
 {
 	static const struct {
 		int (*format)(const struct diff *, const struct format_options *, FILE *);
@@ -384,7 +384,7 @@ static void expect_hidden_in_csv(const char *text, const char *count)
 	assert_memory_equal(end - strlen(count), count, strlen(count));
 }
 
-static void several_keys_have_a_column_each_and_what_is_hidden_is_counted(void **state)
+static void diff_has_column_per_key_and_counts_hidden_groups(void **state)
 {
 	static const char *const two = "endpoint,comm";
 	char *text;
@@ -422,7 +422,7 @@ static void several_keys_have_a_column_each_and_what_is_hidden_is_counted(void *
 	free(text);
 }
 
-static void less_than_one_in_twenty_is_a_change(void **state)
+static void diff_change_requires_probability_below_five_percent(void **state)
 {
 	struct diff_figure figure = { .is_tested = true,
 				      .difference = { .low = 1, .high = 2 },
@@ -441,7 +441,7 @@ static void less_than_one_in_twenty_is_a_change(void **state)
 	assert_false(diff_has_changed(&(struct diff_figure){ .corrected = 0.0499 }));
 }
 
-static void of_few_requests_it_says_so(void **state)
+static void diff_reports_too_few_requests(void **state)
 {
 	char *text;
 
@@ -458,7 +458,7 @@ static void of_few_requests_it_says_so(void **state)
 	free(text);
 }
 
-static void files_are_told_with_what_is_wrong_with_them(void **state)
+static void diff_reports_damaged_and_truncated_files(void **state)
 {
 	static const char *const keys[] = { "\"damaged_bytes\":7", "\"truncated\":true" };
 	struct input_file files[2] = { { .name = "a", .damaged_places = 1, .damaged_bytes = 7 },
@@ -494,7 +494,7 @@ static void files_are_told_with_what_is_wrong_with_them(void **state)
 	}
 }
 
-static void no_more_is_gone_than_there_was(void **state)
+static void diff_clamps_interval_at_minus_100_percent(void **state)
 {
 	char *text;
 
@@ -510,7 +510,7 @@ static void no_more_is_gone_than_there_was(void **state)
 	free(text);
 }
 
-static void what_is_not_there_to_compare_is_said(void **state)
+static void diff_reports_missing_keys_and_figures(void **state)
 {
 	static const char *const by_two = "endpoint,tenant";
 	char *text;
@@ -551,7 +551,7 @@ static void what_is_not_there_to_compare_is_said(void **state)
 	free(text);
 }
 
-static void what_became_less_or_immense_is_said(void **state)
+static void diff_reports_decrease_and_huge_increase(void **state)
 {
 	char *text;
 
@@ -573,7 +573,7 @@ static void what_became_less_or_immense_is_said(void **state)
 	free(text);
 }
 
-static void of_several_hosts_a_thread_is_told_with_its_own(void **state)
+static void diff_prefixes_threads_with_host_if_several(void **state)
 {
 	static const char *const by_thread = "tid";
 	const char *hosts[] = { "one", "two" };
@@ -604,7 +604,7 @@ static void of_several_hosts_a_thread_is_told_with_its_own(void **state)
 	free(text);
 }
 
-static void the_end_of_a_long_key_is_shown(void **state)
+static void diff_shows_end_of_long_escaped_key(void **state)
 {
 	char key[1000];
 	char *text;
@@ -621,7 +621,7 @@ static void the_end_of_a_long_key_is_shown(void **state)
 	free(text);
 }
 
-static void no_significant_change_is_said(void **state)
+static void diff_reports_no_significant_change(void **state)
 {
 	char *text;
 
@@ -660,7 +660,7 @@ static void fails_without_memory(int (*format)(const struct diff *, const struct
 	assert_true(given > 0);
 }
 
-static void without_memory_it_says_so(void **state)
+static void diff_returns_enomem_without_memory(void **state)
 {
 	int r = -ENOMEM;
 
@@ -687,23 +687,23 @@ static void without_memory_it_says_so(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(each_endpoint_is_beside_itself),
-		TEST(what_changed_comes_first_and_what_did_not_is_no_change),
-		TEST(recordings_of_the_same_do_not_differ),
-		TEST(a_fifth_more_cpu_is_found),
-		TEST(people_read_what_changed_by_how_much_and_how_sure_it_is),
-		TEST(each_format_says_the_same_of_a_change),
-		TEST(several_keys_have_a_column_each_and_what_is_hidden_is_counted),
-		TEST(less_than_one_in_twenty_is_a_change),
-		TEST(of_few_requests_it_says_so),
-		TEST(files_are_told_with_what_is_wrong_with_them),
-		TEST(no_more_is_gone_than_there_was),
-		TEST(what_is_not_there_to_compare_is_said),
-		TEST(what_became_less_or_immense_is_said),
-		TEST(of_several_hosts_a_thread_is_told_with_its_own),
-		TEST(the_end_of_a_long_key_is_shown),
-		TEST(no_significant_change_is_said),
-		TEST(without_memory_it_says_so),
+		TEST(diff_pairs_each_endpoint_with_itself),
+		TEST(diff_lists_changed_endpoint_first),
+		TEST(diff_of_equal_recordings_rarely_finds_change),
+		TEST(diff_detects_a_fifth_more_cpu),
+		TEST(diff_report_shows_change_and_interval),
+		TEST(diff_formats_match_golden_files),
+		TEST(diff_has_column_per_key_and_counts_hidden_groups),
+		TEST(diff_change_requires_probability_below_five_percent),
+		TEST(diff_reports_too_few_requests),
+		TEST(diff_reports_damaged_and_truncated_files),
+		TEST(diff_clamps_interval_at_minus_100_percent),
+		TEST(diff_reports_missing_keys_and_figures),
+		TEST(diff_reports_decrease_and_huge_increase),
+		TEST(diff_prefixes_threads_with_host_if_several),
+		TEST(diff_shows_end_of_long_escaped_key),
+		TEST(diff_reports_no_significant_change),
+		TEST(diff_returns_enomem_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,7 @@ static void expect_label(const struct group *group, const char *label, const cha
 	assert_true(record_text_is(grouping_label(group, true), with_host));
 }
 
-static void each_cost_is_of_its_own_fields(void **state)
+static void costs_come_from_their_own_fields(void **state)
 {
 	static const struct {
 		enum cost cost;
@@ -134,7 +134,7 @@ static void each_cost_is_of_its_own_fields(void **state)
 }
 
 /* In a recording of old, say, that has no user time. */
-static void the_whole_counts_where_its_parts_are_there_too(void **state)
+static void costs_prefer_cpu_total_over_user_and_kernel(void **state)
 {
 	struct sample sample;
 
@@ -149,7 +149,7 @@ static void the_whole_counts_where_its_parts_are_there_too(void **state)
 	assert_int_equal(only_group()->costs.sums[COST_CPU], 100);
 }
 
-static void a_share_is_of_something_that_was_measured(void **state)
+static void costs_share_requires_measured_nonzero_total(void **state)
 {
 	struct costs part = { .sums[COST_CPU] = 1 }, all = { .sums[COST_CPU] = 3 };
 	double percent = -1;
@@ -203,7 +203,7 @@ static int64_t cpu_of(const char *value)
 	return -1;
 }
 
-static void a_record_without_a_value_is_in_no_group(void **state)
+static void grouping_puts_record_without_value_in_no_group(void **state)
 {
 	static const char *const some[] = { "", "cart", NULL }, *const moves[] = { "cart",
 										   "order" };
@@ -230,7 +230,7 @@ static void a_record_without_a_value_is_in_no_group(void **state)
 	assert_int_equal(grouping.without_value_count, 1);
 }
 
-static void a_request_is_counted_and_measured_where_it_was_last(void **state)
+static void grouping_counts_request_in_its_last_group(void **state)
 {
 	static const char *const cart[] = { "cart" }, *const moves[] = { "cart", "cart", "order" };
 	int64_t cpu_ns = 0;
@@ -250,7 +250,7 @@ static void a_request_is_counted_and_measured_where_it_was_last(void **state)
 	assert_int_equal(grouping.requests.costs[REQUEST_CPU].sum, 4);
 }
 
-static void a_recording_of_too_many_values_is_refused(void **state)
+static void grouping_rejects_more_groups_than_limit(void **state)
 {
 	(void)state;
 	begin("endpoint");
@@ -262,7 +262,7 @@ static void a_recording_of_too_many_values_is_refused(void **state)
 	assert_int_equal(add_request("a", "order"), 0);
 }
 
-static void threads_are_told_by_host_and_pid(void **state)
+static void grouping_labels_threads_by_host_and_pid(void **state)
 {
 	(void)state;
 	begin("tid");
@@ -282,7 +282,7 @@ static void threads_are_told_by_host_and_pid(void **state)
 	expect_label(only_group(), "a:b", "a:b");
 }
 
-static void the_longest_host_and_the_highest_ids_have_room(void **state)
+static void grouping_fits_longest_host_and_highest_ids(void **state)
 {
 	static char host[RECORD_VIEW_TEXT_BYTES_MAX];
 	static const char ids[] = ":9223372036854775807/9223372036854775807";
@@ -310,7 +310,7 @@ static void the_longest_host_and_the_highest_ids_have_room(void **state)
 	assert_true(record_text_is(grouping_label(only_group(), false), ids + 1));
 }
 
-static void what_ran_has_its_latest_name(void **state)
+static void grouping_keeps_latest_thread_and_process_name(void **state)
 {
 	char longest[GROUP_NAME_BYTES + 2];
 	const char *const *names;
@@ -349,7 +349,7 @@ static void what_ran_has_its_latest_name(void **state)
 	expect_label(only_group(), "one", "one");
 }
 
-static void by_what_ran_it_is_of_all_time(void **state)
+static void grouping_by_thread_or_process_covers_all_time(void **state)
 {
 	static const char *const fields[] = { "pid", "tid", "comm", "thread_name", "host_name" };
 
@@ -366,7 +366,7 @@ static void by_what_ran_it_is_of_all_time(void **state)
 	assert_string_equal(grouping.by, "queue");
 }
 
-static void without_memory_for_any_part_it_says_so(void **state)
+static void grouping_returns_enomem_for_each_failed_allocation(void **state)
 {
 	size_t successes = 0;
 	int r = -ENOMEM;
@@ -411,7 +411,7 @@ static void without_memory_for_any_part_it_says_so(void **state)
 	assert_string_equal(only_group()->names[GROUP_NAME_COMM], "ruby");
 }
 
-static void what_has_no_memory_for_its_name_is_not_counted(void **state)
+static void grouping_skips_costs_if_name_allocation_fails(void **state)
 {
 	(void)state;
 	begin("tid");
@@ -430,18 +430,18 @@ static void what_has_no_memory_for_its_name_is_not_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(each_cost_is_of_its_own_fields),
-		TEST(the_whole_counts_where_its_parts_are_there_too),
-		TEST(a_share_is_of_something_that_was_measured),
-		TEST(a_record_without_a_value_is_in_no_group),
-		TEST(a_request_is_counted_and_measured_where_it_was_last),
-		TEST(a_recording_of_too_many_values_is_refused),
-		TEST(threads_are_told_by_host_and_pid),
-		TEST(the_longest_host_and_the_highest_ids_have_room),
-		TEST(what_ran_has_its_latest_name),
-		TEST(by_what_ran_it_is_of_all_time),
-		TEST(without_memory_for_any_part_it_says_so),
-		TEST(what_has_no_memory_for_its_name_is_not_counted),
+		TEST(costs_come_from_their_own_fields),
+		TEST(costs_prefer_cpu_total_over_user_and_kernel),
+		TEST(costs_share_requires_measured_nonzero_total),
+		TEST(grouping_puts_record_without_value_in_no_group),
+		TEST(grouping_counts_request_in_its_last_group),
+		TEST(grouping_rejects_more_groups_than_limit),
+		TEST(grouping_labels_threads_by_host_and_pid),
+		TEST(grouping_fits_longest_host_and_highest_ids),
+		TEST(grouping_keeps_latest_thread_and_process_name),
+		TEST(grouping_by_thread_or_process_covers_all_time),
+		TEST(grouping_returns_enomem_for_each_failed_allocation),
+		TEST(grouping_skips_costs_if_name_allocation_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,7 +107,7 @@ static void cpu(const char *record_id, const char *host, int64_t end_ms, uint64_
 	assert_int_equal(try_cpu(record_id, host, end_ms, cpu_ns), 0);
 }
 
-static void records_of_one_time_are_a_window(void **state)
+static void past_alerts_merge_records_of_one_time_into_window(void **state)
 {
 	(void)state;
 	begin("sum(cpu) > 5ns");
@@ -122,7 +122,7 @@ static void records_of_one_time_are_a_window(void **state)
 	expect_told("3000 web firing 6 since 2000|");
 }
 
-static void at_the_end_open_requests_have_ended(void **state)
+static void past_alerts_end_open_requests_on_finish(void **state)
 {
 	(void)state;
 	begin("max(cpu) > 5ns");
@@ -133,7 +133,7 @@ static void at_the_end_open_requests_have_ended(void **state)
 	expect_told("2000 web firing 12 since 1000|");
 }
 
-static void what_is_there_twice_is_looked_at_once(void **state)
+static void past_alerts_count_duplicate_record_once(void **state)
 {
 	(void)state;
 	begin("sum(cpu) > 5ns");
@@ -143,7 +143,7 @@ static void what_is_there_twice_is_looked_at_once(void **state)
 	expect_told("");
 }
 
-static void each_recorder_has_windows_of_its_own(void **state)
+static void past_alerts_keep_windows_per_recorder(void **state)
 {
 	(void)state;
 	begin("sum(cpu) > 5ns for 2s");
@@ -162,7 +162,7 @@ static void each_recorder_has_windows_of_its_own(void **state)
 	expect_told("1000 web firing 6 since 0|");
 }
 
-static void balances_and_self_records_are_of_windows_and_others_are_not(void **state)
+static void past_alerts_open_windows_on_balance_and_self_records(void **state)
 {
 	struct record_common common = {
 		.wall_ns = START_NS + NS_PER_S, .record_id = "a:1", .host_name = "web", .pid = 1
@@ -202,7 +202,7 @@ static void balances_and_self_records_are_of_windows_and_others_are_not(void **s
 	assert_non_null(strstr(told, "1000 web firing 0"));
 }
 
-static void so_many_recorders_and_no_more(void **state)
+static void past_alerts_reject_excess_recorders(void **state)
 {
 	char id[16];
 
@@ -216,7 +216,7 @@ static void so_many_recorders_and_no_more(void **state)
 	assert_int_equal(try_cpu("x:1", "web", 1000, 3), -E2BIG);
 }
 
-static void without_memory_it_says_so(void **state)
+static void past_alerts_return_enomem_without_memory(void **state)
 {
 	size_t successes = 0;
 	char id[16];
@@ -255,13 +255,13 @@ int main(void)
 {
 #define PAST_TEST(test) cmocka_unit_test_teardown(test, end)
 	const struct CMUnitTest tests[] = {
-		PAST_TEST(records_of_one_time_are_a_window),
-		PAST_TEST(at_the_end_open_requests_have_ended),
-		PAST_TEST(what_is_there_twice_is_looked_at_once),
-		PAST_TEST(each_recorder_has_windows_of_its_own),
-		PAST_TEST(balances_and_self_records_are_of_windows_and_others_are_not),
-		PAST_TEST(so_many_recorders_and_no_more),
-		PAST_TEST(without_memory_it_says_so),
+		PAST_TEST(past_alerts_merge_records_of_one_time_into_window),
+		PAST_TEST(past_alerts_end_open_requests_on_finish),
+		PAST_TEST(past_alerts_count_duplicate_record_once),
+		PAST_TEST(past_alerts_keep_windows_per_recorder),
+		PAST_TEST(past_alerts_open_windows_on_balance_and_self_records),
+		PAST_TEST(past_alerts_reject_excess_recorders),
+		PAST_TEST(past_alerts_return_enomem_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

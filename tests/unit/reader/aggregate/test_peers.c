@@ -45,7 +45,7 @@ static void expect_above(double percent, const char *expected)
 		assert_int_equal(is_marked[i], expected[i] == '+');
 }
 
-static void most_are_marked_whatever_their_endpoints(void **state)
+static void peers_mark_highest_across_endpoints(void **state)
 {
 	(void)state;
 	expect_most(0, "-------");
@@ -55,13 +55,13 @@ static void most_are_marked_whatever_their_endpoints(void **state)
 	expect_most(8, "+++++++");
 }
 
-static void of_equal_ones_the_lower_index_is_marked(void **state)
+static void peers_mark_lower_index_of_equals(void **state)
 {
 	(void)state;
 	expect_most(4, "+-++--+");
 }
 
-static void peers_above_a_percentile_are_compared_with_their_endpoint_alone(void **state)
+static void peers_mark_above_percentile_per_endpoint(void **state)
 {
 	(void)state;
 	expect_above(50, "+--+--+");
@@ -71,13 +71,13 @@ static void peers_above_a_percentile_are_compared_with_their_endpoint_alone(void
 	expect_above(100, "-------");
 }
 
-static void percentile_is_at_least_the_least_number(void **state)
+static void peers_percentile_near_zero_is_the_minimum(void **state)
 {
 	(void)state;
 	expect_above(0.001, "+--+--+");
 }
 
-static void of_no_peers_none_is_marked(void **state)
+static void peers_mark_nothing_if_empty(void **state)
 {
 	struct peer none;
 	bool is_marked = false;
@@ -91,11 +91,11 @@ static void of_no_peers_none_is_marked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(most_are_marked_whatever_their_endpoints),
-		cmocka_unit_test(of_equal_ones_the_lower_index_is_marked),
-		cmocka_unit_test(peers_above_a_percentile_are_compared_with_their_endpoint_alone),
-		cmocka_unit_test(percentile_is_at_least_the_least_number),
-		cmocka_unit_test(of_no_peers_none_is_marked),
+		cmocka_unit_test(peers_mark_highest_across_endpoints),
+		cmocka_unit_test(peers_mark_lower_index_of_equals),
+		cmocka_unit_test(peers_mark_above_percentile_per_endpoint),
+		cmocka_unit_test(peers_percentile_near_zero_is_the_minimum),
+		cmocka_unit_test(peers_mark_nothing_if_empty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,8 +44,7 @@ static void expect_order(enum figure sort, const char *expected)
 	rows_deinit(&rows);
 }
 
-static void
-what_is_less_comes_later_what_is_equal_by_key_and_what_was_not_measured_last(void **state)
+static void rows_sort_descending_with_ties_by_key_and_missing_last(void **state)
 {
 	struct sample sample;
 
@@ -81,7 +80,7 @@ static void add_costs(const char *request_id, const char *name, int64_t value)
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
-static void each_column_is_sorted_by_its_own_cost(void **state)
+static void rows_sort_each_column_by_its_cost(void **state)
 {
 	static const struct {
 		enum figure sort;
@@ -154,7 +153,7 @@ static void begin_requests_above(double percent)
 	totals.groupings[0].above_percent = percent;
 }
 
-static void those_above_a_percentile_are_compared_with_their_endpoints_alone(void **state)
+static void rows_above_percentile_compare_within_endpoint(void **state)
 {
 	(void)state;
 	begin_requests_above(50);
@@ -174,7 +173,7 @@ static void those_above_a_percentile_are_compared_with_their_endpoints_alone(voi
 	expect_slowest(FIGURE_WALL, 0, "", 132);
 }
 
-static void values_of_one_bucket_are_told_apart(void **state)
+static void rows_above_percentile_separate_values_of_one_bucket(void **state)
 {
 	(void)state;
 	begin_requests_above(50);
@@ -185,7 +184,7 @@ static void values_of_one_bucket_are_told_apart(void **state)
 	expect_slowest(FIGURE_WALL, 0, "c", 3);
 }
 
-static void when_a_request_began_is_a_time(void **state)
+static void rows_report_start_time_of_request_only(void **state)
 {
 	struct rows rows;
 	struct row row;
@@ -203,7 +202,7 @@ static void when_a_request_began_is_a_time(void **state)
 	rows_deinit(&rows);
 }
 
-static void what_is_equal_by_one_key_is_sorted_by_the_others(void **state)
+static void rows_break_ties_by_remaining_keys(void **state)
 {
 	static const char *const parts[][2] = {
 		{ "b", "x" }, { "a", "z" }, { "c", "x" }, { "a", "y" }, { "b", "w" },
@@ -240,7 +239,7 @@ static void what_is_equal_by_one_key_is_sorted_by_the_others(void **state)
 	}
 }
 
-static void a_key_comes_before_those_that_begin_with_it(void **state)
+static void rows_sort_key_before_its_extensions(void **state)
 {
 	(void)state;
 	sample_add_cpu(&totals, 1, "ab", NULL, 1, 0);
@@ -250,7 +249,7 @@ static void a_key_comes_before_those_that_begin_with_it(void **state)
 	expect_order(FIGURE_KEY, "Baababc");
 }
 
-static void a_field_that_is_no_column_is_not_found(void **state)
+static void figure_lookup_rejects_unknown_column(void **state)
 {
 	enum figure field = FIGURE_STOLEN;
 	enum cost cost = COST_STOLEN;
@@ -266,7 +265,7 @@ static void a_field_that_is_no_column_is_not_found(void **state)
 	assert_int_equal(cost, COST_CPU);
 }
 
-static void endpoints_are_sorted_by_requests_and_those_without_any_last(void **state)
+static void rows_sort_endpoints_by_request_count(void **state)
 {
 	(void)state;
 	begin("endpoint");
@@ -308,7 +307,7 @@ static int64_t number_of(const struct rows *rows, size_t index, enum figure fiel
 	return rows_number(rows, &row, field, &number) ? number : -1;
 }
 
-static void figures_are_of_whole_requests_of_the_rest_and_of_all(void **state)
+static void rows_compute_figures_for_groups_hidden_and_total(void **state)
 {
 	static const struct {
 		enum figure field;
@@ -360,7 +359,7 @@ static void figures_are_of_whole_requests_of_the_rest_and_of_all(void **state)
 }
 
 /* A percentile of the others would be one of other requests. */
-static void figures_of_which_one_request_has_none_are_not_measured(void **state)
+static void rows_omit_figures_with_unmeasured_request(void **state)
 {
 	struct rows rows;
 
@@ -376,7 +375,7 @@ static void figures_of_which_one_request_has_none_are_not_measured(void **state)
 }
 
 /* Those that may still grow stay, whatever they are now. */
-static void requests_that_will_not_be_shown_are_summed_up(void **state)
+static void rows_fold_sums_requests_below_top_rows(void **state)
 {
 	const int count = REQUESTS_OPEN_MAX + 2 * ROWS_FOLD_AT;
 	int64_t all_ns = 0, hidden_ns;
@@ -443,7 +442,7 @@ static void fold_many(enum figure field, size_t top_count)
 }
 
 /* What is equal is shown by its id. */
-static void what_ends_below_those_shown_is_no_row_and_what_is_equal_or_above_is(void **state)
+static void rows_fold_keeps_only_requests_at_or_above_limit(void **state)
 {
 	static const enum figure fields[] = { FIGURE_CPU, FIGURE_WALL, FIGURE_WALL_P99,
 					      FIGURE_SHARE };
@@ -469,7 +468,7 @@ static void what_ends_below_those_shown_is_no_row_and_what_is_equal_or_above_is(
 }
 
 /* Another cost than the CPU; a text; and fewer rows than are shown. */
-static void the_least_that_is_shown_is_of_what_rows_are_sorted_by(void **state)
+static void rows_fold_limit_follows_sort_figure(void **state)
 {
 	const struct costs not_measured = { .missing = UINT32_MAX, .record_count = 1 };
 	struct group *group = NULL;
@@ -513,7 +512,7 @@ static void expect_said_in_json(const char *says)
 	free(text);
 }
 
-static void any_number_of_values_takes_little_memory_and_nothing_is_lost(void **state)
+static void rows_fold_bounds_memory_and_preserves_sums(void **state)
 {
 	enum {
 		OPEN = 10,
@@ -564,7 +563,7 @@ static void any_number_of_values_takes_little_memory_and_nothing_is_lost(void **
 	rows_deinit(&rows);
 }
 
-static void a_request_has_its_own_time_and_no_percentiles(void **state)
+static void rows_give_request_wall_time_but_no_percentiles(void **state)
 {
 	struct rows rows;
 
@@ -598,7 +597,7 @@ static void add_thread(int64_t tid, const char *name)
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
-static void names_are_sorted_ascending_and_those_that_are_not_known_last(void **state)
+static void rows_sort_names_ascending_with_unknown_last(void **state)
 {
 	struct sample sample;
 
@@ -622,7 +621,7 @@ static void names_are_sorted_ascending_and_those_that_are_not_known_last(void **
 	expect_order(FIGURE_THREAD_NAME, "web-1:42web-1:7");
 }
 
-static void shown_and_hidden_rows_add_up_to_the_total(void **state)
+static void rows_shown_and_hidden_add_up_to_total(void **state)
 {
 	const enum row_kind others[] = { ROW_KIND_HIDDEN, ROW_KIND_WITHOUT_KEY,
 					 ROW_KIND_UNATTRIBUTED, ROW_KIND_OVERFLOW, ROW_KIND_TOTAL };
@@ -661,7 +660,7 @@ static void shown_and_hidden_rows_add_up_to_the_total(void **state)
 	rows_deinit(&rows);
 }
 
-static void of_rows_that_were_all_shown_the_first_may_be_left(void **state)
+static void rows_show_first_hides_remaining_rows(void **state)
 {
 	struct rows rows;
 
@@ -682,7 +681,7 @@ static void of_rows_that_were_all_shown_the_first_may_be_left(void **state)
 }
 
 /* What there is no time in is not shown, but for what ran in no context. */
-static void nothing_is_hidden_where_all_fit(void **state)
+static void rows_omit_hidden_row_if_all_fit(void **state)
 {
 	struct rows rows;
 
@@ -702,7 +701,7 @@ static void nothing_is_hidden_where_all_fit(void **state)
 }
 
 /* There time in no context is in the rows. */
-static void by_what_ran_no_time_is_left(void **state)
+static void rows_by_process_omit_overflow_and_unattributed(void **state)
 {
 	struct sample sample;
 	struct rows rows;
@@ -740,7 +739,7 @@ static bool does_error_matter(int64_t cpu_ns, int64_t split_error_ns)
 	return does_matter;
 }
 
-static void the_splits_error_matters_above_a_twentieth_of_some_row(void **state)
+static void rows_report_split_error_above_five_percent(void **state)
 {
 	(void)state;
 	assert_false(does_error_matter(10000, 500));
@@ -749,7 +748,7 @@ static void the_splits_error_matters_above_a_twentieth_of_some_row(void **state)
 	assert_false(does_error_matter(-1, 501));
 }
 
-static void without_memory_there_are_no_rows(void **state)
+static void rows_return_enomem_without_memory(void **state)
 {
 	struct rows rows;
 
@@ -764,29 +763,29 @@ static void without_memory_there_are_no_rows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_less_comes_later_what_is_equal_by_key_and_what_was_not_measured_last),
-		TEST(each_column_is_sorted_by_its_own_cost),
-		TEST(those_above_a_percentile_are_compared_with_their_endpoints_alone),
-		TEST(values_of_one_bucket_are_told_apart),
-		TEST(when_a_request_began_is_a_time),
-		TEST(what_is_equal_by_one_key_is_sorted_by_the_others),
-		TEST(a_key_comes_before_those_that_begin_with_it),
-		TEST(a_field_that_is_no_column_is_not_found),
-		TEST(endpoints_are_sorted_by_requests_and_those_without_any_last),
-		TEST(figures_are_of_whole_requests_of_the_rest_and_of_all),
-		TEST(figures_of_which_one_request_has_none_are_not_measured),
-		TEST(requests_that_will_not_be_shown_are_summed_up),
-		TEST(what_ends_below_those_shown_is_no_row_and_what_is_equal_or_above_is),
-		TEST(the_least_that_is_shown_is_of_what_rows_are_sorted_by),
-		TEST(any_number_of_values_takes_little_memory_and_nothing_is_lost),
-		TEST(a_request_has_its_own_time_and_no_percentiles),
-		TEST(names_are_sorted_ascending_and_those_that_are_not_known_last),
-		TEST(shown_and_hidden_rows_add_up_to_the_total),
-		TEST(of_rows_that_were_all_shown_the_first_may_be_left),
-		TEST(nothing_is_hidden_where_all_fit),
-		TEST(by_what_ran_no_time_is_left),
-		TEST(the_splits_error_matters_above_a_twentieth_of_some_row),
-		TEST(without_memory_there_are_no_rows),
+		TEST(rows_sort_descending_with_ties_by_key_and_missing_last),
+		TEST(rows_sort_each_column_by_its_cost),
+		TEST(rows_above_percentile_compare_within_endpoint),
+		TEST(rows_above_percentile_separate_values_of_one_bucket),
+		TEST(rows_report_start_time_of_request_only),
+		TEST(rows_break_ties_by_remaining_keys),
+		TEST(rows_sort_key_before_its_extensions),
+		TEST(figure_lookup_rejects_unknown_column),
+		TEST(rows_sort_endpoints_by_request_count),
+		TEST(rows_compute_figures_for_groups_hidden_and_total),
+		TEST(rows_omit_figures_with_unmeasured_request),
+		TEST(rows_fold_sums_requests_below_top_rows),
+		TEST(rows_fold_keeps_only_requests_at_or_above_limit),
+		TEST(rows_fold_limit_follows_sort_figure),
+		TEST(rows_fold_bounds_memory_and_preserves_sums),
+		TEST(rows_give_request_wall_time_but_no_percentiles),
+		TEST(rows_sort_names_ascending_with_unknown_last),
+		TEST(rows_shown_and_hidden_add_up_to_total),
+		TEST(rows_show_first_hides_remaining_rows),
+		TEST(rows_omit_hidden_row_if_all_fit),
+		TEST(rows_by_process_omit_overflow_and_unattributed),
+		TEST(rows_report_split_error_above_five_percent),
+		TEST(rows_return_enomem_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void times_add_up_and_of_the_fills_the_fullest_counts(void **state)
+static void self_cost_sums_times_and_keeps_fullest_map(void **state)
 {
 	struct totals *totals = *state;
 	const struct self_cost *cost = &totals->self_cost;
@@ -49,7 +49,7 @@ static void times_add_up_and_of_the_fills_the_fullest_counts(void **state)
 	assert_int_equal(cost->fills[SELF_COST_MAP_ACCOUNTS].limit, 0);
 }
 
-static void the_time_of_a_program_is_its_own_and_part_of_the_sum(void **state)
+static void self_cost_sums_run_time_per_program_and_overall(void **state)
 {
 	struct totals *totals = *state;
 	const struct self_cost *cost = &totals->self_cost;
@@ -66,7 +66,7 @@ static void the_time_of_a_program_is_its_own_and_part_of_the_sum(void **state)
 	assert_int_equal(cost->run_count, 6);
 }
 
-static void more_programs_than_are_kept_count_in_the_sum(void **state)
+static void self_cost_sums_programs_beyond_limit(void **state)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -83,7 +83,7 @@ static void more_programs_than_are_kept_count_in_the_sum(void **state)
 	assert_int_equal(totals->self_cost.run_ns, SELF_COST_PROGRAMS_MAX + 5);
 }
 
-static void what_is_no_figure_is_none_of_a_programs(void **state)
+static void self_cost_ignores_invalid_program_fields(void **state)
 {
 	struct totals *totals = *state;
 	const struct self_cost *cost = &totals->self_cost;
@@ -109,7 +109,7 @@ static void what_is_no_figure_is_none_of_a_programs(void **state)
 	assert_string_equal(cost->programs[0].name, "x");
 }
 
-static void what_is_estimated_ends_at_the_highest_number(void **state)
+static void self_cost_estimate_saturates_at_int64_max(void **state)
 {
 	struct self_cost cost = { .run_ns = INT64_MAX,
 				  .run_count = 3,
@@ -129,7 +129,7 @@ static void what_is_estimated_ends_at_the_highest_number(void **state)
 	assert_int_equal(cost.run_count, 6);
 }
 
-static void fills_are_by_map_and_a_limit_of_0_is_none(void **state)
+static void self_cost_tracks_fill_per_map_and_ignores_zero_limit(void **state)
 {
 	static const char *const names[] = { "contexts", "accounts", "processes" };
 	struct totals *totals = *state;
@@ -183,7 +183,7 @@ static void add_window(struct totals *totals, int64_t run_ns, int64_t measured_n
 	assert_int_equal(sample_add(&sample, totals), 0);
 }
 
-static void windows_in_which_nothing_was_measured_are_as_the_others(void **state)
+static void self_cost_extrapolates_to_unmeasured_windows(void **state)
 {
 	struct totals *totals = *state;
 	const struct self_cost *cost = &totals->self_cost;
@@ -202,7 +202,7 @@ static void windows_in_which_nothing_was_measured_are_as_the_others(void **state
 	assert_int_equal(cost->programs_samples, 3);
 }
 
-static void what_was_measured_all_the_time_is_left_as_it_is(void **state)
+static void self_cost_keeps_fully_measured_times_unscaled(void **state)
 {
 	struct totals *totals = *state;
 	const struct self_cost *cost = &totals->self_cost;
@@ -215,7 +215,7 @@ static void what_was_measured_all_the_time_is_left_as_it_is(void **state)
 	assert_int_equal(cost->programs_samples, 0);
 }
 
-static void why_it_was_not_measured_is_kept(void **state)
+static void self_cost_keeps_latest_measurement_error(void **state)
 {
 	struct totals *totals = *state;
 	const struct self_cost *cost = &totals->self_cost;
@@ -229,7 +229,7 @@ static void why_it_was_not_measured_is_kept(void **state)
 }
 
 /* Of a window in which nothing could be measured nothing is estimated either. */
-static void where_it_could_not_be_measured_nothing_is_assumed(void **state)
+static void self_cost_does_not_extrapolate_to_failed_windows(void **state)
 {
 	struct totals *totals = *state;
 
@@ -245,16 +245,16 @@ static void where_it_could_not_be_measured_nothing_is_assumed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(times_add_up_and_of_the_fills_the_fullest_counts),
-		TEST(the_time_of_a_program_is_its_own_and_part_of_the_sum),
-		TEST(windows_in_which_nothing_was_measured_are_as_the_others),
-		TEST(what_was_measured_all_the_time_is_left_as_it_is),
-		TEST(why_it_was_not_measured_is_kept),
-		TEST(where_it_could_not_be_measured_nothing_is_assumed),
-		TEST(more_programs_than_are_kept_count_in_the_sum),
-		TEST(what_is_no_figure_is_none_of_a_programs),
-		TEST(what_is_estimated_ends_at_the_highest_number),
-		TEST(fills_are_by_map_and_a_limit_of_0_is_none),
+		TEST(self_cost_sums_times_and_keeps_fullest_map),
+		TEST(self_cost_sums_run_time_per_program_and_overall),
+		TEST(self_cost_extrapolates_to_unmeasured_windows),
+		TEST(self_cost_keeps_fully_measured_times_unscaled),
+		TEST(self_cost_keeps_latest_measurement_error),
+		TEST(self_cost_does_not_extrapolate_to_failed_windows),
+		TEST(self_cost_sums_programs_beyond_limit),
+		TEST(self_cost_ignores_invalid_program_fields),
+		TEST(self_cost_estimate_saturates_at_int64_max),
+		TEST(self_cost_tracks_fill_per_map_and_ignores_zero_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

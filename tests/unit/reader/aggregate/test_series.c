@@ -88,7 +88,7 @@ static void expect_line(size_t index, const char *key, int64_t cpu_ns, int64_t p
 	assert_int_equal(line->request_count, request_count);
 }
 
-static void a_window_is_a_step_whenever_its_records_come(void **state)
+static void series_puts_late_records_into_step_of_their_window(void **state)
 {
 	(void)state;
 	begin("endpoint", 0);
@@ -117,7 +117,7 @@ static void a_window_is_a_step_whenever_its_records_come(void **state)
 	expect_line(2, "a", 1, 1, 1);
 }
 
-static void of_windows_that_begin_together_the_shorter_is_first(void **state)
+static void series_sorts_shorter_window_first_at_equal_start(void **state)
 {
 	(void)state;
 	begin("endpoint", 0);
@@ -133,7 +133,7 @@ static void of_windows_that_begin_together_the_shorter_is_first(void **state)
 	expect_step(2, 0, 4, 1, 1);
 }
 
-static void a_window_is_in_the_step_that_holds_its_middle(void **state)
+static void series_places_window_by_its_middle(void **state)
 {
 	(void)state;
 	begin("endpoint", 10 * S);
@@ -150,7 +150,7 @@ static void a_window_is_in_the_step_that_holds_its_middle(void **state)
 	assert_int_equal(series.steps[1].span.end_ns, (START_S + 20) * S);
 }
 
-static void steps_can_be_made_longer_and_nothing_is_lost(void **state)
+static void series_merges_into_longer_steps_without_loss(void **state)
 {
 	(void)state;
 	begin("endpoint", 0);
@@ -168,7 +168,7 @@ static void steps_can_be_made_longer_and_nothing_is_lost(void **state)
 	expect_line(1, "even", 2 * 341 + 20, 341, 1);
 }
 
-static void of_a_late_key_each_step_has_its_own_part(void **state)
+static void series_splits_costs_of_late_key_by_step(void **state)
 {
 	(void)state;
 	begin("endpoint", 0);
@@ -182,7 +182,7 @@ static void of_a_late_key_each_step_has_its_own_part(void **state)
 	expect_cell(2, 2, "a", 4, 0);
 }
 
-static void what_a_filter_held_back_is_in_its_own_step(void **state)
+static void series_puts_records_held_by_filter_into_their_step(void **state)
 {
 	(void)state;
 	begin("endpoint", 0);
@@ -195,7 +195,7 @@ static void what_a_filter_held_back_is_in_its_own_step(void **state)
 	expect_step(1, 1, 2, 1, 1);
 }
 
-static void overflow_and_what_could_not_be_read_are_no_groups(void **state)
+static void series_groups_exclude_overflow_and_unknown(void **state)
 {
 	struct sample sample;
 
@@ -216,7 +216,7 @@ static void overflow_and_what_could_not_be_read_are_no_groups(void **state)
 	expect_cell(0, 0, "a", 4, 0);
 }
 
-static void a_length_is_chosen_that_people_count_in(void **state)
+static void series_chooses_round_step_length(void **state)
 {
 	static const struct {
 		unsigned int windows;
@@ -262,7 +262,7 @@ static void a_length_is_chosen_that_people_count_in(void **state)
 	assert_true(series_choose_step(&series, 2) > 86400 * (uint64_t)S);
 }
 
-static void nothing_makes_no_steps(void **state)
+static void series_has_no_steps_without_records(void **state)
 {
 	(void)state;
 	begin("endpoint", 0);
@@ -272,7 +272,7 @@ static void nothing_makes_no_steps(void **state)
 	assert_int_equal(series_choose_step(&series, 60), 0);
 }
 
-static void without_memory_it_says_so(void **state)
+static void series_returns_enomem_without_memory(void **state)
 {
 	int r = -ENOMEM;
 
@@ -293,16 +293,16 @@ static void without_memory_it_says_so(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_window_is_a_step_whenever_its_records_come),
-		TEST(of_windows_that_begin_together_the_shorter_is_first),
-		TEST(a_window_is_in_the_step_that_holds_its_middle),
-		TEST(steps_can_be_made_longer_and_nothing_is_lost),
-		TEST(of_a_late_key_each_step_has_its_own_part),
-		TEST(what_a_filter_held_back_is_in_its_own_step),
-		TEST(overflow_and_what_could_not_be_read_are_no_groups),
-		TEST(a_length_is_chosen_that_people_count_in),
-		TEST(nothing_makes_no_steps),
-		TEST(without_memory_it_says_so),
+		TEST(series_puts_late_records_into_step_of_their_window),
+		TEST(series_sorts_shorter_window_first_at_equal_start),
+		TEST(series_places_window_by_its_middle),
+		TEST(series_merges_into_longer_steps_without_loss),
+		TEST(series_splits_costs_of_late_key_by_step),
+		TEST(series_puts_records_held_by_filter_into_their_step),
+		TEST(series_groups_exclude_overflow_and_unknown),
+		TEST(series_chooses_round_step_length),
+		TEST(series_has_no_steps_without_records),
+		TEST(series_returns_enomem_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

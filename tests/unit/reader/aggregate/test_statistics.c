@@ -35,7 +35,7 @@ static void near(double value, double expected, double tolerance)
 }
 
 /* Closed forms, and R 4.2's pbeta(). */
-static void the_beta_distribution_is_known(void **state)
+static void statistics_beta_matches_known_values(void **state)
 {
 	static const struct {
 		double a, b, x, value;
@@ -54,7 +54,7 @@ static void the_beta_distribution_is_known(void **state)
 }
 
 /* The tables of every textbook. */
-static void student_s_distribution_is_known(void **state)
+static void statistics_student_matches_known_quantiles(void **state)
 {
 	static const struct {
 		double degrees, t;
@@ -76,7 +76,7 @@ static void add(struct histogram *histogram, int64_t value)
 }
 
 /* Exponential; a sum of two; R 4.2's pgamma(). */
-static void the_gamma_distribution_is_known(void **state)
+static void statistics_gamma_matches_known_values(void **state)
 {
 	(void)state;
 	near(statistics_gamma(1, 3), exp(-3), 1e-12);
@@ -90,7 +90,7 @@ static void the_gamma_distribution_is_known(void **state)
 
 /* By hand: means 5.5 and 8.5, variances 9.1667 and 9.1667, 18 degrees of freedom. Of 20 values in
  * two halves, the permutation test finds about the same. */
-static void means_are_compared_as_welch_did(void **state)
+static void statistics_compares_means_like_welch(void **state)
 {
 	struct statistics_sample before, after;
 	struct difference difference;
@@ -117,7 +117,7 @@ static void means_are_compared_as_welch_did(void **state)
 }
 
 /* Of one value in a thousand that is large: by Welch's test few values without one differ. */
-static void a_few_values_without_the_long_tail_of_many_are_no_change(void **state)
+static void statistics_ignores_missing_tail_in_small_sample(void **state)
 {
 	struct statistics_sample before, after;
 	struct difference difference;
@@ -138,7 +138,7 @@ static void a_few_values_without_the_long_tail_of_many_are_no_change(void **stat
 }
 
 /* A probability that no drawn permutations tell, however many comparisons it is corrected for. */
-static void few_values_may_be_as_sure_as_many(void **state)
+static void statistics_detects_large_change_in_small_samples(void **state)
 {
 	struct difference difference;
 
@@ -153,7 +153,7 @@ static void few_values_may_be_as_sure_as_many(void **state)
 }
 
 /* Variances 9.1667 and 916.67: 9.18 degrees of freedom. */
-static void degrees_are_those_of_the_sample_that_varies(void **state)
+static void statistics_uses_degrees_of_more_variable_sample(void **state)
 {
 	struct difference difference;
 
@@ -169,7 +169,7 @@ static void degrees_are_those_of_the_sample_that_varies(void **state)
 	near(difference.value, -49.5, 1e-12);
 }
 
-static void of_few_or_equal_values_no_mean_is_compared(void **state)
+static void statistics_compares_no_mean_of_few_or_equal_values(void **state)
 {
 	struct difference difference = { .value = -1 };
 
@@ -202,7 +202,7 @@ static void of_few_or_equal_values_no_mean_is_compared(void **state)
 	near(difference.value, -1, 0);
 }
 
-static void a_percentile_needs_as_many_as_its_interval(void **state)
+static void statistics_percentile_requires_minimum_sample(void **state)
 {
 	struct difference difference;
 
@@ -223,7 +223,7 @@ static void a_percentile_needs_as_many_as_its_interval(void **state)
 	assert_int_equal(statistics_needed(50), 6);
 }
 
-static void percentiles_that_do_not_overlap_differ_by_what_they_do(void **state)
+static void statistics_bounds_difference_of_disjoint_percentiles(void **state)
 {
 	struct difference difference;
 
@@ -246,7 +246,7 @@ static void percentiles_that_do_not_overlap_differ_by_what_they_do(void **state)
 
 /* Of 16 values 8 are high, 6 of them of one sample's 8: hypergeometric, 0.06597 so far out, of
  * which half of 0.06092 counts. */
-static void a_median_is_compared_by_how_many_are_beyond(void **state)
+static void statistics_compares_median_by_values_beyond_it(void **state)
 {
 	struct difference difference;
 
@@ -263,7 +263,7 @@ static void a_median_is_compared_by_how_many_are_beyond(void **state)
 }
 
 /* As of sleeps: what differs by less than a bucket's width is the same. */
-static void within_a_bucket_percentiles_do_not_differ(void **state)
+static void statistics_ignores_difference_within_one_bucket(void **state)
 {
 	struct difference difference;
 
@@ -278,7 +278,7 @@ static void within_a_bucket_percentiles_do_not_differ(void **state)
 }
 
 /* The last bucket ends where 63 bits do. */
-static void the_largest_values_are_compared(void **state)
+static void statistics_compares_int64_max_values(void **state)
 {
 	struct difference difference;
 
@@ -291,7 +291,7 @@ static void the_largest_values_are_compared(void **state)
 	near(difference.value, 0, 0);
 }
 
-static void without_memory_nothing_is_equal(void **state)
+static void statistics_returns_enomem_without_memory(void **state)
 {
 	struct difference difference;
 
@@ -312,7 +312,7 @@ static void without_memory_nothing_is_equal(void **state)
 	memory_never_fails();
 }
 
-static void many_comparisons_are_corrected_one_after_the_other(void **state)
+static void statistics_correct_applies_stepwise_correction(void **state)
 {
 	double some[] = { 0.04, 0.01, 0.03, 0.9 };
 
@@ -380,7 +380,7 @@ static void count_changes(double factor, int ret_changes[static 2], int ret_miss
 }
 
 /* 5 % of 1000 are 50, and by chance from 30 to 70 (three standard deviations). */
-static void of_equal_samples_about_one_in_twenty_seems_to_differ(void **state)
+static void statistics_false_positive_rate_is_about_five_percent(void **state)
 {
 	int changes[2], missed[2];
 
@@ -394,7 +394,7 @@ static void of_equal_samples_about_one_in_twenty_seems_to_differ(void **state)
 
 /* The interval holds the true difference as often as it says: of the log-normal, mean
  * e^(0.9^2/2), 99th percentile e^(0.9*2.3263). */
-static void the_interval_holds_a_true_difference(void **state)
+static void statistics_interval_covers_true_difference(void **state)
 {
 	double mean = 0.5 * 1e6 * exp(0.405), percentile = 0.5 * 1e6 * exp(0.9 * 2.3263479);
 	int changes[2], missed[2];
@@ -411,23 +411,23 @@ static void the_interval_holds_a_true_difference(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_beta_distribution_is_known),
-		TEST(student_s_distribution_is_known),
-		TEST(the_gamma_distribution_is_known),
-		TEST(means_are_compared_as_welch_did),
-		TEST(a_few_values_without_the_long_tail_of_many_are_no_change),
-		TEST(few_values_may_be_as_sure_as_many),
-		TEST(degrees_are_those_of_the_sample_that_varies),
-		TEST(of_few_or_equal_values_no_mean_is_compared),
-		TEST(a_percentile_needs_as_many_as_its_interval),
-		TEST(percentiles_that_do_not_overlap_differ_by_what_they_do),
-		TEST(a_median_is_compared_by_how_many_are_beyond),
-		TEST(within_a_bucket_percentiles_do_not_differ),
-		TEST(the_largest_values_are_compared),
-		TEST(without_memory_nothing_is_equal),
-		TEST(many_comparisons_are_corrected_one_after_the_other),
-		TEST(of_equal_samples_about_one_in_twenty_seems_to_differ),
-		TEST(the_interval_holds_a_true_difference),
+		TEST(statistics_beta_matches_known_values),
+		TEST(statistics_student_matches_known_quantiles),
+		TEST(statistics_gamma_matches_known_values),
+		TEST(statistics_compares_means_like_welch),
+		TEST(statistics_ignores_missing_tail_in_small_sample),
+		TEST(statistics_detects_large_change_in_small_samples),
+		TEST(statistics_uses_degrees_of_more_variable_sample),
+		TEST(statistics_compares_no_mean_of_few_or_equal_values),
+		TEST(statistics_percentile_requires_minimum_sample),
+		TEST(statistics_bounds_difference_of_disjoint_percentiles),
+		TEST(statistics_compares_median_by_values_beyond_it),
+		TEST(statistics_ignores_difference_within_one_bucket),
+		TEST(statistics_compares_int64_max_values),
+		TEST(statistics_returns_enomem_without_memory),
+		TEST(statistics_correct_applies_stepwise_correction),
+		TEST(statistics_false_positive_rate_is_about_five_percent),
+		TEST(statistics_interval_covers_true_difference),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

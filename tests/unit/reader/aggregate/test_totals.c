@@ -33,7 +33,7 @@ static const struct group *find_group(const struct grouping *grouping, const cha
 	return NULL;
 }
 
-static void groups_add_up_and_requests_are_counted_once(void **state)
+static void totals_sum_groups_and_count_requests_once(void **state)
 {
 	struct totals *totals = *state;
 	const struct group *orders;
@@ -62,7 +62,7 @@ static void groups_add_up_and_requests_are_counted_once(void **state)
 	assert_true(percent > 94.28 && percent < 94.29); /* 66 of 70 */
 }
 
-static void nothing_waits_for_an_endpoint_that_nobody_records(void **state)
+static void totals_hold_nothing_if_endpoint_is_not_recorded(void **state)
 {
 	const char *by_request = "request_id";
 	struct totals *totals = *state;
@@ -85,7 +85,7 @@ static void nothing_waits_for_an_endpoint_that_nobody_records(void **state)
 	assert_int_equal(find_group(&totals->groupings[0], "a")->costs.sums[COST_CPU], 20);
 }
 
-static void time_without_context_unreadable_or_overflown_is_in_no_group(void **state)
+static void totals_keep_unattributed_and_overflow_out_of_groups(void **state)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -104,7 +104,7 @@ static void time_without_context_unreadable_or_overflown_is_in_no_group(void **s
 	assert_int_equal(totals->all.sums[COST_CPU], 18);
 }
 
-static void a_context_without_the_key_is_attributed_but_not_grouped(void **state)
+static void totals_attribute_context_without_grouping_key(void **state)
 {
 	struct totals *totals = *state;
 
@@ -116,7 +116,7 @@ static void a_context_without_the_key_is_attributed_but_not_grouped(void **state
 	assert_int_equal(totals->unattributed.record_count, 0);
 }
 
-static void a_context_without_any_key_is_attributed_as_the_books_say(void **state)
+static void totals_attribute_context_without_keys_like_books(void **state)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -150,7 +150,7 @@ static void add_divided(struct totals *totals, bool is_measured)
 	}
 }
 
-static void a_table_that_divides_its_time_otherwise_than_the_books_does_not_match(void **state)
+static void totals_mismatch_books_on_different_split(void **state)
 {
 	static const struct {
 		int64_t attributed_ns, unattributed_ns, overflow_ns;
@@ -177,7 +177,7 @@ static void a_table_that_divides_its_time_otherwise_than_the_books_does_not_matc
 	}
 }
 
-static void books_match_no_table_that_has_no_records_or_no_cpu(void **state)
+static void totals_mismatch_books_without_records_or_cpu(void **state)
 {
 	struct totals *totals = *state;
 
@@ -190,7 +190,7 @@ static void books_match_no_table_that_has_no_records_or_no_cpu(void **state)
 	assert_false(totals_match_books(totals));
 }
 
-static void where_there_is_no_record_only_what_others_measured_is_0(void **state)
+static void totals_report_zero_only_for_measured_costs(void **state)
 {
 	struct totals *totals = *state;
 
@@ -214,7 +214,7 @@ static void where_there_is_no_record_only_what_others_measured_is_0(void **state
 	assert_true(costs_has(&totals->overflow, COST_STOLEN));
 }
 
-static void use_takes_a_duration_and_cpu_and_of_the_machine_one_host(void **state)
+static void totals_usage_requires_duration_cpu_and_single_host(void **state)
 {
 	struct totals *totals = *state;
 	struct costs costs = { .sums[COST_CPU] = 50 };
@@ -243,7 +243,7 @@ static void use_takes_a_duration_and_cpu_and_of_the_machine_one_host(void **stat
 	assert_true(percent == 25);
 }
 
-static void what_a_context_inherited_is_part_of_its_group_and_told_apart(void **state)
+static void totals_count_inherited_time_in_group_and_apart(void **state)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -262,7 +262,7 @@ static void what_a_context_inherited_is_part_of_its_group_and_told_apart(void **
 }
 
 /* Wherever a record says it. */
-static void each_flag_and_each_key_of_a_record_counts(void **state)
+static void totals_check_every_flag_and_key_of_record(void **state)
 {
 	static const struct record_text flags[] = { { "inherited", 9 }, { "overflow", 8 } };
 	struct record_view view = {
@@ -295,7 +295,7 @@ static void each_flag_and_each_key_of_a_record_counts(void **state)
 	assert_int_equal(totals->inherited.record_count, 0);
 }
 
-static void each_hash_table_is_keyed_with_a_seed_of_its_own(void **state)
+static void totals_seed_each_hash_table_differently(void **state)
 {
 	const struct totals *totals = *state;
 	const uint64_t seeds[] = {
@@ -311,7 +311,7 @@ static void each_hash_table_is_keyed_with_a_seed_of_its_own(void **state)
 	}
 }
 
-static void a_record_is_counted_once_and_one_that_was_refused_may_come_again(void **state)
+static void totals_skip_duplicate_record_but_retry_rejected_one(void **state)
 {
 	struct totals *totals = *state;
 	static const struct record_text id = { "b0:42:7:1", 9 };
@@ -336,7 +336,7 @@ static void a_record_is_counted_once_and_one_that_was_refused_may_come_again(voi
 	assert_int_equal(totals->selection.double_records, 1);
 }
 
-static void without_memory_there_are_no_totals_and_no_record_is_added(void **state)
+static void totals_return_enomem_without_memory(void **state)
 {
 	struct record_view view = { .kind = RECORD_KIND_CPU,
 				    .field_count = 1,
@@ -371,7 +371,7 @@ static void add_cpu_by_queue(struct totals *totals, const char *queue, const cha
 	assert_int_equal(sample_add(&sample, totals), 0);
 }
 
-static void without_request_ids_it_is_by_the_first_other_key(void **state)
+static void totals_group_by_first_key_without_request_id(void **state)
 {
 	struct totals *totals = *state;
 
@@ -388,7 +388,7 @@ static void without_request_ids_it_is_by_the_first_other_key(void **state)
 	assert_int_equal(find_group(&totals->groupings[0], "MailJob")->costs.sums[COST_CPU], 10);
 }
 
-static void with_request_ids_it_is_by_them_whatever_comes_first(void **state)
+static void totals_prefer_request_id_over_earlier_key(void **state)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -409,7 +409,7 @@ static void with_request_ids_it_is_by_them_whatever_comes_first(void **state)
 	assert_int_equal(totals->grouping_count, 1);
 }
 
-static void the_endpoint_comes_first_where_there_is_one(void **state)
+static void totals_put_endpoint_grouping_first(void **state)
 {
 	struct totals *totals = *state;
 
@@ -421,7 +421,7 @@ static void the_endpoint_comes_first_where_there_is_one(void **state)
 	assert_string_equal(totals->groupings[1].by, "request_id");
 }
 
-static void where_nothing_has_an_endpoint_the_requests_stay(void **state)
+static void totals_drop_endpoint_grouping_if_never_recorded(void **state)
 {
 	struct totals *totals = *state;
 
@@ -439,7 +439,7 @@ static void where_nothing_has_an_endpoint_the_requests_stay(void **state)
 	}
 }
 
-static void where_one_is_enough_the_requests_go_with_the_first_endpoint(void **state)
+static void totals_drop_request_grouping_on_first_endpoint(void **state)
 {
 	struct totals *totals = *state;
 
@@ -459,7 +459,7 @@ static void where_one_is_enough_the_requests_go_with_the_first_endpoint(void **s
 }
 
 /* What came before the endpoint was known, on whatever thread. */
-static void a_request_is_measured_as_a_whole_over_threads_and_windows(void **state)
+static void totals_measure_request_across_threads_and_windows(void **state)
 {
 	struct totals *totals = *state;
 	const struct group *orders;
@@ -487,7 +487,7 @@ static void a_request_is_measured_as_a_whole_over_threads_and_windows(void **sta
 }
 
 /* As many as any recording has: those that came again soon are one all the same. */
-static void requests_that_nothing_came_of_for_long_have_ended(void **state)
+static void totals_end_least_recent_requests_beyond_open_limit(void **state)
 {
 	struct totals *totals = *state;
 	char id[32];
@@ -508,7 +508,7 @@ static void requests_that_nothing_came_of_for_long_have_ended(void **state)
 			 2 * (REQUESTS_OPEN_MAX + 10));
 }
 
-static void a_recording_by_endpoint_alone_is_one_table(void **state)
+static void totals_by_endpoint_only_have_one_grouping(void **state)
 {
 	struct totals *totals = *state;
 
@@ -519,7 +519,7 @@ static void a_recording_by_endpoint_alone_is_one_table(void **state)
 	assert_int_equal(find_group(&totals->groupings[0], "MailJob")->costs.sums[COST_CPU], 10);
 }
 
-static void what_one_record_lacks_is_not_measured_for_its_group_alone(void **state)
+static void totals_mark_missing_cost_in_its_group_and_total(void **state)
 {
 	struct totals *totals = *state;
 	const struct group *a, *b;
@@ -545,7 +545,7 @@ static void what_one_record_lacks_is_not_measured_for_its_group_alone(void **sta
 	assert_false(costs_has(&totals->unattributed, COST_USER));
 }
 
-static void sums_saturate(void **state)
+static void totals_sums_saturate_at_int64_max(void **state)
 {
 	struct totals *totals = *state;
 
@@ -592,7 +592,7 @@ static int hear_settle(void *context, const struct request *request)
 	return tell(context, 's', "", (int)request->costs.record_count);
 }
 
-static void a_listener_hears_what_counts(void **state)
+static void totals_notify_listener_of_counted_records(void **state)
 {
 	struct told told = { 0 };
 	const struct totals_listener listener = { hear_other, hear_take, hear_charge, hear_settle,
@@ -619,7 +619,7 @@ static void a_listener_hears_what_counts(void **state)
 	assert_string_equal(told.text, "cn103 t1 cn205 t1 ");
 }
 
-static void what_a_listener_says_is_passed_on(void **state)
+static void totals_return_listener_error(void **state)
 {
 	static const char places[] = "tc";
 	struct told told = { .error = -EDOM };
@@ -639,7 +639,7 @@ static void what_a_listener_says_is_passed_on(void **state)
 	assert_int_equal(totals_finish(totals), -EDOM);
 }
 
-static void threads_of_several_hosts_stay_apart(void **state)
+static void totals_keep_threads_of_hosts_apart(void **state)
 {
 	static const char *const by_tid[] = { "tid", "comm" };
 	struct totals *totals = *state;
@@ -667,33 +667,33 @@ static void threads_of_several_hosts_stay_apart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(groups_add_up_and_requests_are_counted_once),
-		TEST(nothing_waits_for_an_endpoint_that_nobody_records),
-		TEST(time_without_context_unreadable_or_overflown_is_in_no_group),
-		TEST(a_context_without_the_key_is_attributed_but_not_grouped),
-		TEST(a_context_without_any_key_is_attributed_as_the_books_say),
-		TEST(a_table_that_divides_its_time_otherwise_than_the_books_does_not_match),
-		TEST(books_match_no_table_that_has_no_records_or_no_cpu),
-		TEST(where_there_is_no_record_only_what_others_measured_is_0),
-		TEST(use_takes_a_duration_and_cpu_and_of_the_machine_one_host),
-		TEST(what_a_context_inherited_is_part_of_its_group_and_told_apart),
-		TEST(each_flag_and_each_key_of_a_record_counts),
-		TEST(each_hash_table_is_keyed_with_a_seed_of_its_own),
-		TEST(a_record_is_counted_once_and_one_that_was_refused_may_come_again),
-		TEST(without_memory_there_are_no_totals_and_no_record_is_added),
-		TEST(without_request_ids_it_is_by_the_first_other_key),
-		TEST(with_request_ids_it_is_by_them_whatever_comes_first),
-		TEST(the_endpoint_comes_first_where_there_is_one),
-		TEST(where_nothing_has_an_endpoint_the_requests_stay),
-		TEST(where_one_is_enough_the_requests_go_with_the_first_endpoint),
-		TEST(a_request_is_measured_as_a_whole_over_threads_and_windows),
-		TEST(requests_that_nothing_came_of_for_long_have_ended),
-		TEST(a_recording_by_endpoint_alone_is_one_table),
-		TEST(what_one_record_lacks_is_not_measured_for_its_group_alone),
-		TEST(sums_saturate),
-		TEST(a_listener_hears_what_counts),
-		TEST(what_a_listener_says_is_passed_on),
-		TEST(threads_of_several_hosts_stay_apart),
+		TEST(totals_sum_groups_and_count_requests_once),
+		TEST(totals_hold_nothing_if_endpoint_is_not_recorded),
+		TEST(totals_keep_unattributed_and_overflow_out_of_groups),
+		TEST(totals_attribute_context_without_grouping_key),
+		TEST(totals_attribute_context_without_keys_like_books),
+		TEST(totals_mismatch_books_on_different_split),
+		TEST(totals_mismatch_books_without_records_or_cpu),
+		TEST(totals_report_zero_only_for_measured_costs),
+		TEST(totals_usage_requires_duration_cpu_and_single_host),
+		TEST(totals_count_inherited_time_in_group_and_apart),
+		TEST(totals_check_every_flag_and_key_of_record),
+		TEST(totals_seed_each_hash_table_differently),
+		TEST(totals_skip_duplicate_record_but_retry_rejected_one),
+		TEST(totals_return_enomem_without_memory),
+		TEST(totals_group_by_first_key_without_request_id),
+		TEST(totals_prefer_request_id_over_earlier_key),
+		TEST(totals_put_endpoint_grouping_first),
+		TEST(totals_drop_endpoint_grouping_if_never_recorded),
+		TEST(totals_drop_request_grouping_on_first_endpoint),
+		TEST(totals_measure_request_across_threads_and_windows),
+		TEST(totals_end_least_recent_requests_beyond_open_limit),
+		TEST(totals_by_endpoint_only_have_one_grouping),
+		TEST(totals_mark_missing_cost_in_its_group_and_total),
+		TEST(totals_sums_saturate_at_int64_max),
+		TEST(totals_notify_listener_of_counted_records),
+		TEST(totals_return_listener_error),
+		TEST(totals_keep_threads_of_hosts_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

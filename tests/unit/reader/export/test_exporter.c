@@ -47,33 +47,33 @@ static void export_golden(enum export_format format, const char *name)
 	golden_compare(name, exported.text, exported.size_bytes);
 }
 
-static void the_golden_recording_as_csv(void **state)
+static void exporter_csv_matches_golden_file(void **state)
 {
 	(void)state;
 	export_golden(EXPORT_FORMAT_CSV, "shop-export.csv");
 }
 
-static void the_golden_recording_as_openmetrics(void **state)
+static void exporter_openmetrics_matches_golden_file(void **state)
 {
 	(void)state;
 	export_golden(EXPORT_FORMAT_OPENMETRICS, "shop.openmetrics");
 }
 
-static void the_golden_recording_as_a_trace(void **state)
+static void exporter_perfetto_matches_golden_file(void **state)
 {
 	(void)state;
 	export_golden(EXPORT_FORMAT_PERFETTO, "shop.pftrace");
 	assert_true(exporter_lacks_slices(exported.exporter));
 }
 
-static void the_golden_recording_as_ndjson(void **state)
+static void exporter_ndjson_matches_golden_file(void **state)
 {
 	(void)state;
 	export_golden(EXPORT_FORMAT_NDJSON, "shop.ndjson");
 	assert_false(exporter_lacks_slices(exported.exporter));
 }
 
-static void a_trace_of_nothing_lacks_no_slices(void **state)
+static void exporter_lacks_slices_only_if_cpu_has_no_slices(void **state)
 {
 	struct sample sample;
 
@@ -92,7 +92,7 @@ static void a_trace_of_nothing_lacks_no_slices(void **state)
 	exported_end(&exported);
 }
 
-static void sums_begin_with_the_filter(void **state)
+static void openmetrics_init_takes_over_filter(void **state)
 {
 	struct openmetrics_export openmetrics;
 	struct filter filter = { 0 };
@@ -105,7 +105,7 @@ static void sums_begin_with_the_filter(void **state)
 	openmetrics_export_deinit(&openmetrics);
 }
 
-static void it_knows_the_keys_of_what_it_was_given_chosen_or_not(void **state)
+static void exporter_knows_recorded_keys_regardless_of_filter(void **state)
 {
 	static const char *const wheres[] = { "endpoint=GET /orders", "endpoint=GET /nowhere" };
 
@@ -129,7 +129,7 @@ static void it_knows_the_keys_of_what_it_was_given_chosen_or_not(void **state)
 	}
 }
 
-static void what_where_gave_up_is_counted(void **state)
+static void exporter_counts_records_given_up_by_filter(void **state)
 {
 	struct sample sample;
 	uint64_t count = 0;
@@ -151,7 +151,7 @@ static void what_where_gave_up_is_counted(void **state)
 	exported_end(&exported);
 }
 
-static void without_memory_it_says_so(void **state)
+static void exporter_new_fails_with_enomem_when_allocation_fails(void **state)
 {
 	(void)state;
 	for (int format = 0; format < _EXPORT_FORMAT_MAX; format++) {
@@ -174,7 +174,7 @@ static void without_memory_it_says_so(void **state)
 }
 
 /* An exporter without the memory for a record, or for the end of them, says so. */
-static void without_memory_a_record_is_an_error(void **state)
+static void exporter_add_and_finish_fail_with_enomem(void **state)
 {
 	static char place[1 << 20];
 
@@ -215,7 +215,7 @@ static void without_memory_a_record_is_an_error(void **state)
 	}
 }
 
-static void a_slice_without_memory_is_an_error(void **state)
+static void exporter_add_of_slice_fails_with_enomem(void **state)
 {
 	static char place[1 << 20];
 	struct filter filter = { 0 };
@@ -250,7 +250,7 @@ static void a_slice_without_memory_is_an_error(void **state)
 	(void)fclose(out);
 }
 
-static void of_requests_that_have_no_time_there_is_no_distribution_of_it(void **state)
+static void openmetrics_omits_wall_time_without_request_times(void **state)
 {
 	struct sample sample;
 
@@ -270,7 +270,7 @@ static void of_requests_that_have_no_time_there_is_no_distribution_of_it(void **
 	assert_null(strstr(exported.text, "correlator_user_seconds_total"));
 }
 
-static void names_of_labels_are_what_the_format_takes(void **state)
+static void openmetrics_label_names_replace_invalid_characters(void **state)
 {
 	struct sample sample;
 
@@ -327,7 +327,7 @@ static void add_stack(struct exported *folded, const char *request_id, const cha
 	exported_add(folded, &sample);
 }
 
-static void stacks_as_lines_add_up_to_the_exact_cpu(void **state)
+static void folded_lines_add_up_to_exact_cpu(void **state)
 {
 	struct exported folded;
 
@@ -352,7 +352,7 @@ static void stacks_as_lines_add_up_to_the_exact_cpu(void **state)
 	exported_free(&folded);
 }
 
-static void frames_of_the_kernel_are_marked_as_flame_graphs_have_them(void **state)
+static void folded_marks_kernel_frames(void **state)
 {
 	struct exported folded;
 
@@ -375,7 +375,7 @@ static void add_stacks(struct exported *into)
 	add_stack(into, "t", "", 5, 0);
 }
 
-static void stacks_without_the_memory_to_write_them_are_an_error(void **state)
+static void exporter_finish_of_stacks_fails_with_enomem(void **state)
 {
 	(void)state;
 	for (int format = EXPORT_FORMAT_FOLDED; format < _EXPORT_FORMAT_MAX; format++) {
@@ -404,22 +404,22 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	static const struct CMUnitTest tests[] = {
-		TEST(the_golden_recording_as_csv),
-		TEST(the_golden_recording_as_openmetrics),
-		TEST(the_golden_recording_as_a_trace),
-		TEST(names_of_labels_are_what_the_format_takes),
-		TEST(the_golden_recording_as_ndjson),
-		TEST(a_trace_of_nothing_lacks_no_slices),
-		TEST(sums_begin_with_the_filter),
-		TEST(it_knows_the_keys_of_what_it_was_given_chosen_or_not),
-		TEST(what_where_gave_up_is_counted),
-		TEST(stacks_as_lines_add_up_to_the_exact_cpu),
-		TEST(frames_of_the_kernel_are_marked_as_flame_graphs_have_them),
-		TEST(stacks_without_the_memory_to_write_them_are_an_error),
-		TEST(without_memory_it_says_so),
-		TEST(without_memory_a_record_is_an_error),
-		TEST(a_slice_without_memory_is_an_error),
-		TEST(of_requests_that_have_no_time_there_is_no_distribution_of_it),
+		TEST(exporter_csv_matches_golden_file),
+		TEST(exporter_openmetrics_matches_golden_file),
+		TEST(exporter_perfetto_matches_golden_file),
+		TEST(openmetrics_label_names_replace_invalid_characters),
+		TEST(exporter_ndjson_matches_golden_file),
+		TEST(exporter_lacks_slices_only_if_cpu_has_no_slices),
+		TEST(openmetrics_init_takes_over_filter),
+		TEST(exporter_knows_recorded_keys_regardless_of_filter),
+		TEST(exporter_counts_records_given_up_by_filter),
+		TEST(folded_lines_add_up_to_exact_cpu),
+		TEST(folded_marks_kernel_frames),
+		TEST(exporter_finish_of_stacks_fails_with_enomem),
+		TEST(exporter_new_fails_with_enomem_when_allocation_fails),
+		TEST(exporter_add_and_finish_fail_with_enomem),
+		TEST(exporter_add_of_slice_fails_with_enomem),
+		TEST(openmetrics_omits_wall_time_without_request_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

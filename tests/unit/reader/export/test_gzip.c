@@ -26,7 +26,7 @@ static void fill(uint8_t bytes[static SIZE_BYTES])
 	}
 }
 
-static void what_was_put_comes_out_again(void **state)
+static void gzip_output_inflates_to_input(void **state)
 {
 	static const size_t parts[] = { 0, 1, 70000, SIZE_BYTES - 70001, 0 };
 	static uint8_t bytes[SIZE_BYTES], again[SIZE_BYTES + 1];
@@ -57,7 +57,7 @@ static void what_was_put_comes_out_again(void **state)
 	free(packed);
 }
 
-static void what_was_never_there_is_freed(void **state)
+static void gzip_free_accepts_null(void **state)
 {
 	(void)state;
 	gzip_free(NULL);
@@ -66,8 +66,8 @@ static void what_was_never_there_is_freed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_put_comes_out_again),
-		cmocka_unit_test(what_was_never_there_is_freed),
+		cmocka_unit_test(gzip_output_inflates_to_input),
+		cmocka_unit_test(gzip_free_accepts_null),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 
 static const struct frames_text texts[2];
 
-static void numbers_are_given_in_the_order_of_the_first_time(void **state)
+static void numbering_assigns_numbers_in_first_seen_order(void **state)
 {
 	const struct numbering_key keys[] = {
 		{ &texts[0], NULL, 0 },
@@ -41,7 +41,7 @@ static void numbers_are_given_in_the_order_of_the_first_time(void **state)
 	numbering_deinit(&numbering);
 }
 
-static void what_there_is_no_memory_for_has_no_number_and_may_have_one_later(void **state)
+static void numbering_retries_key_after_failed_allocation(void **state)
 {
 	const struct numbering_key key = { &texts[0], NULL, 7 };
 	struct numbering numbering;
@@ -64,8 +64,8 @@ static void what_there_is_no_memory_for_has_no_number_and_may_have_one_later(voi
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_are_given_in_the_order_of_the_first_time),
-		cmocka_unit_test(what_there_is_no_memory_for_has_no_number_and_may_have_one_later),
+		cmocka_unit_test(numbering_assigns_numbers_in_first_seen_order),
+		cmocka_unit_test(numbering_retries_key_after_failed_allocation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

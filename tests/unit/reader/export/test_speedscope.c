@@ -41,7 +41,7 @@ static char *print(struct stacks *stacks, int (*format)(const struct stacks *sta
 	return text;
 }
 
-static void the_cpu_of_requests_that_found_no_room_is_not_sampled(void **state)
+static void speedscope_reports_cpu_of_excess_requests_as_unsampled(void **state)
 {
 	struct stacks *stacks = *state;
 	const json_t *profile;
@@ -70,7 +70,7 @@ static void the_cpu_of_requests_that_found_no_room_is_not_sampled(void **state)
 	free(text);
 }
 
-static void a_stack_that_used_nothing_is_left_out(void **state)
+static void speedscope_omits_stack_without_cpu(void **state)
 {
 	struct stacks *stacks = *state;
 	const json_t *profile;
@@ -100,8 +100,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(the_cpu_of_requests_that_found_no_room_is_not_sampled),
-		TEST(a_stack_that_used_nothing_is_left_out),
+		TEST(speedscope_reports_cpu_of_excess_requests_as_unsampled),
+		TEST(speedscope_omits_stack_without_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@ static struct frames_text *text_of(const char *bytes)
 	return text;
 }
 
-static void a_path_is_told_from_where_it_says_something(void **state)
+static void code_place_shortens_path_to_significant_part(void **state)
 {
 	static const struct {
 		const char *path, *shown;
@@ -66,7 +66,7 @@ static void a_path_is_told_from_where_it_says_something(void **state)
 	assert_false(code_place_is_of_application(NULL, FRAME_KIND_RUBY));
 }
 
-static void the_longest_path_fits(void **state)
+static void code_place_fits_longest_escaped_path(void **state)
 {
 	char path[FRAMES_TEXT_BYTES_MAX + 1], place[FRAMES_TEXT_ESCAPED_BYTES];
 	struct frames_text *file;
@@ -83,8 +83,8 @@ static void the_longest_path_fits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_path_is_told_from_where_it_says_something),
-		cmocka_unit_test(the_longest_path_fits),
+		cmocka_unit_test(code_place_shortens_path_to_significant_part),
+		cmocka_unit_test(code_place_fits_longest_escaped_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ static struct stacks_diff compare(struct sides *sides)
 	return diff;
 }
 
-static void a_method_that_uses_more_is_found_and_its_caller_by_its_total(void **state)
+static void stacks_diff_finds_method_using_more_cpu_and_its_caller(void **state)
 {
 	struct sides *sides = *state;
 	const struct stacks_diff_row *work, *caller;
@@ -74,7 +74,7 @@ static void a_method_that_uses_more_is_found_and_its_caller_by_its_total(void **
 	stacks_diff_deinit(&diff);
 }
 
-static void the_same_twice_has_not_changed(void **state)
+static void stacks_diff_finds_no_change_between_equal_sides(void **state)
 {
 	struct sides *sides = *state;
 	struct stacks_diff diff;
@@ -87,7 +87,7 @@ static void the_same_twice_has_not_changed(void **state)
 	stacks_diff_deinit(&diff);
 }
 
-static void a_request_without_samples_counts_as_nothing(void **state)
+static void stacks_diff_counts_request_without_samples_as_zero(void **state)
 {
 	struct sides *sides = *state;
 	struct stacks_diff diff;
@@ -107,7 +107,7 @@ static void a_request_without_samples_counts_as_nothing(void **state)
 	stacks_diff_deinit(&diff);
 }
 
-static void what_few_requests_were_seen_in_is_not_tested(void **state)
+static void stacks_diff_skips_test_of_method_seen_in_few_requests(void **state)
 {
 	struct sides *sides = *state;
 	struct stacks_diff diff;
@@ -127,7 +127,7 @@ static void what_few_requests_were_seen_in_is_not_tested(void **state)
 	stacks_diff_deinit(&diff);
 }
 
-static void a_request_counts_no_more_than_some_hours(void **state)
+static void stacks_diff_clamps_time_of_one_request(void **state)
 {
 	struct sides *sides = *state;
 	struct stacks_diff diff;
@@ -141,7 +141,7 @@ static void a_request_counts_no_more_than_some_hours(void **state)
 	stacks_diff_deinit(&diff);
 }
 
-static void recursion_counts_once(void **state)
+static void stacks_diff_counts_recursive_method_once(void **state)
 {
 	struct sides *sides = *state;
 	struct stacks_diff diff;
@@ -157,7 +157,7 @@ static void recursion_counts_once(void **state)
 	stacks_diff_deinit(&diff);
 }
 
-static void people_and_programs_are_told_what_changed(void **state)
+static void stacks_diff_prints_changes_as_text_and_json(void **state)
 {
 	const struct format_stacks_options options = { .width = 80, .method_count = 1 };
 	struct sides *sides = *state;
@@ -189,7 +189,7 @@ static void people_and_programs_are_told_what_changed(void **state)
 	stacks_diff_deinit(&diff);
 }
 
-static void each_row_of_csv_has_all_columns(void **state)
+static void stacks_diff_csv_rows_have_all_columns(void **state)
 {
 	struct sides *sides = *state;
 	size_t size_bytes, columns = 0;
@@ -261,7 +261,7 @@ static void add_changes(struct sides *sides)
 	recorded_stacks_cpu(&sides->after, "r0", 5000000);
 }
 
-static void the_formats_of_what_changed(void **state)
+static void stacks_diff_formats_match_golden_files(void **state)
 {
 	const struct format_stacks_options options = { .width = 80 };
 	struct stacks_diff diff;
@@ -288,7 +288,7 @@ static void the_formats_of_what_changed(void **state)
 	stacks_diff_deinit(&diff);
 }
 
-static void without_memory_nothing_is_compared(void **state)
+static void stacks_diff_fails_with_enomem_when_allocation_fails(void **state)
 {
 	struct sides *sides = *state;
 	struct stacks_diff diff;
@@ -367,7 +367,7 @@ static void expect_said(const struct stacks_diff *diff)
 	free(json_text);
 }
 
-static void of_waits_it_is_where_they_became_longer(void **state)
+static void stacks_diff_off_cpu_reports_longer_waits_by_method(void **state)
 {
 	struct sides *sides = *state;
 	struct filter filter = { 0 };
@@ -393,17 +393,17 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_method_that_uses_more_is_found_and_its_caller_by_its_total),
-		TEST(the_same_twice_has_not_changed),
-		TEST(a_request_without_samples_counts_as_nothing),
-		TEST(what_few_requests_were_seen_in_is_not_tested),
-		TEST(a_request_counts_no_more_than_some_hours),
-		TEST(recursion_counts_once),
-		TEST(people_and_programs_are_told_what_changed),
-		TEST(each_row_of_csv_has_all_columns),
-		TEST(the_formats_of_what_changed),
-		TEST(without_memory_nothing_is_compared),
-		TEST(of_waits_it_is_where_they_became_longer),
+		TEST(stacks_diff_finds_method_using_more_cpu_and_its_caller),
+		TEST(stacks_diff_finds_no_change_between_equal_sides),
+		TEST(stacks_diff_counts_request_without_samples_as_zero),
+		TEST(stacks_diff_skips_test_of_method_seen_in_few_requests),
+		TEST(stacks_diff_clamps_time_of_one_request),
+		TEST(stacks_diff_counts_recursive_method_once),
+		TEST(stacks_diff_prints_changes_as_text_and_json),
+		TEST(stacks_diff_csv_rows_have_all_columns),
+		TEST(stacks_diff_formats_match_golden_files),
+		TEST(stacks_diff_fails_with_enomem_when_allocation_fails),
+		TEST(stacks_diff_off_cpu_reports_longer_waits_by_method),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,7 +55,7 @@ static const struct stacks_place *place_of(const struct stacks *stacks, const ch
 	return NULL;
 }
 
-static void short_requests_share_all_samples_of_their_endpoint(void **state)
+static void spread_pools_samples_of_short_requests_by_endpoint(void **state)
 {
 	struct stacks *stacks = *state;
 
@@ -81,7 +81,7 @@ static void short_requests_share_all_samples_of_their_endpoint(void **state)
 	assert_int_equal(stacks->sums.unsampled_contexts, 0);
 }
 
-static void a_long_request_has_its_own_samples(void **state)
+static void spread_uses_own_samples_of_long_request(void **state)
 {
 	struct stacks *stacks = *state;
 
@@ -97,7 +97,7 @@ static void a_long_request_has_its_own_samples(void **state)
 	assert_int_equal(stacks->sums.pooled_contexts, 2);
 }
 
-static void one_that_is_alone_is_with_no_others(void **state)
+static void spread_does_not_pool_single_request(void **state)
 {
 	struct stacks *stacks = *state;
 
@@ -109,7 +109,7 @@ static void one_that_is_alone_is_with_no_others(void **state)
 	assert_int_equal(stacks->sums.pooled_ns, 0);
 }
 
-static void where_no_short_request_has_a_sample_those_of_long_ones_stand_for_them(void **state)
+static void spread_uses_long_samples_if_short_requests_have_none(void **state)
 {
 	struct stacks *stacks = *state;
 
@@ -128,7 +128,7 @@ static void where_no_short_request_has_a_sample_those_of_long_ones_stand_for_the
 	assert_int_equal(stacks->sums.unsampled_contexts, 1);
 }
 
-static void a_long_request_that_was_missed_is_as_a_short_one(void **state)
+static void spread_treats_unsampled_long_request_as_short(void **state)
 {
 	struct stacks *stacks = *state;
 
@@ -140,7 +140,7 @@ static void a_long_request_that_was_missed_is_as_a_short_one(void **state)
 	assert_int_equal(place_of(stacks, "a")->own_ns, 1000000);
 }
 
-static void only_the_chosen_stand_for_each_other(void **state)
+static void spread_pools_only_kept_requests(void **state)
 {
 	const struct stacks_slowest slowest = { .count = 2, .by_cpu = true };
 	struct stacks *stacks = *state;
@@ -158,7 +158,7 @@ static void only_the_chosen_stand_for_each_other(void **state)
 	assert_int_equal(stacks->sums.samples, 1);
 }
 
-static void the_order_of_the_records_does_not_matter(void **state)
+static void spread_is_independent_of_record_order(void **state)
 {
 	struct stacks *stacks = *state, other;
 
@@ -222,7 +222,7 @@ static double simulate(int round)
 	return (share - 0.9) / error;
 }
 
-static void shares_of_short_requests_are_right_within_their_error(void **state)
+static void spread_share_of_short_requests_is_within_error(void **state)
 {
 	enum {
 		ROUNDS = 100
@@ -247,14 +247,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(short_requests_share_all_samples_of_their_endpoint),
-		TEST(a_long_request_has_its_own_samples),
-		TEST(one_that_is_alone_is_with_no_others),
-		TEST(where_no_short_request_has_a_sample_those_of_long_ones_stand_for_them),
-		TEST(a_long_request_that_was_missed_is_as_a_short_one),
-		TEST(only_the_chosen_stand_for_each_other),
-		TEST(the_order_of_the_records_does_not_matter),
-		TEST(shares_of_short_requests_are_right_within_their_error),
+		TEST(spread_pools_samples_of_short_requests_by_endpoint),
+		TEST(spread_uses_own_samples_of_long_request),
+		TEST(spread_does_not_pool_single_request),
+		TEST(spread_uses_long_samples_if_short_requests_have_none),
+		TEST(spread_treats_unsampled_long_request_as_short),
+		TEST(spread_pools_only_kept_requests),
+		TEST(spread_is_independent_of_record_order),
+		TEST(spread_share_of_short_requests_is_within_error),
 #undef TEST
 	};
 

@@ -70,7 +70,7 @@ static const struct stacks_place *place_of(const struct stacks *stacks, const ch
 	return NULL;
 }
 
-static void exact_cpu_is_spread_over_stacks_to_the_nanosecond(void **state)
+static void stacks_spread_exact_cpu_without_losing_nanoseconds(void **state)
 {
 	struct stacks *stacks = *state;
 
@@ -91,7 +91,7 @@ static void exact_cpu_is_spread_over_stacks_to_the_nanosecond(void **state)
 	assert_int_equal(stacks->sums.samples, 3);
 }
 
-static void a_request_without_a_sample_is_told_as_not_sampled(void **state)
+static void stacks_report_request_without_samples_as_unsampled(void **state)
 {
 	struct stacks *stacks = *state;
 
@@ -104,7 +104,7 @@ static void a_request_without_a_sample_is_told_as_not_sampled(void **state)
 	assert_int_equal(stacks->sums.unsampled_contexts, 1);
 }
 
-static void a_frame_that_comes_late_or_twice_is_as_it_was_told_first(void **state)
+static void frames_keep_first_definition_even_if_it_is_late(void **state)
 {
 	struct stacks *stacks = *state;
 
@@ -119,7 +119,7 @@ static void a_frame_that_comes_late_or_twice_is_as_it_was_told_first(void **stat
 	assert_int_equal(place_of(stacks, "a")->where.frame->depth, 2);
 }
 
-static void what_no_record_told_of_is_unknown(void **state)
+static void frames_replace_undefined_parent_by_unknown(void **state)
 {
 	struct stacks *stacks = *state;
 
@@ -130,7 +130,7 @@ static void what_no_record_told_of_is_unknown(void **state)
 	assert_int_equal(stacks->frames.untold_count, 1);
 }
 
-static void frames_that_call_each_other_in_a_ring_end(void **state)
+static void frames_break_parent_cycles_with_unknown(void **state)
 {
 	struct stacks *stacks = *state;
 	const struct frame *frame;
@@ -147,7 +147,7 @@ static void frames_that_call_each_other_in_a_ring_end(void **state)
 	assert_ptr_equal(frame, stacks->frames.unknown);
 }
 
-static void a_chain_that_is_too_deep_is_cut_below(void **state)
+static void frames_truncate_chain_beyond_maximum_depth(void **state)
 {
 	struct stacks *stacks = *state;
 	const struct frame *frame;
@@ -168,7 +168,7 @@ static void a_chain_that_is_too_deep_is_cut_below(void **state)
 	assert_ptr_equal(frame, stacks->frames.cut);
 }
 
-static void a_request_is_chosen_as_a_whole(void **state)
+static void stacks_filter_selects_whole_request(void **state)
 {
 	struct stacks *stacks = *state;
 
@@ -183,7 +183,7 @@ static void a_request_is_chosen_as_a_whole(void **state)
 	assert_int_equal(stacks->sums.samples, 4);
 }
 
-static void the_slowest_of_each_endpoint_are_kept(void **state)
+static void stacks_keep_slowest_percent_of_each_endpoint(void **state)
 {
 	const struct stacks_slowest slowest = { .percent = 90, .by_cpu = true };
 	struct stacks *stacks = *state;
@@ -200,7 +200,7 @@ static void the_slowest_of_each_endpoint_are_kept(void **state)
 	assert_int_equal(stacks->sums.spent_ns, 19 + 20 + 1900 + 2000);
 }
 
-static void few_samples_never_look_exact(void **state)
+static void stacks_error_is_never_zero_for_few_samples(void **state)
 {
 	struct stacks *stacks = *state;
 
@@ -225,7 +225,7 @@ static void add_place(struct stacks *stacks, int64_t pid, int64_t tid, const cha
 	recorded_stacks_add(stacks, &sample);
 }
 
-static void forged_weights_lose_no_nanosecond(void **state)
+static void stacks_saturate_forged_weights_and_preserve_total(void **state)
 {
 	struct stacks *stacks = *state;
 	int64_t sum = 0;
@@ -261,7 +261,7 @@ static void add_cpu_of(struct stacks *stacks, const char *key, const char *value
 	recorded_stacks_add(stacks, &sample);
 }
 
-static void what_ran_in_no_request_is_known_by_its_keys(void **state)
+static void stacks_group_time_outside_requests_by_keys(void **state)
 {
 	static char longer[RECORD_VIEW_TEXT_BYTES_MAX], longest[RECORD_VIEW_TEXT_BYTES_MAX + 1];
 	struct stacks *stacks = *state;
@@ -295,7 +295,7 @@ static void what_ran_in_no_request_is_known_by_its_keys(void **state)
 	assert_int_equal(stacks->sums.unsampled_contexts, 6);
 }
 
-static void what_is_not_known_to_be_of_a_request_is_of_none(void **state)
+static void stacks_exclude_overflow_and_unknown_from_requests(void **state)
 {
 	static const char *const flags[] = { "overflow", "unknown", "inherited" };
 	struct stacks *stacks = *state;
@@ -318,7 +318,7 @@ static void what_is_not_known_to_be_of_a_request_is_of_none(void **state)
 	}
 }
 
-static void a_request_has_a_part_for_each_value_of_its_keys(void **state)
+static void stacks_split_request_by_key_values(void **state)
 {
 	const struct stacks_slowest slowest = { .count = 1, .by_cpu = true };
 	struct stacks *stacks = *state;
@@ -346,7 +346,7 @@ static void a_request_has_a_part_for_each_value_of_its_keys(void **state)
 	assert_int_equal(stacks->sums.spent_ns, 15);
 }
 
-static void all_keys_with_a_value_are_labels(void **state)
+static void stacks_label_context_with_keys_up_to_maximum(void **state)
 {
 	struct stacks *stacks = *state;
 	const struct stacks_context *context;
@@ -371,7 +371,7 @@ static void all_keys_with_a_value_are_labels(void **state)
 	assert_int_equal(context->label_count, STACKS_LABELS_MAX);
 }
 
-static void places_are_in_order_whatever_came_first(void **state)
+static void stacks_sort_places_by_process_thread_and_frame(void **state)
 {
 	static const int64_t samples[] = { 10, 11, 4, 1, 6 };
 	struct stacks *stacks = *state;
@@ -408,7 +408,7 @@ static void places_are_in_order_whatever_came_first(void **state)
 	assert_int_equal(stacks->sums.unsampled_contexts, 0);
 }
 
-static void a_sample_weighs_as_long_as_its_period(void **state)
+static void stacks_weigh_sample_by_its_period(void **state)
 {
 	struct stacks *stacks = *state;
 	struct sample sample;
@@ -429,7 +429,7 @@ static void a_sample_weighs_as_long_as_its_period(void **state)
 	assert_int_equal(place_of(stacks, "often")->spent_ns, 250);
 }
 
-static void a_sample_without_a_stack_is_of_an_unknown_one(void **state)
+static void stacks_charge_sample_without_valid_stack_to_unknown(void **state)
 {
 	static char id[FRAMES_TEXT_BYTES_MAX + 2];
 	struct stacks *stacks = *state;
@@ -454,7 +454,7 @@ static void a_sample_without_a_stack_is_of_an_unknown_one(void **state)
 	assert_int_equal(stacks->frames.untold_count, 0);
 }
 
-static void a_frame_is_what_its_record_says(void **state)
+static void frames_decode_kind_name_file_and_lines(void **state)
 {
 	static const char *const kinds[] = { "unknown", "ruby",	  "c",	 "gc",
 					     "native",	"kernel", "cut", "of tomorrow" };
@@ -496,7 +496,7 @@ static void a_frame_is_what_its_record_says(void **state)
 	assert_int_equal(stacks->frames.count, 8);
 }
 
-static void a_long_name_is_cut(void **state)
+static void frames_truncate_long_name(void **state)
 {
 	static char name[FRAMES_TEXT_BYTES_MAX + 100];
 	struct stacks *stacks = *state;
@@ -517,7 +517,7 @@ static unsigned int pretend(UT_hash_table *table, unsigned int count)
 	return before;
 }
 
-static void requests_that_find_no_room_are_known_only_by_their_cpu(void **state)
+static void stacks_fold_cpu_of_excess_requests_into_rest(void **state)
 {
 	const struct stacks_slowest slowest = { .count = 9, .by_cpu = true };
 	struct stacks *stacks = *state;
@@ -546,7 +546,7 @@ static void requests_that_find_no_room_are_known_only_by_their_cpu(void **state)
 	assert_null(stacks_next(stacks, stacks->contexts->hh.next));
 }
 
-static void samples_and_frames_that_find_no_room_are_counted(void **state)
+static void stacks_count_samples_and_frames_beyond_limits(void **state)
 {
 	struct stacks *stacks = *state;
 	unsigned int before;
@@ -591,7 +591,7 @@ static void add_span(struct stacks *stacks, const char *request_id, int64_t firs
 	recorded_stacks_add(stacks, &sample);
 }
 
-static void the_slowest_are_so_by_wall_time_from_their_first_to_their_last(void **state)
+static void stacks_slowest_ranks_by_wall_time_from_first_to_last(void **state)
 {
 	const struct stacks_slowest slowest = { .count = 2 };
 	struct stacks *stacks = *state;
@@ -620,7 +620,7 @@ static void the_slowest_are_so_by_wall_time_from_their_first_to_their_last(void 
 	assert_int_equal(stacks->sums.spent_ns, 4);
 }
 
-static void the_slowest_are_of_those_that_were_chosen(void **state)
+static void stacks_slowest_ranks_only_filtered_requests(void **state)
 {
 	const struct stacks_slowest slowest = { .percent = 0, .by_cpu = true };
 	struct stacks *stacks = *state;
@@ -636,7 +636,7 @@ static void the_slowest_are_of_those_that_were_chosen(void **state)
 	assert_int_equal(stacks->sums.spent_ns, 6);
 }
 
-static void only_what_is_wanted_counts(void **state)
+static void stacks_filter_excludes_parts_with_other_endpoint(void **state)
 {
 	struct stacks *stacks = *state;
 
@@ -657,7 +657,7 @@ static void only_what_is_wanted_counts(void **state)
 }
 
 /* Of no request, each record is chosen by itself. */
-static void a_thread_without_a_name_is_not_one_with_that_name(void **state)
+static void stacks_filter_by_thread_name_skips_unnamed_thread(void **state)
 {
 	static const char *const names[] = { "worker 1", "", "worker 2", "worker 1" };
 	struct stacks *stacks = *state;
@@ -675,7 +675,7 @@ static void a_thread_without_a_name_is_not_one_with_that_name(void **state)
 	assert_int_equal(stacks->sums.spent_ns, 1 + 8);
 }
 
-static void only_what_is_in_the_span_of_time_counts(void **state)
+static void stacks_skip_cpu_and_samples_before_since(void **state)
 {
 	struct stacks *stacks = *state;
 	struct sample sample;
@@ -735,7 +735,7 @@ static int add_and_finish(struct stacks *stacks, struct sample samples[static 3]
 	return r == 0 ? stacks_keep_slowest(stacks, &slowest) : r;
 }
 
-static void without_memory_it_says_so(void **state)
+static void stacks_fail_with_enomem_when_allocation_fails(void **state)
 {
 	struct stacks *stacks = *state;
 	struct sample samples[3];
@@ -776,7 +776,7 @@ static int setup_waits(void **state)
 	return 0;
 }
 
-static void waits_have_their_own_time_whatever_the_samples_say(void **state)
+static void off_cpu_stacks_use_wait_times_and_ignore_samples(void **state)
 {
 	struct stacks *stacks = *state;
 
@@ -797,7 +797,7 @@ static void waits_have_their_own_time_whatever_the_samples_say(void **state)
 	assert_int_equal(stacks->sums.samples, 3);
 }
 
-static void what_was_told_of_no_stack_is_in_an_unknown_one(void **state)
+static void off_cpu_stacks_charge_remaining_time_to_unknown(void **state)
 {
 	struct stacks *stacks = *state;
 
@@ -815,7 +815,7 @@ static void what_was_told_of_no_stack_is_in_an_unknown_one(void **state)
 }
 
 /* Forged: no more is given than there is. */
-static void stacks_that_tell_of_more_than_there_is_share_it(void **state)
+static void off_cpu_stacks_scale_excess_wait_times_to_total(void **state)
 {
 	struct stacks *stacks = *state;
 
@@ -831,7 +831,7 @@ static void stacks_that_tell_of_more_than_there_is_share_it(void **state)
 	assert_null(place_of(stacks, "[unknown]"));
 }
 
-static void of_the_cpu_waits_say_nothing(void **state)
+static void cpu_stacks_ignore_wait_records(void **state)
 {
 	struct stacks *stacks = *state;
 
@@ -846,40 +846,40 @@ static void of_the_cpu_waits_say_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(waits_have_their_own_time_whatever_the_samples_say,
+		cmocka_unit_test_setup_teardown(off_cpu_stacks_use_wait_times_and_ignore_samples,
 						setup_waits, teardown),
-		cmocka_unit_test_setup_teardown(what_was_told_of_no_stack_is_in_an_unknown_one,
+		cmocka_unit_test_setup_teardown(off_cpu_stacks_charge_remaining_time_to_unknown,
 						setup_waits, teardown),
-		cmocka_unit_test_setup_teardown(stacks_that_tell_of_more_than_there_is_share_it,
+		cmocka_unit_test_setup_teardown(off_cpu_stacks_scale_excess_wait_times_to_total,
 						setup_waits, teardown),
-		cmocka_unit_test_setup_teardown(of_the_cpu_waits_say_nothing, setup, teardown),
-		TEST(exact_cpu_is_spread_over_stacks_to_the_nanosecond),
-		TEST(a_request_without_a_sample_is_told_as_not_sampled),
-		TEST(a_frame_that_comes_late_or_twice_is_as_it_was_told_first),
-		TEST(what_no_record_told_of_is_unknown),
-		TEST(frames_that_call_each_other_in_a_ring_end),
-		TEST(a_chain_that_is_too_deep_is_cut_below),
-		TEST(a_request_is_chosen_as_a_whole),
-		TEST(the_slowest_of_each_endpoint_are_kept),
-		TEST(few_samples_never_look_exact),
-		TEST(forged_weights_lose_no_nanosecond),
-		TEST(what_ran_in_no_request_is_known_by_its_keys),
-		TEST(what_is_not_known_to_be_of_a_request_is_of_none),
-		TEST(a_request_has_a_part_for_each_value_of_its_keys),
-		TEST(all_keys_with_a_value_are_labels),
-		TEST(places_are_in_order_whatever_came_first),
-		TEST(a_sample_weighs_as_long_as_its_period),
-		TEST(a_sample_without_a_stack_is_of_an_unknown_one),
-		TEST(a_frame_is_what_its_record_says),
-		TEST(a_long_name_is_cut),
-		TEST(requests_that_find_no_room_are_known_only_by_their_cpu),
-		TEST(samples_and_frames_that_find_no_room_are_counted),
-		TEST(the_slowest_are_so_by_wall_time_from_their_first_to_their_last),
-		TEST(the_slowest_are_of_those_that_were_chosen),
-		TEST(only_what_is_wanted_counts),
-		TEST(a_thread_without_a_name_is_not_one_with_that_name),
-		TEST(only_what_is_in_the_span_of_time_counts),
-		TEST(without_memory_it_says_so),
+		cmocka_unit_test_setup_teardown(cpu_stacks_ignore_wait_records, setup, teardown),
+		TEST(stacks_spread_exact_cpu_without_losing_nanoseconds),
+		TEST(stacks_report_request_without_samples_as_unsampled),
+		TEST(frames_keep_first_definition_even_if_it_is_late),
+		TEST(frames_replace_undefined_parent_by_unknown),
+		TEST(frames_break_parent_cycles_with_unknown),
+		TEST(frames_truncate_chain_beyond_maximum_depth),
+		TEST(stacks_filter_selects_whole_request),
+		TEST(stacks_keep_slowest_percent_of_each_endpoint),
+		TEST(stacks_error_is_never_zero_for_few_samples),
+		TEST(stacks_saturate_forged_weights_and_preserve_total),
+		TEST(stacks_group_time_outside_requests_by_keys),
+		TEST(stacks_exclude_overflow_and_unknown_from_requests),
+		TEST(stacks_split_request_by_key_values),
+		TEST(stacks_label_context_with_keys_up_to_maximum),
+		TEST(stacks_sort_places_by_process_thread_and_frame),
+		TEST(stacks_weigh_sample_by_its_period),
+		TEST(stacks_charge_sample_without_valid_stack_to_unknown),
+		TEST(frames_decode_kind_name_file_and_lines),
+		TEST(frames_truncate_long_name),
+		TEST(stacks_fold_cpu_of_excess_requests_into_rest),
+		TEST(stacks_count_samples_and_frames_beyond_limits),
+		TEST(stacks_slowest_ranks_by_wall_time_from_first_to_last),
+		TEST(stacks_slowest_ranks_only_filtered_requests),
+		TEST(stacks_filter_excludes_parts_with_other_endpoint),
+		TEST(stacks_filter_by_thread_name_skips_unnamed_thread),
+		TEST(stacks_skip_cpu_and_samples_before_since),
+		TEST(stacks_fail_with_enomem_when_allocation_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ static int64_t cpu_of(const char *value)
 	return -1;
 }
 
-static void only_what_has_the_value_is_reported(void **state)
+static void filter_reports_only_matching_value(void **state)
 {
 	(void)state;
 	begin("endpoint");
@@ -54,7 +54,7 @@ static void only_what_has_the_value_is_reported(void **state)
 	assert_int_equal(totals.unattributed.record_count, 0);
 }
 
-static void a_pattern_and_all_conditions_must_hold(void **state)
+static void filter_requires_pattern_and_all_conditions(void **state)
 {
 	(void)state;
 	begin("endpoint");
@@ -70,7 +70,7 @@ static void a_pattern_and_all_conditions_must_hold(void **state)
 }
 
 /* As an endpoint that is known only when the request runs already. */
-static void what_one_record_does_not_say_another_one_of_the_request_does(void **state)
+static void filter_uses_value_from_any_record_of_request(void **state)
 {
 	static const char *const groupings[] = { "endpoint", "request_id", "pid" };
 
@@ -94,7 +94,7 @@ static void what_one_record_does_not_say_another_one_of_the_request_does(void **
 	}
 }
 
-static void time_of_no_request_is_found_by_what_ran(void **state)
+static void filter_matches_time_without_request_by_process(void **state)
 {
 	struct sample sample;
 
@@ -114,7 +114,7 @@ static void time_of_no_request_is_found_by_what_ran(void **state)
 	assert_int_equal(totals.groupings[0].group_count, 1);
 }
 
-static void books_are_not_compared_with_a_part_of_the_table(void **state)
+static void filter_skips_comparison_with_books(void **state)
 {
 	(void)state;
 	begin("endpoint");
@@ -155,7 +155,7 @@ static int64_t cpu_between(const char *since, const char *until)
 	return totals.all.sums[COST_CPU];
 }
 
-static void windows_are_of_a_span_of_time(void **state)
+static void filter_selects_windows_by_time_span(void **state)
 {
 	(void)state;
 	assert_int_equal(cpu_between(NULL, NULL), 2 + 4 + 8 + 16);
@@ -172,7 +172,7 @@ static void windows_are_of_a_span_of_time(void **state)
 }
 
 /* As tables have it. The first record is of 00:16:40, UTC. */
-static void a_time_of_day_is_the_nearest_one_in_local_time(void **state)
+static void filter_resolves_time_of_day_to_nearest_local_time(void **state)
 {
 	(void)state;
 	assert_int_equal(setenv("TZ", "UTC", true), 0);
@@ -192,7 +192,7 @@ static void a_time_of_day_is_the_nearest_one_in_local_time(void **state)
 	assert_int_equal(unsetenv("TZ"), 0);
 }
 
-static void a_copy_is_its_own(void **state)
+static void filter_copy_is_independent_and_reports_enomem(void **state)
 {
 	struct filter filter = { .since = { true, 5, true, false },
 				 .until = { true, 9, false, true } },
@@ -221,7 +221,7 @@ static void a_copy_is_its_own(void **state)
 	filter_deinit(&copy);
 }
 
-static void what_is_no_condition_or_time_is_refused(void **state)
+static void filter_rejects_invalid_conditions_and_times(void **state)
 {
 	static const char *const conditions[] = { "", "endpoint", "=x", "~x" };
 	static const char *const times[] = { "",	   "soon",
@@ -252,7 +252,7 @@ static void what_is_no_condition_or_time_is_refused(void **state)
 
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
 
-static void a_copy_lives_on_its_own(void **state)
+static void filter_copy_outlives_original(void **state)
 {
 	struct filter filter = { 0 }, copy = { 0 };
 	char text[256];
@@ -275,16 +275,16 @@ static void a_copy_lives_on_its_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_copy_lives_on_its_own),
-		TEST(only_what_has_the_value_is_reported),
-		TEST(a_pattern_and_all_conditions_must_hold),
-		TEST(what_one_record_does_not_say_another_one_of_the_request_does),
-		TEST(time_of_no_request_is_found_by_what_ran),
-		TEST(books_are_not_compared_with_a_part_of_the_table),
-		TEST(windows_are_of_a_span_of_time),
-		TEST(a_time_of_day_is_the_nearest_one_in_local_time),
-		TEST(a_copy_is_its_own),
-		TEST(what_is_no_condition_or_time_is_refused),
+		cmocka_unit_test(filter_copy_outlives_original),
+		TEST(filter_reports_only_matching_value),
+		TEST(filter_requires_pattern_and_all_conditions),
+		TEST(filter_uses_value_from_any_record_of_request),
+		TEST(filter_matches_time_without_request_by_process),
+		TEST(filter_skips_comparison_with_books),
+		TEST(filter_selects_windows_by_time_span),
+		TEST(filter_resolves_time_of_day_to_nearest_local_time),
+		TEST(filter_copy_is_independent_and_reports_enomem),
+		TEST(filter_rejects_invalid_conditions_and_times),
 	};
 
 	return cmocka_run_group_tests_name("filter", tests, NULL, NULL);

@@ -32,7 +32,7 @@ static int take(void *context, struct record_reader *reader, const struct record
 }
 
 /* The first Ctrl-C is the writer's as long as it is read from, and ours again from then on. */
-static void who_writes_into_a_pipe_is_spared_until_it_is_read(void **state)
+static void input_ignores_interrupt_while_reading_pipe(void **state)
 {
 	int fds[2], saved = dup(STDIN_FILENO);
 	struct input_file file = { 0 };
@@ -56,7 +56,7 @@ static void who_writes_into_a_pipe_is_spared_until_it_is_read(void **state)
 	assert_true(ends_us());
 }
 
-static void a_file_has_no_writer_to_spare(void **state)
+static void input_keeps_interrupt_enabled_for_file(void **state)
 {
 	struct input_file file = { 0 };
 	unsigned int spared = 0;
@@ -72,8 +72,8 @@ static void a_file_has_no_writer_to_spare(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_writes_into_a_pipe_is_spared_until_it_is_read),
-		cmocka_unit_test(a_file_has_no_writer_to_spare),
+		cmocka_unit_test(input_ignores_interrupt_while_reading_pipe),
+		cmocka_unit_test(input_keeps_interrupt_enabled_for_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

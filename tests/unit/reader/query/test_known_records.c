@@ -44,7 +44,7 @@ static bool meet_number(struct known_records *known, const char *recorder, uint6
 	return meet(known, id);
 }
 
-static void a_record_is_known_the_second_time(void **state)
+static void known_records_recognize_repeated_record(void **state)
 {
 	for (uint64_t number = 1; number <= 3 * KNOWN_RECORDS_PAGE; number++)
 		assert_false(meet_number(*state, "b0:42:7", number));
@@ -53,7 +53,7 @@ static void a_record_is_known_the_second_time(void **state)
 	assert_false(meet_number(*state, "b0:42:7", 3 * KNOWN_RECORDS_PAGE + 1));
 }
 
-static void recorders_number_their_records_each_for_itself(void **state)
+static void known_records_keep_recorders_apart(void **state)
 {
 	assert_false(meet(*state, "b0:42:7:1"));
 	assert_false(meet(*state, "b0:42:8:1"));
@@ -63,7 +63,7 @@ static void recorders_number_their_records_each_for_itself(void **state)
 	assert_true(meet(*state, "b1:42:7:1"));
 }
 
-static void an_id_of_another_form_is_never_known(void **state)
+static void known_records_never_recognize_malformed_id(void **state)
 {
 	static const char *const ids[] = { "",
 					   "1",
@@ -88,7 +88,7 @@ static void an_id_of_another_form_is_never_known(void **state)
 	assert_true(meet(*state, "b0:18446744073709551615"));
 }
 
-static void a_recorder_is_known_by_120_bytes_at_most(void **state)
+static void known_records_limit_recorder_name_to_120_bytes(void **state)
 {
 	char id[120 + sizeof("1:1")];
 
@@ -101,7 +101,7 @@ static void a_recorder_is_known_by_120_bytes_at_most(void **state)
 	assert_false(meet(*state, id));
 }
 
-static void records_take_a_bit_each(void **state)
+static void known_records_use_one_bit_per_record(void **state)
 {
 	const struct known_records *known = *state;
 	const uint64_t count = 250 * KNOWN_RECORDS_PAGE;
@@ -112,7 +112,7 @@ static void records_take_a_bit_each(void **state)
 }
 
 /* Numbers that a hostile file draws: each in a page of its own. */
-static void memory_is_bounded_whatever_the_numbers(void **state)
+static void known_records_bound_memory_for_sparse_numbers(void **state)
 {
 	struct known_records *known = *state;
 	const uint64_t apart = 1000 * KNOWN_RECORDS_PAGE;
@@ -132,12 +132,12 @@ static void memory_is_bounded_whatever_the_numbers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_record_is_known_the_second_time),
-		TEST(recorders_number_their_records_each_for_itself),
-		TEST(an_id_of_another_form_is_never_known),
-		TEST(a_recorder_is_known_by_120_bytes_at_most),
-		TEST(records_take_a_bit_each),
-		TEST(memory_is_bounded_whatever_the_numbers),
+		TEST(known_records_recognize_repeated_record),
+		TEST(known_records_keep_recorders_apart),
+		TEST(known_records_never_recognize_malformed_id),
+		TEST(known_records_limit_recorder_name_to_120_bytes),
+		TEST(known_records_use_one_bit_per_record),
+		TEST(known_records_bound_memory_for_sparse_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,7 +53,7 @@ static void expect_end(size_t offset)
 	assert_int_equal(offset, packed.size_bytes);
 }
 
-static void a_record_comes_back_with_all_but_what_its_head_says(void **state)
+static void packing_restores_record_without_head_fields(void **state)
 {
 	struct record_text text;
 	size_t offset = 0;
@@ -84,7 +84,7 @@ static void a_record_comes_back_with_all_but_what_its_head_says(void **state)
 	assert_int_equal(again.item_count, 1);
 }
 
-static void every_integer_comes_back(void **state)
+static void packing_round_trips_every_integer(void **state)
 {
 	static const int64_t numbers[] = {
 		0,   1,	   63,	 64,	    -1,	       -64,	  -65,		 127,
@@ -109,7 +109,7 @@ static void every_integer_comes_back(void **state)
 		assert_int_equal(again.fields[2 + i].integer, numbers[i]);
 }
 
-static void records_of_a_kind_with_the_same_fields_share_a_shape(void **state)
+static void packing_shares_shape_between_records_of_same_fields(void **state)
 {
 	size_t offset = 0;
 	struct record_text text;
@@ -151,7 +151,7 @@ static void records_of_a_kind_with_the_same_fields_share_a_shape(void **state)
 	expect_end(offset);
 }
 
-static void a_record_takes_less_than_in_a_recording(void **state)
+static void packing_takes_less_than_half_of_recorded_entry(void **state)
 {
 	(void)state;
 	sample_begin_cpu(&sample, 42, 7, "r1", 1000, 24);
@@ -161,7 +161,7 @@ static void a_record_takes_less_than_in_a_recording(void **state)
 	msgpack_sbuffer_destroy(&sample.buffer);
 }
 
-static void more_shapes_than_there_is_room_for_are_refused_and_known_ones_are_not(void **state)
+static void packing_rejects_new_shapes_beyond_limit(void **state)
 {
 	size_t size_bytes;
 
@@ -187,7 +187,7 @@ static void more_shapes_than_there_is_room_for_are_refused_and_known_ones_are_no
 	assert_int_equal(packing.shape_count, PACKING_SHAPES_MAX);
 }
 
-static void without_memory_nothing_is_put(void **state)
+static void packing_put_adds_nothing_without_memory(void **state)
 {
 	int r = -ENOMEM;
 
@@ -206,7 +206,7 @@ static void without_memory_nothing_is_put(void **state)
 	msgpack_sbuffer_destroy(&sample.buffer);
 }
 
-static void what_is_long_makes_room_for_itself(void **state)
+static void packing_grows_for_longest_texts(void **state)
 {
 	char text[RECORD_VIEW_TEXT_BYTES_MAX + 1];
 	struct record_text found;
@@ -237,17 +237,14 @@ static void what_is_long_makes_room_for_itself(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_record_comes_back_with_all_but_what_its_head_says,
+		cmocka_unit_test_teardown(packing_restores_record_without_head_fields, teardown),
+		cmocka_unit_test_teardown(packing_round_trips_every_integer, teardown),
+		cmocka_unit_test_teardown(packing_shares_shape_between_records_of_same_fields,
 					  teardown),
-		cmocka_unit_test_teardown(every_integer_comes_back, teardown),
-		cmocka_unit_test_teardown(records_of_a_kind_with_the_same_fields_share_a_shape,
-					  teardown),
-		cmocka_unit_test_teardown(a_record_takes_less_than_in_a_recording, teardown),
-		cmocka_unit_test_teardown(
-			more_shapes_than_there_is_room_for_are_refused_and_known_ones_are_not,
-			teardown),
-		cmocka_unit_test_teardown(without_memory_nothing_is_put, teardown),
-		cmocka_unit_test_teardown(what_is_long_makes_room_for_itself, teardown),
+		cmocka_unit_test_teardown(packing_takes_less_than_half_of_recorded_entry, teardown),
+		cmocka_unit_test_teardown(packing_rejects_new_shapes_beyond_limit, teardown),
+		cmocka_unit_test_teardown(packing_put_adds_nothing_without_memory, teardown),
+		cmocka_unit_test_teardown(packing_grows_for_longest_texts, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,7 +65,7 @@ static void tell_often(struct progress *progress, uint64_t bytes)
 		progress_tell(progress, bytes, 5000);
 }
 
-static void a_file_s_progress_is_said_from_its_time_on_and_erased(void **state)
+static void progress_is_shown_after_delay_and_erased_at_end(void **state)
 {
 	struct progress progress;
 	const char *text;
@@ -98,7 +98,7 @@ static void a_file_s_progress_is_said_from_its_time_on_and_erased(void **state)
 	assert_string_equal(said(), "");
 }
 
-static void the_line_fits_the_terminal(void **state)
+static void progress_line_fits_terminal_width(void **state)
 {
 	struct winsize size = { .ws_col = 20, .ws_row = 10 };
 	struct progress progress;
@@ -112,7 +112,7 @@ static void the_line_fits_the_terminal(void **state)
 	progress_end(&progress);
 }
 
-static void of_a_pipe_there_is_no_part(void **state)
+static void progress_of_pipe_shows_no_percentage(void **state)
 {
 	struct progress progress;
 
@@ -125,7 +125,7 @@ static void of_a_pipe_there_is_no_part(void **state)
 	progress_end(&progress);
 }
 
-static void what_was_never_shown_is_not_erased(void **state)
+static void progress_erases_nothing_if_never_shown(void **state)
 {
 	struct progress progress;
 
@@ -135,7 +135,7 @@ static void what_was_never_shown_is_not_erased(void **state)
 	assert_string_equal(said(), "");
 }
 
-static void nothing_is_said_where_nobody_looks(void **state)
+static void progress_is_silent_without_terminal(void **state)
 {
 	struct progress progress;
 	int ends[2];
@@ -158,11 +158,11 @@ static void nothing_is_said_where_nobody_looks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_file_s_progress_is_said_from_its_time_on_and_erased),
-		TEST(the_line_fits_the_terminal),
-		TEST(of_a_pipe_there_is_no_part),
-		TEST(what_was_never_shown_is_not_erased),
-		TEST(nothing_is_said_where_nobody_looks),
+		TEST(progress_is_shown_after_delay_and_erased_at_end),
+		TEST(progress_line_fits_terminal_width),
+		TEST(progress_of_pipe_shows_no_percentage),
+		TEST(progress_erases_nothing_if_never_shown),
+		TEST(progress_is_silent_without_terminal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

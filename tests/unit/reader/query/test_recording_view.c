@@ -66,7 +66,7 @@ static int64_t next_process(const void **cursor, struct recording_process_info *
 	return recording_next_process(&recording, cursor, ret_info) ? ret_info->pid : 0;
 }
 
-static void a_process_is_as_it_was_last_said_to_be(void **state)
+static void recording_keeps_latest_state_of_process(void **state)
 {
 	struct recording_process_info info;
 	const void *cursor = NULL;
@@ -114,7 +114,7 @@ static void add_mode_of_process(const char *mode, bool has_bound)
 	add(&sample);
 }
 
-static void it_is_kept_that_one_was_inexact_without_a_bound(void **state)
+static void recording_remembers_inexact_mode_without_bound(void **state)
 {
 	struct recording_process_info info;
 	const void *cursor = NULL;
@@ -133,7 +133,7 @@ static void it_is_kept_that_one_was_inexact_without_a_bound(void **state)
 	assert_true(info.lacks_bound);
 }
 
-static void more_processes_than_are_kept_are_passed_over(void **state)
+static void recording_ignores_processes_beyond_limit(void **state)
 {
 	struct recording_process_info info;
 	const void *cursor = NULL;
@@ -151,7 +151,7 @@ static void more_processes_than_are_kept_are_passed_over(void **state)
 	assert_int_equal(next_process(&cursor, &info), 0);
 }
 
-static void without_memory_a_process_is_not_added(void **state)
+static void recording_adds_no_process_without_memory(void **state)
 {
 	(void)state;
 	for (size_t successes = 0; successes < 3; successes++) {
@@ -161,7 +161,7 @@ static void without_memory_a_process_is_not_added(void **state)
 	assert_int_equal(add_process(7, "ruby", 0, 3), 0);
 }
 
-static void the_comm_of_a_record_is_that_of_its_process(void **state)
+static void recording_resolves_comm_of_record_by_process(void **state)
 {
 	static struct record_view view;
 	struct sample sample;
@@ -204,7 +204,7 @@ static void add_process_on(const char *host, int64_t pid, const char *comm)
 	add(&sample);
 }
 
-static void a_process_is_known_by_host_and_pid_in_whatever_order_they_come(void **state)
+static void recording_finds_process_by_host_and_pid_in_any_order(void **state)
 {
 	static const char *const hosts[] = {
 		"web-1", "web-2", "web-1", "web-10", "web-1", "web-2"
@@ -232,7 +232,7 @@ static void a_process_is_known_by_host_and_pid_in_whatever_order_they_come(void 
 }
 
 /* Up to 127 bytes it is kept as it is; longer ones are cut, and those that begin alike are one. */
-static void a_process_that_is_said_after_its_first_record_is_known_from_then_on(void **state)
+static void recording_finds_process_added_after_first_record(void **state)
 {
 	(void)state;
 	assert_true(record_text_is(comm_of("web-1", 7), ""));
@@ -240,7 +240,7 @@ static void a_process_that_is_said_after_its_first_record_is_known_from_then_on(
 	assert_true(record_text_is(comm_of("web-1", 7), "ruby"));
 }
 
-static void a_host_of_any_length_is_known(void **state)
+static void recording_finds_process_on_host_of_any_length(void **state)
 {
 	char host[RECORDING_TEXT_BYTES + 8] = "";
 
@@ -255,7 +255,7 @@ static void a_host_of_any_length_is_known(void **state)
 	}
 }
 
-static void several_hosts_are_noticed_whoever_is_last(void **state)
+static void recording_detects_several_hosts_in_any_order(void **state)
 {
 	(void)state;
 	(void)comm_of("web-1", 7);
@@ -270,7 +270,7 @@ static void several_hosts_are_noticed_whoever_is_last(void **state)
 	assert_int_equal(recording.record_count, 4);
 }
 
-static void a_key_is_one_however_it_is_written(void **state)
+static void recording_deduplicates_keys_after_escaping(void **state)
 {
 	struct sample sample;
 
@@ -300,7 +300,7 @@ static void add_meta_with_two_keys(void)
 	add(&sample);
 }
 
-static void a_key_may_come_until_all_meta_records_say_which_there_are(void **state)
+static void recording_excludes_keys_only_if_all_metas_list_keys(void **state)
 {
 	struct sample sample;
 
@@ -319,7 +319,7 @@ static void a_key_may_come_until_all_meta_records_say_which_there_are(void **sta
 	assert_true(recording_may_have_key(&recording, "tenant"));
 }
 
-static void keys_are_kept_once_in_order_up_to_their_limit(void **state)
+static void recording_keeps_keys_once_in_order_up_to_limit(void **state)
 {
 	struct sample sample;
 	char name[16];
@@ -356,7 +356,7 @@ static void add_window(const char *kind, uint64_t end_ns, int64_t window_ns)
 	assert_int_equal(add_at(&sample, end_ns, SIZE_MAX), 0);
 }
 
-static void it_spans_its_windows_from_the_first_to_the_last(void **state)
+static void recording_spans_first_to_last_window(void **state)
 {
 	struct sample sample;
 
@@ -405,7 +405,7 @@ static void add_meta(const char *mode, int split, const char *reason, int64_t cp
 	assert_int_equal(add_at(&sample, wall_ns, SIZE_MAX), 0);
 }
 
-static void modes_are_the_first_and_each_change(void **state)
+static void recording_keeps_first_mode_and_each_change(void **state)
 {
 	(void)state;
 	add_meta("exact", -1, NULL, 4, 100);
@@ -428,7 +428,7 @@ static void modes_are_the_first_and_each_change(void **state)
 	assert_int_equal(recording.modes_left_out, 3);
 }
 
-static void of_several_recorders_the_first_one_counts_and_differences_are_not_known(void **state)
+static void recording_clears_cpu_count_if_recorders_differ(void **state)
 {
 	(void)state;
 	add_meta("exact", 1, NULL, 4, 100);
@@ -443,7 +443,7 @@ static void of_several_recorders_the_first_one_counts_and_differences_are_not_kn
 	assert_int_equal(recording.interval_ns, 400);
 }
 
-static void several_hosts_are_told_by_their_names(void **state)
+static void recording_detects_second_host_by_name(void **state)
 {
 	struct sample sample;
 
@@ -462,7 +462,7 @@ static void several_hosts_are_told_by_their_names(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-static void what_is_known_is_lent_without_its_windows(void **state)
+static void recording_borrow_shares_metadata_without_windows(void **state)
 {
 	struct recording borrower;
 	struct recording_process_info info;
@@ -492,23 +492,23 @@ static void what_is_known_is_lent_without_its_windows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_process_is_as_it_was_last_said_to_be),
-		TEST(it_is_kept_that_one_was_inexact_without_a_bound),
-		TEST(more_processes_than_are_kept_are_passed_over),
-		TEST(without_memory_a_process_is_not_added),
-		TEST(the_comm_of_a_record_is_that_of_its_process),
-		TEST(a_process_is_known_by_host_and_pid_in_whatever_order_they_come),
-		TEST(a_process_that_is_said_after_its_first_record_is_known_from_then_on),
-		TEST(a_host_of_any_length_is_known),
-		TEST(several_hosts_are_noticed_whoever_is_last),
-		TEST(a_key_is_one_however_it_is_written),
-		TEST(keys_are_kept_once_in_order_up_to_their_limit),
-		TEST(a_key_may_come_until_all_meta_records_say_which_there_are),
-		TEST(it_spans_its_windows_from_the_first_to_the_last),
-		TEST(modes_are_the_first_and_each_change),
-		TEST(of_several_recorders_the_first_one_counts_and_differences_are_not_known),
-		TEST(several_hosts_are_told_by_their_names),
-		TEST(what_is_known_is_lent_without_its_windows),
+		TEST(recording_keeps_latest_state_of_process),
+		TEST(recording_remembers_inexact_mode_without_bound),
+		TEST(recording_ignores_processes_beyond_limit),
+		TEST(recording_adds_no_process_without_memory),
+		TEST(recording_resolves_comm_of_record_by_process),
+		TEST(recording_finds_process_by_host_and_pid_in_any_order),
+		TEST(recording_finds_process_added_after_first_record),
+		TEST(recording_finds_process_on_host_of_any_length),
+		TEST(recording_detects_several_hosts_in_any_order),
+		TEST(recording_deduplicates_keys_after_escaping),
+		TEST(recording_keeps_keys_once_in_order_up_to_limit),
+		TEST(recording_excludes_keys_only_if_all_metas_list_keys),
+		TEST(recording_spans_first_to_last_window),
+		TEST(recording_keeps_first_mode_and_each_change),
+		TEST(recording_clears_cpu_count_if_recorders_differ),
+		TEST(recording_detects_second_host_by_name),
+		TEST(recording_borrow_shares_metadata_without_windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,7 +155,7 @@ static void settle(void)
 	assert_int_equal(selection_settle(&selection, &consumer, 0), 0);
 }
 
-static void a_request_lends_its_last_value_and_before_it_its_first(void **state)
+static void selection_fills_last_or_else_first_value_of_request(void **state)
 {
 	(void)state;
 	ask("endpoint");
@@ -177,7 +177,7 @@ static void a_request_lends_its_last_value_and_before_it_its_first(void **state)
 	assert_int_equal(selection.held_bytes, 0);
 }
 
-static void each_key_is_lent_by_itself(void **state)
+static void selection_fills_each_key_independently(void **state)
 {
 	(void)state;
 	ask("endpoint");
@@ -195,7 +195,7 @@ static void each_key_is_lent_by_itself(void **state)
 }
 
 /* Its first tenant comes while an older record still waits for the endpoint. */
-static void what_waits_has_the_first_value_of_each_key(void **state)
+static void selection_fills_held_records_with_first_values(void **state)
 {
 	(void)state;
 	ask("endpoint");
@@ -207,7 +207,7 @@ static void what_waits_has_the_first_value_of_each_key(void **state)
 	expect("1=a/t 2=a/t 4=a/u 8=a/u ");
 }
 
-static void only_keys_that_were_asked_for_are_lent(void **state)
+static void selection_fills_only_requested_keys(void **state)
 {
 	(void)state;
 	ask("request_id");
@@ -222,7 +222,7 @@ static void only_keys_that_were_asked_for_are_lent(void **state)
 	expect("1=a/t 2=a/ ");
 }
 
-static void all_keys_are_lent_as_the_recording_names_them(void **state)
+static void selection_fills_all_keys_named_by_recording(void **state)
 {
 	struct sample sample;
 
@@ -244,7 +244,7 @@ static void all_keys_are_lent_as_the_recording_names_them(void **state)
 	expect("4=a/t ");
 }
 
-static void of_no_request_nothing_is_lent(void **state)
+static void selection_fills_nothing_without_request(void **state)
 {
 	struct sample sample;
 
@@ -266,7 +266,7 @@ static void of_no_request_nothing_is_lent(void **state)
 	expect("1=a/ 2=/t 3=/ 4=a/ 5=/ 6=/ 7=a/ ");
 }
 
-static void a_filter_is_of_what_was_lent(void **state)
+static void selection_filters_by_filled_values(void **state)
 {
 	(void)state;
 	assert_int_equal(filter_add(&selection.filter, "endpoint=a"), 0);
@@ -280,7 +280,7 @@ static void a_filter_is_of_what_was_lent(void **state)
 	expect("1=b/! 2=b/! 4=a/ 8=a/ 16=a/ r:15. 32=/! never:32. ");
 }
 
-static void slices_samples_and_calls_lend_and_borrow(void **state)
+static void selection_shares_values_across_record_kinds(void **state)
 {
 	(void)state;
 	ask("endpoint");
@@ -290,7 +290,7 @@ static void slices_samples_and_calls_lend_and_borrow(void **state)
 	expect("1=a/ 2=a/ 4=a/ ");
 }
 
-static void only_windows_are_of_a_span_of_time(void **state)
+static void selection_limits_only_window_records_to_time_span(void **state)
 {
 	(void)state;
 	selection.filter.until = (struct filter_time){ .is_set = true, .ns = 5 };
@@ -333,7 +333,7 @@ static int admit(const char *kind, const char *id)
 	return give_with_id(kind, id, true);
 }
 
-static void selection_admits_each_record_of_the_time_once(void **state)
+static void selection_admits_each_record_in_time_span_once(void **state)
 {
 	(void)state;
 	assert_int_equal(admit("cpu", "b:1:7"), 1);
@@ -353,7 +353,7 @@ static void selection_admits_each_record_of_the_time_once(void **state)
 	memory = SIZE_MAX;
 }
 
-static void a_record_that_is_known_is_not_taken_again(void **state)
+static void selection_skips_duplicate_record(void **state)
 {
 	(void)state;
 	assert_int_equal(add_with_id("b:1:7"), 0);
@@ -394,7 +394,7 @@ static void add_comm(const char *comm)
 	assert_int_equal(add_sample(&sample), 0);
 }
 
-static void a_record_that_waited_is_as_it_was(void **state)
+static void selection_delivers_held_record_unchanged(void **state)
 {
 	struct selection_consumer listing = consumer;
 	struct record_view view;
@@ -422,7 +422,7 @@ static void a_record_that_waited_is_as_it_was(void **state)
 	msgpack_sbuffer_destroy(&sample.buffer);
 }
 
-static void where_too_much_waits_the_longest_has_no_value(void **state)
+static void selection_releases_longest_held_records_over_limit(void **state)
 {
 	size_t one_bytes;
 
@@ -444,7 +444,7 @@ static void where_too_much_waits_the_longest_has_no_value(void **state)
 	assert_int_equal(selection.held_bytes, 0);
 }
 
-static void where_values_take_too_much_the_quietest_request_has_ended(void **state)
+static void selection_ends_least_recent_request_over_value_limit(void **state)
 {
 	(void)state;
 	ask("endpoint");
@@ -465,7 +465,7 @@ static void where_values_take_too_much_the_quietest_request_has_ended(void **sta
 	assert_int_equal(selection.value_bytes, 0);
 }
 
-static void no_more_keys_are_lent_than_a_recording_may_have(void **state)
+static void selection_ignores_keys_beyond_limit(void **state)
 {
 	char key[8];
 
@@ -480,7 +480,7 @@ static void no_more_keys_are_lent_than_a_recording_may_have(void **state)
 	assert_string_equal(selection.keys[SELECTION_KEYS_MAX - 1], "key_63");
 }
 
-static void of_very_many_requests_the_oldest_has_ended(void **state)
+static void selection_ends_least_recent_request_over_open_limit(void **state)
 {
 	char id[16];
 
@@ -499,7 +499,7 @@ static void of_very_many_requests_the_oldest_has_ended(void **state)
 }
 
 /* A shape for each: a hostile recording may have any number. */
-static void a_record_of_too_many_shapes_does_not_wait(void **state)
+static void selection_holds_no_record_beyond_shape_limit(void **state)
 {
 	(void)state;
 	ask("endpoint");
@@ -517,7 +517,7 @@ static void a_record_of_too_many_shapes_does_not_wait(void **state)
 	assert_int_equal(selection.held_bytes, 0);
 }
 
-static void what_is_refused_is_an_error_and_does_not_count(void **state)
+static void selection_returns_consumer_error_without_counting(void **state)
 {
 	(void)state;
 	ask("endpoint");
@@ -536,7 +536,7 @@ static void what_is_refused_is_an_error_and_does_not_count(void **state)
 }
 
 /* The second time on it goes on where it was. */
-static void without_memory_it_says_so(void **state)
+static void selection_returns_enomem_and_can_retry(void **state)
 {
 	size_t failures = 0;
 
@@ -567,25 +567,25 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	static const struct CMUnitTest tests[] = {
-		TEST(a_request_lends_its_last_value_and_before_it_its_first),
-		TEST(each_key_is_lent_by_itself),
-		TEST(what_waits_has_the_first_value_of_each_key),
-		TEST(only_keys_that_were_asked_for_are_lent),
-		TEST(all_keys_are_lent_as_the_recording_names_them),
-		TEST(of_no_request_nothing_is_lent),
-		TEST(a_filter_is_of_what_was_lent),
-		TEST(slices_samples_and_calls_lend_and_borrow),
-		TEST(only_windows_are_of_a_span_of_time),
-		TEST(a_record_that_is_known_is_not_taken_again),
-		TEST(selection_admits_each_record_of_the_time_once),
-		TEST(a_record_that_waited_is_as_it_was),
-		TEST(where_too_much_waits_the_longest_has_no_value),
-		TEST(where_values_take_too_much_the_quietest_request_has_ended),
-		TEST(no_more_keys_are_lent_than_a_recording_may_have),
-		TEST(of_very_many_requests_the_oldest_has_ended),
-		TEST(a_record_of_too_many_shapes_does_not_wait),
-		TEST(what_is_refused_is_an_error_and_does_not_count),
-		TEST(without_memory_it_says_so),
+		TEST(selection_fills_last_or_else_first_value_of_request),
+		TEST(selection_fills_each_key_independently),
+		TEST(selection_fills_held_records_with_first_values),
+		TEST(selection_fills_only_requested_keys),
+		TEST(selection_fills_all_keys_named_by_recording),
+		TEST(selection_fills_nothing_without_request),
+		TEST(selection_filters_by_filled_values),
+		TEST(selection_shares_values_across_record_kinds),
+		TEST(selection_limits_only_window_records_to_time_span),
+		TEST(selection_skips_duplicate_record),
+		TEST(selection_admits_each_record_in_time_span_once),
+		TEST(selection_delivers_held_record_unchanged),
+		TEST(selection_releases_longest_held_records_over_limit),
+		TEST(selection_ends_least_recent_request_over_value_limit),
+		TEST(selection_ignores_keys_beyond_limit),
+		TEST(selection_ends_least_recent_request_over_open_limit),
+		TEST(selection_holds_no_record_beyond_shape_limit),
+		TEST(selection_returns_consumer_error_without_counting),
+		TEST(selection_returns_enomem_and_can_retry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

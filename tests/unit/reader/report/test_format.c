@@ -90,17 +90,17 @@ static void expect_golden(void **state, format_fn format, const char *name, size
 	free(text);
 }
 
-static void the_table_of_the_golden_recording(void **state)
+static void table_matches_golden_file(void **state)
 {
 	expect_golden(state, format_table, "shop.txt", 100);
 }
 
-static void the_table_fits_eighty_columns(void **state)
+static void table_fits_80_columns(void **state)
 {
 	expect_golden(state, format_table, "shop-80.txt", 80);
 }
 
-static void by_default_it_fits_a_screen(void **state)
+static void table_short_form_fits_screen(void **state)
 {
 	char *text;
 
@@ -129,13 +129,13 @@ static void expect_golden_by(struct totals *totals, const char *by, format_fn fo
 	free(text);
 }
 
-static void the_threads_of_the_golden_recording(void **state)
+static void formats_by_thread_match_golden_files(void **state)
 {
 	expect_golden_by(*state, "tid", format_table, "shop-by-tid.txt", 140);
 	expect_golden_by(*state, "tid", format_csv, "shop-by-tid.csv", 140);
 }
 
-static void the_requests_of_the_golden_recording(void **state)
+static void formats_by_request_match_golden_files(void **state)
 {
 	expect_golden_by(*state, "request_id", format_csv, "shop-by-request.csv", 100);
 	expect_golden_by(*state, "request_id", format_json, "shop-by-request.json", 100);
@@ -156,7 +156,7 @@ static char *print_slowest(const struct totals *totals, format_fn format, size_t
 	return text;
 }
 
-static void the_slowest_of_the_golden_recording(void **state)
+static void table_of_slowest_requests_matches_golden_file(void **state)
 {
 	char *text;
 
@@ -170,7 +170,7 @@ static void the_slowest_of_the_golden_recording(void **state)
 }
 
 /* So that 1.5 days are no hours. */
-static void times_of_several_days_have_a_date(void **state)
+static void table_shows_date_if_recording_spans_days(void **state)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -197,7 +197,7 @@ static void times_of_several_days_have_a_date(void **state)
 	free(text);
 }
 
-static void the_golden_recording_over_time(void **state)
+static void series_formats_match_golden_files(void **state)
 {
 	static const struct {
 		format_fn format;
@@ -222,30 +222,30 @@ static void the_golden_recording_over_time(void **state)
 	}
 }
 
-static void the_golden_recording_by_two_keys(void **state)
+static void formats_by_two_keys_match_golden_files(void **state)
 {
 	expect_golden_by(*state, "endpoint,thread_name", format_table, "shop-by-two.txt", 100);
 	expect_golden_by(*state, "endpoint,thread_name", format_csv, "shop-by-two.csv", 100);
 	expect_golden_by(*state, "attribution,pid", format_json, "shop-by-two.json", 100);
 }
 
-static void the_processes_fit_eighty_columns(void **state)
+static void formats_by_process_match_golden_files(void **state)
 {
 	expect_golden_by(*state, "pid", format_table, "shop-by-pid-80.txt", 80);
 	expect_golden_by(*state, "pid", format_json, "shop-by-pid.json", 80);
 }
 
-static void the_json_of_the_golden_recording(void **state)
+static void json_matches_golden_file(void **state)
 {
 	expect_golden(state, format_json, "shop.json", 100);
 }
 
-static void the_csv_of_the_golden_recording(void **state)
+static void csv_matches_golden_file(void **state)
 {
 	expect_golden(state, format_csv, "shop.csv", 100);
 }
 
-static void not_measured_is_a_dash_an_absent_member_an_empty_cell(void **state)
+static void formats_mark_unmeasured_figures(void **state)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -284,7 +284,7 @@ static void add_split(struct totals *totals, const char *request_id, int64_t spl
 	assert_int_equal(sample_add(&sample, totals), 0);
 }
 
-static void the_splits_bound_has_a_column_where_it_is_large(void **state)
+static void table_shows_split_error_above_five_percent(void **state)
 {
 	struct totals *totals = *state;
 	char *text;
@@ -310,7 +310,7 @@ static void the_splits_bound_has_a_column_where_it_is_large(void **state)
 	free(text);
 }
 
-static void cells_that_a_spreadsheet_would_run_or_split_are_disarmed(void **state)
+static void csv_quotes_cells_and_disarms_formulas(void **state)
 {
 	char *text;
 
@@ -327,7 +327,7 @@ static void cells_that_a_spreadsheet_would_run_or_split_are_disarmed(void **stat
 }
 
 /* 5.3646: cut to 5.365 first, it would be 5.37. */
-static void a_share_is_rounded_once(void **state)
+static void table_rounds_share_once(void **state)
 {
 	char *text;
 
@@ -339,7 +339,7 @@ static void a_share_is_rounded_once(void **state)
 	free(text);
 }
 
-static void hidden_rows_are_one_line(void **state)
+static void formats_sum_hidden_rows_into_one(void **state)
 {
 	char *text, *hidden;
 
@@ -363,7 +363,7 @@ static void hidden_rows_are_one_line(void **state)
 	free(text);
 }
 
-static void unattributed_time_is_told_by_thread(void **state)
+static void formats_split_unattributed_time_by_thread(void **state)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -397,7 +397,7 @@ static void unattributed_time_is_told_by_thread(void **state)
 	free(text);
 }
 
-static void of_threads_without_a_name_the_time_is_told_too(void **state)
+static void table_lists_unattributed_threads_without_name(void **state)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -413,7 +413,7 @@ static void of_threads_without_a_name_the_time_is_told_too(void **state)
 	free(text);
 }
 
-static void hostile_keys_cannot_reach_the_terminal(void **state)
+static void formats_escape_hostile_keys(void **state)
 {
 	char *text;
 
@@ -428,7 +428,7 @@ static void hostile_keys_cannot_reach_the_terminal(void **state)
 	free(text);
 }
 
-static void books_that_do_not_balance_are_said_loudly(void **state)
+static void table_warns_of_unbalanced_books(void **state)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -458,7 +458,7 @@ static void books_that_do_not_balance_are_said_loudly(void **state)
 }
 
 /* Damaged values in well-formed entries: any text, any number, any size may reach a format. */
-static void random_damage_never_crashes_a_report(void **state)
+static void formats_survive_random_damage(void **state)
 {
 	static const format_fn formats[] = { format_table, format_json, format_csv };
 	static const char *const by_what_ran[] = { "tid", "pid" };
@@ -501,28 +501,28 @@ static void random_damage_never_crashes_a_report(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_table_of_the_golden_recording),
-		TEST(the_table_fits_eighty_columns),
-		TEST(by_default_it_fits_a_screen),
-		TEST(the_threads_of_the_golden_recording),
-		TEST(the_requests_of_the_golden_recording),
-		TEST(the_slowest_of_the_golden_recording),
-		TEST(times_of_several_days_have_a_date),
-		TEST(the_golden_recording_over_time),
-		TEST(the_golden_recording_by_two_keys),
-		TEST(the_processes_fit_eighty_columns),
-		TEST(the_json_of_the_golden_recording),
-		TEST(the_csv_of_the_golden_recording),
-		TEST(not_measured_is_a_dash_an_absent_member_an_empty_cell),
-		TEST(the_splits_bound_has_a_column_where_it_is_large),
-		TEST(cells_that_a_spreadsheet_would_run_or_split_are_disarmed),
-		TEST(a_share_is_rounded_once),
-		TEST(hidden_rows_are_one_line),
-		TEST(unattributed_time_is_told_by_thread),
-		TEST(of_threads_without_a_name_the_time_is_told_too),
-		TEST(hostile_keys_cannot_reach_the_terminal),
-		TEST(books_that_do_not_balance_are_said_loudly),
-		TEST(random_damage_never_crashes_a_report),
+		TEST(table_matches_golden_file),
+		TEST(table_fits_80_columns),
+		TEST(table_short_form_fits_screen),
+		TEST(formats_by_thread_match_golden_files),
+		TEST(formats_by_request_match_golden_files),
+		TEST(table_of_slowest_requests_matches_golden_file),
+		TEST(table_shows_date_if_recording_spans_days),
+		TEST(series_formats_match_golden_files),
+		TEST(formats_by_two_keys_match_golden_files),
+		TEST(formats_by_process_match_golden_files),
+		TEST(json_matches_golden_file),
+		TEST(csv_matches_golden_file),
+		TEST(formats_mark_unmeasured_figures),
+		TEST(table_shows_split_error_above_five_percent),
+		TEST(csv_quotes_cells_and_disarms_formulas),
+		TEST(table_rounds_share_once),
+		TEST(formats_sum_hidden_rows_into_one),
+		TEST(formats_split_unattributed_time_by_thread),
+		TEST(table_lists_unattributed_threads_without_name),
+		TEST(formats_escape_hostile_keys),
+		TEST(table_warns_of_unbalanced_books),
+		TEST(formats_survive_random_damage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

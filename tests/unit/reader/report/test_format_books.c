@@ -61,7 +61,7 @@ static void print(void)
 	printed_end(out);
 }
 
-static void books_that_balance_say_where_the_time_went(void **state)
+static void books_show_parts_of_exec_time_if_balanced(void **state)
 {
 	(void)state;
 	print();
@@ -82,7 +82,7 @@ static void books_that_balance_say_where_the_time_went(void **state)
 	says_nothing_of("\033");
 }
 
-static void in_short_they_are_a_line_and_what_is_wrong(void **state)
+static void books_short_form_shows_one_line_and_warnings(void **state)
 {
 	(void)state;
 	options.has_books = options.has_cost = false;
@@ -114,7 +114,7 @@ static void in_short_they_are_a_line_and_what_is_wrong(void **state)
 	assert_string_equal(printed, "\nbooks      - (no balance records)\n");
 }
 
-static void samples_stand_beside_the_exec_time(void **state)
+static void books_show_samples_beside_exec_time(void **state)
 {
 	(void)state;
 	totals.books.sampled_count = 2;
@@ -129,7 +129,7 @@ static void samples_stand_beside_the_exec_time(void **state)
 	says_nothing_of("1 samples");
 }
 
-static void without_balance_records_nothing_is_said_of_them(void **state)
+static void books_show_dash_without_balance_records(void **state)
 {
 	(void)state;
 	totals.books = (struct books){ 0 };
@@ -143,7 +143,7 @@ static void without_balance_records_nothing_is_said_of_them(void **state)
 	says_nothing_of("own CPU");
 }
 
-static void no_part_is_told_of_no_time(void **state)
+static void books_show_no_percentages_of_zero_time(void **state)
 {
 	(void)state;
 	totals.books.exec_ns = 0;
@@ -161,7 +161,7 @@ static void no_part_is_told_of_no_time(void **state)
 	says("residual 0 ns = 0.00 ppm of the exec time");
 }
 
-static void titles_are_bold_on_a_screen(void **state)
+static void books_titles_are_bold_on_screen(void **state)
 {
 	(void)state;
 	options.is_bold = true;
@@ -170,7 +170,7 @@ static void titles_are_bold_on_a_screen(void **state)
 	says("\033[1mwhat watching cost\033[0m");
 }
 
-static void of_several_windows_the_worst_is_told(void **state)
+static void books_show_worst_of_several_windows(void **state)
 {
 	(void)state;
 	totals.books.balance_count = 2;
@@ -187,7 +187,7 @@ static void of_several_windows_the_worst_is_told(void **state)
 	says("largest of a window 1 ns");
 }
 
-static void what_is_ambiguous_is_told_where_it_bounds_the_error(void **state)
+static void books_show_ambiguous_time_if_it_bounds_error(void **state)
 {
 	(void)state;
 	totals.observed.sums[COST_AMBIGUOUS] = 1;
@@ -211,7 +211,7 @@ static void what_is_ambiguous_is_told_where_it_bounds_the_error(void **state)
 	says_nothing_of("ambiguous");
 }
 
-static void it_is_no_bound_where_a_process_counted_no_changes(void **state)
+static void books_label_ambiguous_time_without_bound(void **state)
 {
 	(void)state;
 	totals.selection.recording.lacks_bound = true;
@@ -220,7 +220,7 @@ static void it_is_no_bound_where_a_process_counted_no_changes(void **state)
 	says("ambiguous, no bound 50.00 ms 5.00 %");
 }
 
-static void what_was_stolen_is_told_if_it_is_measured(void **state)
+static void books_show_stolen_time_if_measured(void **state)
 {
 	(void)state;
 	totals.observed.sums[COST_STOLEN] = 1500;
@@ -231,7 +231,7 @@ static void what_was_stolen_is_told_if_it_is_measured(void **state)
 	says_nothing_of("stolen");
 }
 
-static void each_sum_of_the_table_is_held_against_the_books(void **state)
+static void books_warn_of_each_table_sum_that_mismatches(void **state)
 {
 	static const char head[] = "THE TABLE DOES NOT MATCH THE BOOKS: its ";
 	struct costs *costs[] = { &totals.all, &totals.unattributed, &totals.overflow };
@@ -263,7 +263,7 @@ static void each_sum_of_the_table_is_held_against_the_books(void **state)
 	}
 }
 
-static void books_do_not_balance_from_a_thousandth_on(void **state)
+static void books_warn_above_one_per_mille_residual(void **state)
 {
 	(void)state;
 	totals.books.attributed_ns -= 1000000;
@@ -282,7 +282,7 @@ static void books_do_not_balance_from_a_thousandth_on(void **state)
 	says_nothing_of("MATCH");
 }
 
-static void records_that_state_another_residual_contradict_themselves(void **state)
+static void books_warn_of_contradicting_stated_residual(void **state)
 {
 	(void)state;
 	totals.books.stated_residual_ns = 3;
@@ -291,7 +291,7 @@ static void records_that_state_another_residual_contradict_themselves(void **sta
 	says_nothing_of("DO NOT BALANCE");
 }
 
-static void what_is_known_to_be_lost_is_told(void **state)
+static void books_show_nonzero_losses(void **state)
 {
 	(void)state;
 	totals.books.losses[0] = 1;
@@ -314,7 +314,7 @@ static void what_is_known_to_be_lost_is_told(void **state)
 	assert_non_null(strstr(printed, "1,200 records in 4 segments were dropped (spool full)"));
 }
 
-static void losses_are_told_with_the_cpu_that_they_moved_at_most(void **state)
+static void books_show_maximum_cpu_moved_by_losses(void **state)
 {
 	(void)state;
 	totals.books.losses[COUNTER_ACCOUNTS_FULL] = 5;
@@ -329,7 +329,7 @@ static void losses_are_told_with_the_cpu_that_they_moved_at_most(void **state)
 	says("changes_unseen 7: context changes that no probe saw; at most 3.000 ms");
 }
 
-static void damage_of_all_files_is_added_up(void **state)
+static void books_sum_damage_of_all_files(void **state)
 {
 	(void)state;
 	files[1] = (struct input_file){ .damaged_places = 1, .damaged_bytes = 1 };
@@ -340,7 +340,7 @@ static void damage_of_all_files_is_added_up(void **state)
 	assert_non_null(strstr(printed, "damaged, 1,501 bytes in 3 places;"));
 }
 
-static void what_was_read_twice_is_told(void **state)
+static void books_report_duplicate_records(void **state)
 {
 	(void)state;
 	totals.selection.double_records = 1;
@@ -357,7 +357,7 @@ static void what_was_read_twice_is_told(void **state)
 	assert_non_null(strstr(printed, "too many records to remember"));
 }
 
-static void our_own_cost_is_a_part_of_what_was_observed(void **state)
+static void books_show_own_cost_as_share_of_observed_cpu(void **state)
 {
 	(void)state;
 	print();
@@ -388,7 +388,7 @@ static void our_own_cost_is_a_part_of_what_was_observed(void **state)
 	says_nothing_of("observed");
 }
 
-static void programs_that_were_not_timed_have_no_cost(void **state)
+static void books_show_dash_for_untimed_bpf_programs(void **state)
 {
 	(void)state;
 	totals.self_cost.has_programs = false;
@@ -402,7 +402,7 @@ static void programs_that_were_not_timed_have_no_cost(void **state)
 	says("in its BPF programs - (not measured: ?)");
 }
 
-static void an_estimate_says_so(void **state)
+static void books_show_samples_behind_estimated_cost(void **state)
 {
 	(void)state;
 	totals.self_cost.programs_samples = 1;
@@ -425,7 +425,7 @@ static size_t column_of(const char *line, const char *part)
 	return display_columns(before);
 }
 
-static void each_program_that_ran_is_told(void **state)
+static void books_list_each_bpf_program_that_ran(void **state)
 {
 	struct self_cost *cost = &totals.self_cost;
 
@@ -445,7 +445,7 @@ static void each_program_that_ran_is_told(void **state)
 			 column_of(strstr(printed, "    a_name"), " 15.00 ms"));
 }
 
-static void the_memory_and_the_fullest_maps_are_told(void **state)
+static void books_show_memory_and_fullest_maps(void **state)
 {
 	struct self_cost *cost = &totals.self_cost;
 
@@ -469,28 +469,28 @@ static void the_memory_and_the_fullest_maps_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(books_that_balance_say_where_the_time_went),
-		TEST(in_short_they_are_a_line_and_what_is_wrong),
-		TEST(samples_stand_beside_the_exec_time),
-		TEST(without_balance_records_nothing_is_said_of_them),
-		TEST(no_part_is_told_of_no_time),
-		TEST(titles_are_bold_on_a_screen),
-		TEST(of_several_windows_the_worst_is_told),
-		TEST(what_is_ambiguous_is_told_where_it_bounds_the_error),
-		TEST(it_is_no_bound_where_a_process_counted_no_changes),
-		TEST(what_was_stolen_is_told_if_it_is_measured),
-		TEST(each_sum_of_the_table_is_held_against_the_books),
-		TEST(books_do_not_balance_from_a_thousandth_on),
-		TEST(records_that_state_another_residual_contradict_themselves),
-		TEST(what_is_known_to_be_lost_is_told),
-		TEST(losses_are_told_with_the_cpu_that_they_moved_at_most),
-		TEST(damage_of_all_files_is_added_up),
-		TEST(what_was_read_twice_is_told),
-		TEST(our_own_cost_is_a_part_of_what_was_observed),
-		TEST(programs_that_were_not_timed_have_no_cost),
-		TEST(an_estimate_says_so),
-		TEST(each_program_that_ran_is_told),
-		TEST(the_memory_and_the_fullest_maps_are_told),
+		TEST(books_show_parts_of_exec_time_if_balanced),
+		TEST(books_short_form_shows_one_line_and_warnings),
+		TEST(books_show_samples_beside_exec_time),
+		TEST(books_show_dash_without_balance_records),
+		TEST(books_show_no_percentages_of_zero_time),
+		TEST(books_titles_are_bold_on_screen),
+		TEST(books_show_worst_of_several_windows),
+		TEST(books_show_ambiguous_time_if_it_bounds_error),
+		TEST(books_label_ambiguous_time_without_bound),
+		TEST(books_show_stolen_time_if_measured),
+		TEST(books_warn_of_each_table_sum_that_mismatches),
+		TEST(books_warn_above_one_per_mille_residual),
+		TEST(books_warn_of_contradicting_stated_residual),
+		TEST(books_show_nonzero_losses),
+		TEST(books_show_maximum_cpu_moved_by_losses),
+		TEST(books_sum_damage_of_all_files),
+		TEST(books_report_duplicate_records),
+		TEST(books_show_own_cost_as_share_of_observed_cpu),
+		TEST(books_show_dash_for_untimed_bpf_programs),
+		TEST(books_show_samples_behind_estimated_cost),
+		TEST(books_list_each_bpf_program_that_ran),
+		TEST(books_show_memory_and_fullest_maps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

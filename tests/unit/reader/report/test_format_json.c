@@ -96,7 +96,7 @@ static void expect_none(const json_t *object, const char *name)
 		fail_msg("%s in %s", name, text);
 }
 
-static void the_books_are_as_they_stand(void **state)
+static void json_contains_all_books_figures(void **state)
 {
 	const json_t *books;
 
@@ -141,7 +141,7 @@ static void the_books_are_as_they_stand(void **state)
 	expect_none(books, "dropped_records");
 }
 
-static void books_without_records_say_nothing(void **state)
+static void json_omits_books_figures_without_records(void **state)
 {
 	(void)state;
 	print();
@@ -159,7 +159,7 @@ static void books_without_records_say_nothing(void **state)
 	expect_none(json_object_get(printed, "books"), "exec_ns");
 }
 
-static void no_exec_time_has_no_millionths(void **state)
+static void json_omits_residual_ppm_without_exec_time(void **state)
 {
 	(void)state;
 	totals.books.balance_count = 1;
@@ -171,7 +171,7 @@ static void no_exec_time_has_no_millionths(void **state)
 	assert_true(json_is_true(member("books", "matches_records")));
 }
 
-static void our_own_cost_is_what_is_measured_of_it(void **state)
+static void json_own_cost_contains_only_measured_figures(void **state)
 {
 	struct self_cost *own = &totals.self_cost;
 	const json_t *cost, *programs;
@@ -212,7 +212,7 @@ static void our_own_cost_is_what_is_measured_of_it(void **state)
 	expect_text(json_array_get(programs, 1), "name", "on_exit");
 }
 
-static void one_mode_is_named_and_several_with_their_times(void **state)
+static void json_meta_lists_modes_with_times_if_several(void **state)
 {
 	struct recording *recording = &totals.selection.recording;
 	const json_t *meta, *modes;
@@ -255,7 +255,7 @@ static void one_mode_is_named_and_several_with_their_times(void **state)
 	assert_true(json_is_false(json_object_get(json_array_get(modes, 1), "kernel_split")));
 }
 
-static void a_recording_has_keys_files_and_a_time(void **state)
+static void json_meta_contains_keys_files_and_time(void **state)
 {
 	const json_t *meta, *file;
 
@@ -298,7 +298,7 @@ static void a_recording_has_keys_files_and_a_time(void **state)
 	expect_number(file, "damaged_bytes", 90);
 }
 
-static void of_a_process_only_what_is_known_is_told(void **state)
+static void json_process_contains_only_known_members(void **state)
 {
 	struct sample sample;
 	const json_t *processes, *process;
@@ -336,7 +336,7 @@ static void of_a_process_only_what_is_known_is_told(void **state)
 	expect_number(process, "end_ns", 2000);
 }
 
-static void what_is_inherited_is_told_as_far_as_it_is_measured(void **state)
+static void json_inherited_contains_only_measured_cpu(void **state)
 {
 	(void)state;
 	totals.inherited = (struct costs){ .record_count = 1, .sums = { [COST_CPU] = 55 } };
@@ -376,7 +376,7 @@ static void fill(void)
 	totals_finish(&totals);
 }
 
-static void without_memory_it_fails_and_never_leaves_a_part_out(void **state)
+static void json_returns_enomem_and_never_omits_parts(void **state)
 {
 	static char whole[16384];
 	size_t given = 0;
@@ -412,7 +412,7 @@ static int print_as(int (*format)(const struct totals *, const struct format_opt
 	return r;
 }
 
-static void without_memory_no_format_goes_on(void **state)
+static void formats_return_enomem_without_memory(void **state)
 {
 	int (*const formats[])(const struct totals *, const struct format_options *,
 			       FILE *) = { format_table, format_csv, format_ndjson,
@@ -443,7 +443,7 @@ static void without_memory_no_format_goes_on(void **state)
 
 static const char *const by_request = "request_id";
 
-static void of_many_rows_the_first_are_shown_and_the_others_summed_up(void **state)
+static void json_sums_rows_beyond_top_count_as_hidden(void **state)
 {
 	(void)state;
 	totals_deinit(&totals);
@@ -464,17 +464,17 @@ static void of_many_rows_the_first_are_shown_and_the_others_summed_up(void **sta
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_books_are_as_they_stand),
-		TEST(books_without_records_say_nothing),
-		TEST(no_exec_time_has_no_millionths),
-		TEST(our_own_cost_is_what_is_measured_of_it),
-		TEST(one_mode_is_named_and_several_with_their_times),
-		TEST(a_recording_has_keys_files_and_a_time),
-		TEST(of_a_process_only_what_is_known_is_told),
-		TEST(what_is_inherited_is_told_as_far_as_it_is_measured),
-		TEST(of_many_rows_the_first_are_shown_and_the_others_summed_up),
-		TEST(without_memory_it_fails_and_never_leaves_a_part_out),
-		TEST(without_memory_no_format_goes_on),
+		TEST(json_contains_all_books_figures),
+		TEST(json_omits_books_figures_without_records),
+		TEST(json_omits_residual_ppm_without_exec_time),
+		TEST(json_own_cost_contains_only_measured_figures),
+		TEST(json_meta_lists_modes_with_times_if_several),
+		TEST(json_meta_contains_keys_files_and_time),
+		TEST(json_process_contains_only_known_members),
+		TEST(json_inherited_contains_only_measured_cpu),
+		TEST(json_sums_rows_beyond_top_count_as_hidden),
+		TEST(json_returns_enomem_and_never_omits_parts),
+		TEST(formats_return_enomem_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,7 +87,7 @@ static size_t count_lines(const char *beginning)
 	return count;
 }
 
-static void each_step_has_its_sums_and_a_bar_of_its_cpu(void **state)
+static void series_table_shows_sums_and_bar_per_step(void **state)
 {
 	const struct format_options options = { .width = WIDE };
 	struct sample sample;
@@ -119,7 +119,7 @@ static void each_step_has_its_sums_and_a_bar_of_its_cpu(void **state)
 	says_nothing_of("more");
 }
 
-static void a_curve_is_of_means_where_steps_share_a_column(void **state)
+static void series_curve_averages_steps_sharing_a_column(void **state)
 {
 	/* As narrow as can be: 12 columns. */
 	const struct format_options options = { .width = 52, .has_step = true };
@@ -137,7 +137,7 @@ static void a_curve_is_of_means_where_steps_share_a_column(void **state)
 	assert_int_equal(count_lines("22:13:"), 25);
 }
 
-static void a_curve_is_as_wide_as_there_is_room(void **state)
+static void series_curve_uses_available_width(void **state)
 {
 	static const struct {
 		size_t width;
@@ -164,7 +164,7 @@ static void a_curve_is_as_wide_as_there_is_room(void **state)
 	}
 }
 
-static void a_screen_takes_sixty_steps_unless_they_were_asked_for(void **state)
+static void series_table_shows_at_most_60_steps_by_default(void **state)
 {
 	const struct format_options fitting = { .width = WIDE };
 	const struct format_options asked = { .width = WIDE, .has_step = true };
@@ -183,7 +183,7 @@ static void a_screen_takes_sixty_steps_unless_they_were_asked_for(void **state)
 	assert_int_equal(count_lines("22:1"), 61);
 }
 
-static void what_is_not_shown_is_counted(void **state)
+static void series_table_counts_hidden_groups(void **state)
 {
 	const struct format_options all = { .width = WIDE };
 	const struct format_options top = { .width = WIDE, .top_count = 2 };
@@ -202,7 +202,7 @@ static void what_is_not_shown_is_counted(void **state)
 	assert_int_equal(count_lines("c "), 0);
 }
 
-static void a_part_that_is_not_there_is_said(void **state)
+static void series_table_labels_missing_keys(void **state)
 {
 	const struct format_options options = { .width = WIDE };
 	struct sample sample;
@@ -219,7 +219,7 @@ static void a_part_that_is_not_there_is_said(void **state)
 	says("(no endpoint) seven 1 - - - ");
 }
 
-static void steps_of_several_days_have_a_date(void **state)
+static void series_table_shows_date_if_steps_span_days(void **state)
 {
 	const struct format_options options = { .width = WIDE };
 
@@ -242,7 +242,7 @@ static void steps_of_several_days_have_a_date(void **state)
 	assert_null(strstr(printed, "\n22:13:20"));
 }
 
-static void of_nothing_there_is_the_total(void **state)
+static void series_table_shows_total_without_records(void **state)
 {
 	const struct format_options options = { .width = WIDE };
 
@@ -270,7 +270,7 @@ static void fill(void)
 	add(2, "4", "GET /a", 16);
 }
 
-static void the_rows_of_each_step_are_a_line_each(void **state)
+static void series_csv_and_ndjson_have_a_line_per_row(void **state)
 {
 	static const char *const rows[] = {
 		"step,1700000000000000000,1700000001000000000,,1,3,",
@@ -320,7 +320,7 @@ static int64_t number_in(const json_t *object, const char *name)
 	return json_integer_value(json_object_get(object, name));
 }
 
-static void a_document_has_each_step_with_its_parts(void **state)
+static void series_json_nests_parts_in_each_step(void **state)
 {
 	const struct format_options options = { .width = WIDE };
 	const json_t *steps, *step, *groups;
@@ -366,7 +366,7 @@ static void a_document_has_each_step_with_its_parts(void **state)
 	json_decref(document);
 }
 
-static void without_memory_it_says_so(void **state)
+static void series_formats_return_enomem_without_memory(void **state)
 {
 	static const format_fn formats[] = { format_series_table, format_series_json,
 					     format_series_ndjson, format_series_csv };
@@ -400,17 +400,17 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(each_step_has_its_sums_and_a_bar_of_its_cpu),
-		TEST(a_curve_is_of_means_where_steps_share_a_column),
-		TEST(a_curve_is_as_wide_as_there_is_room),
-		TEST(a_screen_takes_sixty_steps_unless_they_were_asked_for),
-		TEST(what_is_not_shown_is_counted),
-		TEST(a_part_that_is_not_there_is_said),
-		TEST(steps_of_several_days_have_a_date),
-		TEST(of_nothing_there_is_the_total),
-		TEST(the_rows_of_each_step_are_a_line_each),
-		TEST(a_document_has_each_step_with_its_parts),
-		TEST(without_memory_it_says_so),
+		TEST(series_table_shows_sums_and_bar_per_step),
+		TEST(series_curve_averages_steps_sharing_a_column),
+		TEST(series_curve_uses_available_width),
+		TEST(series_table_shows_at_most_60_steps_by_default),
+		TEST(series_table_counts_hidden_groups),
+		TEST(series_table_labels_missing_keys),
+		TEST(series_table_shows_date_if_steps_span_days),
+		TEST(series_table_shows_total_without_records),
+		TEST(series_csv_and_ndjson_have_a_line_per_row),
+		TEST(series_json_nests_parts_in_each_step),
+		TEST(series_formats_return_enomem_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

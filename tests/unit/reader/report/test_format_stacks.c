@@ -107,7 +107,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void lines_of_one_method_are_one_branch_and_chains_are_folded(void **state)
+static void stacks_merge_lines_of_method_and_fold_chains(void **state)
 {
 	struct stacks *stacks = *state;
 	char *text, *a, *b;
@@ -137,7 +137,7 @@ static void lines_of_one_method_are_one_branch_and_chains_are_folded(void **stat
 	free(text);
 }
 
-static void a_method_that_calls_itself_is_one_line(void **state)
+static void stacks_show_recursive_method_as_one_line(void **state)
 {
 	struct stacks *stacks = *state;
 	char *text;
@@ -166,7 +166,7 @@ static void add_frame_in(struct stacks *stacks, const char *id, const char *pare
 	recorded_stacks_add(stacks, &sample);
 }
 
-static void none_of_the_application_is_folded_behind_a_library(void **state)
+static void stacks_never_fold_application_behind_library(void **state)
 {
 	struct stacks *stacks = *state;
 	char *text, *first, *second;
@@ -191,7 +191,7 @@ static void none_of_the_application_is_folded_behind_a_library(void **state)
 	free(text);
 }
 
-static void a_forged_name_neither_steers_the_terminal_nor_leaves_its_line(void **state)
+static void stacks_escape_and_cut_forged_name(void **state)
 {
 	char name[600];
 	char *text, *line;
@@ -211,7 +211,7 @@ static void a_forged_name_neither_steers_the_terminal_nor_leaves_its_line(void *
 	free(text);
 }
 
-static void what_has_less_than_a_hundredth_is_not_shown(void **state)
+static void stacks_hide_methods_below_one_percent(void **state)
 {
 	static const char *const names[] = { "most", "hundredth", "less" };
 	static const int64_t samples[] = { 9801, 100, 99 };
@@ -243,7 +243,7 @@ static size_t blanks_before(const char *text, const char *name)
 	return count;
 }
 
-static void names_are_indented_as_far_as_there_is_room(void **state)
+static void stacks_limit_indentation_of_names(void **state)
 {
 	char *text;
 
@@ -265,7 +265,7 @@ static void names_are_indented_as_far_as_there_is_room(void **state)
 	free(text);
 }
 
-static void a_name_is_cut_where_the_screen_ends_but_some_is_always_seen(void **state)
+static void stacks_cut_name_at_width_but_keep_minimum(void **state)
 {
 	static const struct {
 		size_t width, shown;
@@ -290,7 +290,7 @@ static void a_name_is_cut_where_the_screen_ends_but_some_is_always_seen(void **s
 	}
 }
 
-static void of_no_samples_there_is_no_tree(void **state)
+static void stacks_show_no_tree_without_samples(void **state)
 {
 	char *text;
 
@@ -301,7 +301,7 @@ static void of_no_samples_there_is_no_tree(void **state)
 	free(text);
 }
 
-static void a_method_that_calls_itself_counts_once_in_its_total(void **state)
+static void stacks_count_recursive_method_once_in_total(void **state)
 {
 	const json_t *methods, *walk;
 	json_t *root;
@@ -322,7 +322,7 @@ static void a_method_that_calls_itself_counts_once_in_its_total(void **state)
 	json_decref(root);
 }
 
-static void the_table_lists_methods_by_what_they_used_themselves(void **state)
+static void stacks_list_methods_by_self_time(void **state)
 {
 	char *text, *leaf, *walk, *main_method;
 
@@ -339,7 +339,7 @@ static void the_table_lists_methods_by_what_they_used_themselves(void **state)
 	free(text);
 }
 
-static void bottom_up_what_ran_is_above_what_called_it(void **state)
+static void stacks_json_bottom_up_puts_callee_above_caller(void **state)
 {
 	const json_t *branches, *leaf, *walk, *caller;
 	json_t *root;
@@ -362,7 +362,7 @@ static void bottom_up_what_ran_is_above_what_called_it(void **state)
 	json_decref(root);
 }
 
-static void the_table_bottom_up_shows_what_ran_and_its_next_caller(void **state)
+static void stacks_bottom_up_shows_method_and_next_caller(void **state)
 {
 	struct stacks *stacks = *state;
 	char *text, *leaf;
@@ -381,7 +381,7 @@ static void the_table_bottom_up_shows_what_ran_and_its_next_caller(void **state)
 	free(text);
 }
 
-static void json_has_each_branch_by_line_and_all_adds_up(void **state)
+static void stacks_json_splits_branches_by_line_and_adds_up(void **state)
 {
 	const json_t *branches, *first, *second, *all;
 	int64_t self_ns = 0;
@@ -431,7 +431,7 @@ static size_t count_cells(const char *line)
 	return count;
 }
 
-static void each_row_of_csv_has_all_columns(void **state)
+static void stacks_csv_rows_have_all_columns(void **state)
 {
 	size_t rows = 0, columns;
 	char *text;
@@ -451,7 +451,7 @@ static void each_row_of_csv_has_all_columns(void **state)
 	free(text);
 }
 
-static void without_a_sample_programs_get_no_rows(void **state)
+static void stacks_json_has_no_rows_without_samples(void **state)
 {
 	json_t *root;
 
@@ -463,7 +463,7 @@ static void without_a_sample_programs_get_no_rows(void **state)
 	json_decref(root);
 }
 
-static void the_formats_of_the_golden_recording(void **state)
+static void stacks_formats_match_golden_files(void **state)
 {
 	static const struct {
 		format_fn format;
@@ -513,7 +513,7 @@ static void expect_no_memory(const struct stacks *stacks, format_fn format, bool
 	assert_true(given > 5);
 }
 
-static void without_memory_there_is_no_tree(void **state)
+static void stacks_formats_return_enomem_without_memory(void **state)
 {
 	add_recursion(*state);
 	assert_int_equal(stacks_finish(*state), 0);
@@ -563,7 +563,7 @@ static int setup_waits(void **state)
 	return 0;
 }
 
-static void waits_are_exact_and_end_where_the_kernel_begins(void **state)
+static void stacks_off_cpu_are_exact_and_hide_kernel_frames(void **state)
 {
 	static const char *const lines[] = {
 		"Off the CPU 1.000 s, blocked and run queue, exact; in 12 waits of 1 contexts. ",
@@ -585,7 +585,7 @@ static void waits_are_exact_and_end_where_the_kernel_begins(void **state)
 	free(text);
 }
 
-static void for_programs_waits_have_names_of_their_own_and_no_error(void **state)
+static void stacks_json_off_cpu_names_waits_and_omits_error(void **state)
 {
 	json_t *root = load(*state, false);
 	const json_t *all = json_object_get(root, "all");
@@ -605,7 +605,7 @@ static void for_programs_waits_have_names_of_their_own_and_no_error(void **state
 	json_decref(root);
 }
 
-static void and_as_columns(void **state)
+static void stacks_csv_off_cpu_has_wait_columns(void **state)
 {
 	char *text = print_as(*state, format_stacks_csv, 80, false);
 
@@ -619,29 +619,29 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(waits_are_exact_and_end_where_the_kernel_begins,
+		cmocka_unit_test_setup_teardown(stacks_off_cpu_are_exact_and_hide_kernel_frames,
 						setup_waits, teardown),
-		cmocka_unit_test_setup_teardown(
-			for_programs_waits_have_names_of_their_own_and_no_error, setup_waits,
-			teardown),
-		cmocka_unit_test_setup_teardown(and_as_columns, setup_waits, teardown),
-		TEST(lines_of_one_method_are_one_branch_and_chains_are_folded),
-		TEST(a_method_that_calls_itself_is_one_line),
-		TEST(none_of_the_application_is_folded_behind_a_library),
-		TEST(a_forged_name_neither_steers_the_terminal_nor_leaves_its_line),
-		TEST(what_has_less_than_a_hundredth_is_not_shown),
-		TEST(names_are_indented_as_far_as_there_is_room),
-		TEST(a_name_is_cut_where_the_screen_ends_but_some_is_always_seen),
-		TEST(of_no_samples_there_is_no_tree),
-		TEST(a_method_that_calls_itself_counts_once_in_its_total),
-		TEST(the_table_lists_methods_by_what_they_used_themselves),
-		TEST(bottom_up_what_ran_is_above_what_called_it),
-		TEST(the_table_bottom_up_shows_what_ran_and_its_next_caller),
-		TEST(json_has_each_branch_by_line_and_all_adds_up),
-		TEST(each_row_of_csv_has_all_columns),
-		TEST(without_a_sample_programs_get_no_rows),
-		TEST(the_formats_of_the_golden_recording),
-		TEST(without_memory_there_is_no_tree),
+		cmocka_unit_test_setup_teardown(stacks_json_off_cpu_names_waits_and_omits_error,
+						setup_waits, teardown),
+		cmocka_unit_test_setup_teardown(stacks_csv_off_cpu_has_wait_columns, setup_waits,
+						teardown),
+		TEST(stacks_merge_lines_of_method_and_fold_chains),
+		TEST(stacks_show_recursive_method_as_one_line),
+		TEST(stacks_never_fold_application_behind_library),
+		TEST(stacks_escape_and_cut_forged_name),
+		TEST(stacks_hide_methods_below_one_percent),
+		TEST(stacks_limit_indentation_of_names),
+		TEST(stacks_cut_name_at_width_but_keep_minimum),
+		TEST(stacks_show_no_tree_without_samples),
+		TEST(stacks_count_recursive_method_once_in_total),
+		TEST(stacks_list_methods_by_self_time),
+		TEST(stacks_json_bottom_up_puts_callee_above_caller),
+		TEST(stacks_bottom_up_shows_method_and_next_caller),
+		TEST(stacks_json_splits_branches_by_line_and_adds_up),
+		TEST(stacks_csv_rows_have_all_columns),
+		TEST(stacks_json_has_no_rows_without_samples),
+		TEST(stacks_formats_match_golden_files),
+		TEST(stacks_formats_return_enomem_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

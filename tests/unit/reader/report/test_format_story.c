@@ -149,7 +149,7 @@ static void tell(struct story *story)
 	sample_add_window(story, &other, 4000000, 9000000, 5000000);
 }
 
-static void a_story_by_slices(void **state)
+static void story_by_slices_matches_golden_file(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -176,7 +176,7 @@ static void tell_fibers(struct story *story)
 	sample_add_window(story, &helper, 0, 7000, 7000);
 }
 
-static void fibers_of_a_thread_have_lanes_of_their_own(void **state)
+static void story_gives_each_fiber_its_own_lane(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -190,7 +190,7 @@ static void fibers_of_a_thread_have_lanes_of_their_own(void **state)
 	has_not("fiber 9");
 }
 
-static void of_more_fibers_than_there_is_room_for_it_says_how_many(void **state)
+static void story_counts_fibers_beyond_limit(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample_place place = own;
@@ -204,7 +204,7 @@ static void of_more_fibers_than_there_is_room_for_it_says_how_many(void **state)
 	has("\n… 4 more fibers and threads\n");
 }
 
-static void a_list_says_which_fiber_of_one_thread_it_was(void **state)
+static void story_list_names_fiber_of_single_thread(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample_place place = own;
@@ -221,7 +221,7 @@ static void a_list_says_which_fiber_of_one_thread_it_was(void **state)
 
 /* 80 columns, the longest name that Linux has for a thread, large numbers, and a sum of four
  * states. */
-static void at_80_columns_a_list_says_on_which_thread_or_fiber_it_was(void **state)
+static void story_list_at_80_columns_names_thread_or_fiber(void **state)
 {
 	static const char *const states[] = { "running", "run_queue", "blocked",
 					      "uninterruptible" };
@@ -247,7 +247,7 @@ static void at_80_columns_a_list_says_on_which_thread_or_fiber_it_was(void **sta
 	has("\n24.69 ms  … 5 more: 12.35 ms running 12.35 ms run queue ");
 }
 
-static void at_80_columns_windows_say_on_which_thread_they_were(void **state)
+static void story_windows_at_80_columns_name_thread(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample_place place = { .pid = 1234567,
@@ -273,7 +273,7 @@ static void at_80_columns_windows_say_on_which_thread_they_were(void **state)
 	has_line("123.5 ms 123.5 ms 100.0 ms 987.7 ms 1234567/1234569 puma srv tp 001");
 }
 
-static void a_slice_of_a_document_has_its_fiber(void **state)
+static void story_json_slices_have_their_fiber(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -288,7 +288,7 @@ static void a_slice_of_a_document_has_its_fiber(void **state)
 	has_not("\"fiber\":0");
 }
 
-static void a_story_on_a_narrow_screen(void **state)
+static void story_on_narrow_screen_matches_golden_file(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -297,7 +297,7 @@ static void a_story_on_a_narrow_screen(void **state)
 	golden_compare("story-50.txt", printed, strlen(printed));
 }
 
-static void a_story_as_json(void **state)
+static void story_json_matches_golden_file(void **state)
 {
 	static const struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -307,7 +307,7 @@ static void a_story_as_json(void **state)
 	golden_compare("story.json", printed, strlen(printed));
 }
 
-static void a_story_by_windows(void **state)
+static void story_by_windows_matches_golden_file(void **state)
 {
 	static struct record_view view;
 	struct fixture *fixture = *state;
@@ -324,7 +324,7 @@ static void a_story_by_windows(void **state)
 	golden_compare("story-windows.txt", printed, strlen(printed));
 }
 
-static void what_was_not_measured_is_a_dash(void **state)
+static void story_shows_dash_for_unmeasured_figures(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample sample;
@@ -344,7 +344,7 @@ static void what_was_not_measured_is_a_dash(void **state)
 	has_line("nothing else that is observed ran meanwhile");
 }
 
-static void of_many_slices_a_screen_shows_the_longest(void **state)
+static void story_shows_longest_slices_on_screen(void **state)
 {
 	struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -363,7 +363,7 @@ static void of_many_slices_a_screen_shows_the_longest(void **state)
 	has_line("9.990 us 3 ns blocked");
 }
 
-static void of_many_windows_a_screen_shows_the_dearest(void **state)
+static void story_shows_most_expensive_windows_on_screen(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -376,7 +376,7 @@ static void of_many_windows_a_screen_shows_the_dearest(void **state)
 	has_line("… 21 from 200 ns 204 ns 210 ns - - 63 ns 42 ns - - -");
 }
 
-static void of_many_threads_a_screen_shows_some(void **state)
+static void story_limits_threads_on_screen(void **state)
 {
 	struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -393,7 +393,7 @@ static void of_many_threads_a_screen_shows_some(void **state)
 	has_not("more threads");
 }
 
-static void what_ran_meanwhile_is_cut_at_top(void **state)
+static void story_limits_concurrent_requests_to_top_count(void **state)
 {
 	struct format_options options = { .width = 100, .top_count = 2 };
 	struct fixture *fixture = *state;
@@ -416,7 +416,7 @@ static void what_ran_meanwhile_is_cut_at_top(void **state)
 	has_not("more");
 }
 
-static void several_processes_and_hosts_are_said(void **state)
+static void story_reports_several_processes_and_hosts(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample_place place = own;
@@ -444,7 +444,7 @@ static void several_processes_and_hosts_are_said(void **state)
 	has("web-2:8/- ");
 }
 
-static void what_has_no_time_and_no_thread_is_told_by_its_sums(void **state)
+static void story_shows_sums_without_time_and_thread(void **state)
 {
 	static const struct format_options options = { .width = 200 };
 	struct fixture *fixture = *state;
@@ -463,7 +463,7 @@ static void what_has_no_time_and_no_thread_is_told_by_its_sums(void **state)
 	has_not("first_ns");
 }
 
-static void a_thread_has_its_number_in_its_own_namespace(void **state)
+static void story_json_thread_has_namespace_tid(void **state)
 {
 	static const struct format_options options = { .width = 200 };
 	struct fixture *fixture = *state;
@@ -478,7 +478,7 @@ static void a_thread_has_its_number_in_its_own_namespace(void **state)
 	has("\"tid\":12,\"thread_name\"");
 }
 
-static void threads_are_by_process_and_number(void **state)
+static void story_sorts_threads_by_pid_and_tid(void **state)
 {
 	static const int64_t places[][2] = { { 8, 12 }, { 7, 14 }, { 8, 11 }, { 7, 13 } };
 	struct fixture *fixture = *state;
@@ -500,7 +500,7 @@ static void threads_are_by_process_and_number(void **state)
 	}
 }
 
-static void a_key_that_had_other_values_is_said_to(void **state)
+static void story_reports_earlier_values_of_key(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample_place place = own;
@@ -516,7 +516,7 @@ static void a_key_that_had_other_values_is_said_to(void **state)
 	has("GET /z (the last one; it had others before)");
 }
 
-static void of_what_is_not_known_a_document_has_nothing(void **state)
+static void story_json_omits_unknown_members(void **state)
 {
 	static const struct format_options options = { .width = 200 };
 	const struct sample_place nameless = { .pid = 7, .tid = 11, .request_id = "r-1" };
@@ -537,7 +537,7 @@ static void of_what_is_not_known_a_document_has_nothing(void **state)
 	has_not("\"tid\":13");
 }
 
-static void of_many_processes_some_are_named(void **state)
+static void story_limits_named_processes(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample_place place = own;
@@ -549,7 +549,7 @@ static void of_many_processes_some_are_named(void **state)
 	has_line("… 2 more");
 }
 
-static void losses_are_said(void **state)
+static void story_reports_losses(void **state)
 {
 	static const struct format_options options = { .width = 1000 };
 	struct fixture *fixture = *state;
@@ -569,7 +569,7 @@ static void losses_are_said(void **state)
 	}
 }
 
-static void where_it_stands_among_those_of_its_endpoint_is_said(void **state)
+static void story_ranks_request_within_its_endpoint(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample_place place = own;
@@ -587,7 +587,7 @@ static void where_it_stands_among_those_of_its_endpoint_is_said(void **state)
 	has_line("26.32 % of the CPU of all observed processes");
 }
 
-static void control_characters_never_get_through(void **state)
+static void story_escapes_control_characters(void **state)
 {
 	static const struct format_options options = { .width = 200 };
 	struct fixture *fixture = *state;
@@ -610,7 +610,7 @@ static void control_characters_never_get_through(void **state)
 	has_not("\033");
 }
 
-static void what_had_its_cpu_and_was_not_observed_is_said(void **state)
+static void story_reports_wait_for_unobserved_threads(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample_place third = other;
@@ -625,7 +625,7 @@ static void what_had_its_cpu_and_was_not_observed_is_said(void **state)
 	has("waited for that one, 5.400 ms of the 6.500 ms that it waited; the rest went to");
 }
 
-static void headings_are_bold_where_asked(void **state)
+static void story_headings_are_bold_on_request(void **state)
 {
 	static const struct format_options options = { .width = 100, .is_bold = true };
 	struct fixture *fixture = *state;
@@ -636,7 +636,7 @@ static void headings_are_bold_where_asked(void **state)
 	has("\033[1mran meanwhile");
 }
 
-static void what_is_left_out_of_a_narrow_screen_is_named(void **state)
+static void story_counts_columns_dropped_on_narrow_screen(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -646,7 +646,7 @@ static void what_is_left_out_of_a_narrow_screen_is_named(void **state)
 	has("2 more columns on a wider");
 }
 
-static void a_lane_is_as_long_as_there_is_room_for(void **state)
+static void story_lane_grows_to_its_limit_on_wide_screen(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -656,7 +656,7 @@ static void a_lane_is_as_long_as_there_is_room_for(void **state)
 	assert_true(strlen(printed) > STORY_LANE_CELLS_MAX);
 }
 
-static void a_text_of_one_character_is_one(void **state)
+static void story_shows_single_character_texts(void **state)
 {
 	static const struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -679,7 +679,7 @@ static void a_text_of_one_character_is_one(void **state)
 	has("\"comm\":\"c\"");
 }
 
-static void without_memory_it_says_so(void **state)
+static void story_formats_return_enomem_without_memory(void **state)
 {
 	static const struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -748,7 +748,7 @@ static void add_sampled_requests(struct story *story)
 	add_samples(story, &other, "2", 50);
 }
 
-static void its_own_stacks_are_below_it(void **state)
+static void story_shows_sampled_stacks_of_its_request(void **state)
 {
 	const struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -761,7 +761,7 @@ static void its_own_stacks_are_below_it(void **state)
 	assert_null(strstr(text, "Cart#show"));
 }
 
-static void programs_get_its_own_stacks_too(void **state)
+static void story_json_has_sampled_stacks_of_its_request(void **state)
 {
 	const struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -795,7 +795,7 @@ static void add_waits(struct story *story)
 	}
 }
 
-static void where_it_waited_is_below_that(void **state)
+static void story_shows_off_cpu_stacks_below_sampled_ones(void **state)
 {
 	const struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -811,7 +811,7 @@ static void where_it_waited_is_below_that(void **state)
 	assert_null(strstr(text, "Cart#show"));
 }
 
-static void and_is_a_member_of_its_own_for_programs(void **state)
+static void story_json_has_off_cpu_stacks_member(void **state)
 {
 	const struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -830,7 +830,7 @@ static void and_is_a_member_of_its_own_for_programs(void **state)
 	json_decref(root);
 }
 
-static void without_samples_there_is_no_word_of_stacks(void **state)
+static void story_json_omits_stacks_without_samples(void **state)
 {
 	const struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -845,42 +845,42 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	static const struct CMUnitTest tests[] = {
-		TEST(a_story_by_slices),
-		TEST(fibers_of_a_thread_have_lanes_of_their_own),
-		TEST(of_more_fibers_than_there_is_room_for_it_says_how_many),
-		TEST(a_list_says_which_fiber_of_one_thread_it_was),
-		TEST(at_80_columns_a_list_says_on_which_thread_or_fiber_it_was),
-		TEST(at_80_columns_windows_say_on_which_thread_they_were),
-		TEST(a_slice_of_a_document_has_its_fiber),
-		TEST(a_story_on_a_narrow_screen),
-		TEST(a_story_as_json),
-		TEST(a_story_by_windows),
-		TEST(what_was_not_measured_is_a_dash),
-		TEST(of_many_slices_a_screen_shows_the_longest),
-		TEST(of_many_windows_a_screen_shows_the_dearest),
-		TEST(of_many_threads_a_screen_shows_some),
-		TEST(what_ran_meanwhile_is_cut_at_top),
-		TEST(several_processes_and_hosts_are_said),
-		TEST(what_has_no_time_and_no_thread_is_told_by_its_sums),
-		TEST(a_thread_has_its_number_in_its_own_namespace),
-		TEST(threads_are_by_process_and_number),
-		TEST(a_key_that_had_other_values_is_said_to),
-		TEST(of_what_is_not_known_a_document_has_nothing),
-		TEST(of_many_processes_some_are_named),
-		TEST(losses_are_said),
-		TEST(where_it_stands_among_those_of_its_endpoint_is_said),
-		TEST(control_characters_never_get_through),
-		TEST(what_had_its_cpu_and_was_not_observed_is_said),
-		TEST(headings_are_bold_where_asked),
-		TEST(what_is_left_out_of_a_narrow_screen_is_named),
-		TEST(a_lane_is_as_long_as_there_is_room_for),
-		TEST(a_text_of_one_character_is_one),
-		TEST(its_own_stacks_are_below_it),
-		TEST(programs_get_its_own_stacks_too),
-		TEST(where_it_waited_is_below_that),
-		TEST(and_is_a_member_of_its_own_for_programs),
-		TEST(without_samples_there_is_no_word_of_stacks),
-		TEST(without_memory_it_says_so),
+		TEST(story_by_slices_matches_golden_file),
+		TEST(story_gives_each_fiber_its_own_lane),
+		TEST(story_counts_fibers_beyond_limit),
+		TEST(story_list_names_fiber_of_single_thread),
+		TEST(story_list_at_80_columns_names_thread_or_fiber),
+		TEST(story_windows_at_80_columns_name_thread),
+		TEST(story_json_slices_have_their_fiber),
+		TEST(story_on_narrow_screen_matches_golden_file),
+		TEST(story_json_matches_golden_file),
+		TEST(story_by_windows_matches_golden_file),
+		TEST(story_shows_dash_for_unmeasured_figures),
+		TEST(story_shows_longest_slices_on_screen),
+		TEST(story_shows_most_expensive_windows_on_screen),
+		TEST(story_limits_threads_on_screen),
+		TEST(story_limits_concurrent_requests_to_top_count),
+		TEST(story_reports_several_processes_and_hosts),
+		TEST(story_shows_sums_without_time_and_thread),
+		TEST(story_json_thread_has_namespace_tid),
+		TEST(story_sorts_threads_by_pid_and_tid),
+		TEST(story_reports_earlier_values_of_key),
+		TEST(story_json_omits_unknown_members),
+		TEST(story_limits_named_processes),
+		TEST(story_reports_losses),
+		TEST(story_ranks_request_within_its_endpoint),
+		TEST(story_escapes_control_characters),
+		TEST(story_reports_wait_for_unobserved_threads),
+		TEST(story_headings_are_bold_on_request),
+		TEST(story_counts_columns_dropped_on_narrow_screen),
+		TEST(story_lane_grows_to_its_limit_on_wide_screen),
+		TEST(story_shows_single_character_texts),
+		TEST(story_shows_sampled_stacks_of_its_request),
+		TEST(story_json_has_sampled_stacks_of_its_request),
+		TEST(story_shows_off_cpu_stacks_below_sampled_ones),
+		TEST(story_json_has_off_cpu_stacks_member),
+		TEST(story_json_omits_stacks_without_samples),
+		TEST(story_formats_return_enomem_without_memory),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

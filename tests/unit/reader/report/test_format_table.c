@@ -53,7 +53,7 @@ static void print(void)
 	printed_end(out);
 }
 
-static void what_is_not_known_is_a_dash(void **state)
+static void table_header_shows_dash_for_unknown_facts(void **state)
 {
 	(void)state;
 	print();
@@ -69,7 +69,7 @@ static void what_is_not_known_is_a_dash(void **state)
 	says("recording -");
 }
 
-static void files_are_told_with_what_is_wrong_with_them(void **state)
+static void table_header_reports_damaged_and_truncated_files(void **state)
 {
 	(void)state;
 	options.file_count = 2;
@@ -88,7 +88,7 @@ static void files_are_told_with_what_is_wrong_with_them(void **state)
 
 /* `recording  ' and `one.rec (1 record)' are 11 and 18, ', two.rec (1 record)' and the comma
  * behind it 21 more. */
-static void a_list_goes_on_in_the_next_line_where_the_screen_ends(void **state)
+static void table_header_wraps_list_at_screen_width(void **state)
 {
 	(void)state;
 	options.file_count = 2;
@@ -111,7 +111,7 @@ static void a_list_goes_on_in_the_next_line_where_the_screen_ends(void **state)
 	}
 }
 
-static void the_time_is_from_the_first_window_on(void **state)
+static void table_header_time_begins_at_first_window(void **state)
 {
 	(void)state;
 	totals.selection.recording.start_ns = start_ns;
@@ -138,7 +138,7 @@ static void add_process(int64_t pid, const char *mode, const char *server, bool 
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
-static void of_a_process_what_is_known_is_told(void **state)
+static void table_header_describes_each_process(void **state)
 {
 	(void)state;
 	add_process(1, "exact", NULL, false);
@@ -151,7 +151,7 @@ static void of_a_process_what_is_known_is_told(void **state)
 	says("processes web-1:1 app, web-1:2 app (p, lean), web-1:3 app (ended)");
 }
 
-static void by_default_those_that_have_ended_are_a_number(void **state)
+static void table_header_counts_ended_processes_by_default(void **state)
 {
 	struct sample sample;
 
@@ -186,7 +186,7 @@ static void add_unattributed(const char *thread_name, int64_t cpu_ns)
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
-static void of_pools_in_no_context_the_remedy_is_told(void **state)
+static void table_suggests_gem_for_unattributed_pool_threads(void **state)
 {
 	(void)state;
 	options.width = 400;
@@ -203,7 +203,7 @@ static void of_pools_in_no_context_the_remedy_is_told(void **state)
 					"\"correlator/concurrent\"' attributes it"));
 }
 
-static void of_many_processes_the_first_are_told(void **state)
+static void table_header_limits_listed_processes(void **state)
 {
 	(void)state;
 	options.width = 400;
@@ -217,7 +217,7 @@ static void of_many_processes_the_first_are_told(void **state)
 	assert_non_null(strstr(printed, "11 app, 12 app, … 1 more\n"));
 }
 
-static void each_mode_is_told_with_its_time(void **state)
+static void table_header_lists_each_mode_with_its_time(void **state)
 {
 	struct recording *recording = &totals.selection.recording;
 
@@ -244,7 +244,7 @@ static void each_mode_is_told_with_its_time(void **state)
 	says("… 1 more changes");
 }
 
-static void the_system_and_the_keys_are_told(void **state)
+static void table_header_shows_system_and_keys(void **state)
 {
 	struct recording *recording = &totals.selection.recording;
 
@@ -265,7 +265,7 @@ static void the_system_and_the_keys_are_told(void **state)
 	says("keys k, tenant");
 }
 
-static void what_was_in_force_before_is_told(void **state)
+static void table_reports_inherited_contexts(void **state)
 {
 	static const char rest[] =
 		"already in force on a thread when it was first seen: flagged inherited,";
@@ -293,7 +293,7 @@ static void what_was_in_force_before_is_told(void **state)
 	totals.inherited_requests = 0;
 }
 
-static void a_grouping_without_groups_is_left_out_but_the_first(void **state)
+static void table_omits_empty_groupings_except_first(void **state)
 {
 	static const enum figure columns[] = { FIGURE_REQUESTS, FIGURE_CPU, FIGURE_USER,
 					       FIGURE_BLOCKED, FIGURE_SHARE };
@@ -331,7 +331,7 @@ static void add_waiting(const char *request, const char *endpoint, int64_t gvl_n
 }
 
 /* Nor is the sum of some and not of others. */
-static void the_gvl_has_a_column_where_it_is_measured(void **state)
+static void table_shows_gvl_column_if_measured(void **state)
 {
 	static const enum figure columns[] = { FIGURE_CPU, FIGURE_GVL };
 
@@ -354,7 +354,7 @@ static void the_gvl_has_a_column_where_it_is_measured(void **state)
 	options.column_count = 0;
 }
 
-static void collections_have_a_column_where_they_are_measured(void **state)
+static void table_shows_gc_column_if_measured(void **state)
 {
 	static const enum figure columns[] = { FIGURE_GC };
 	struct sample sample;
@@ -379,7 +379,7 @@ static void collections_have_a_column_where_they_are_measured(void **state)
 	options.column_count = 0;
 }
 
-static void without_a_gvl_that_is_measured_there_is_no_column(void **state)
+static void table_omits_gvl_and_gc_columns_if_unmeasured(void **state)
 {
 	(void)state;
 	add_waiting("c", "PUT /", -1);
@@ -392,7 +392,7 @@ static void without_a_gvl_that_is_measured_there_is_no_column(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-static void a_long_value_is_cut_and_less_wide_behind_the_first_key(void **state)
+static void table_cuts_long_keys_shorter_after_first_key(void **state)
 {
 	static const char *const by = "first,second";
 	char first[80], second[80], expected[160];
@@ -436,7 +436,7 @@ static const char *cell(enum figure field)
 	return text;
 }
 
-static void a_name_is_told_from_its_beginning_to_its_end(void **state)
+static void table_elides_middle_of_long_thread_name(void **state)
 {
 	static const char *const by = "tid";
 	char name[GROUP_NAME_BYTES + 1] = "";
@@ -454,7 +454,7 @@ static void a_name_is_told_from_its_beginning_to_its_end(void **state)
 	assert_string_equal(cell(FIGURE_THREAD_NAME), "\\x07\\x07\\x07\\x0…07\\x07\\x07\\x0b");
 }
 
-static void a_rate_has_a_decimal_below_a_hundred(void **state)
+static void table_rate_has_one_decimal_below_100(void **state)
 {
 	static const struct {
 		uint64_t duration_ns;
@@ -477,7 +477,7 @@ static void a_rate_has_a_decimal_below_a_hundred(void **state)
 	}
 }
 
-static void what_a_row_may_lack_is_said(void **state)
+static void table_reports_cpu_that_rows_may_lack(void **state)
 {
 	(void)state;
 	options.width = 1000;
@@ -492,25 +492,25 @@ static void what_a_row_may_lack_is_said(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_not_known_is_a_dash),
-		TEST(files_are_told_with_what_is_wrong_with_them),
-		TEST(a_list_goes_on_in_the_next_line_where_the_screen_ends),
-		TEST(the_time_is_from_the_first_window_on),
-		TEST(of_a_process_what_is_known_is_told),
-		TEST(by_default_those_that_have_ended_are_a_number),
-		TEST(of_many_processes_the_first_are_told),
-		TEST(of_pools_in_no_context_the_remedy_is_told),
-		TEST(each_mode_is_told_with_its_time),
-		TEST(the_system_and_the_keys_are_told),
-		TEST(what_was_in_force_before_is_told),
-		TEST(a_grouping_without_groups_is_left_out_but_the_first),
-		TEST(a_long_value_is_cut_and_less_wide_behind_the_first_key),
-		TEST(a_name_is_told_from_its_beginning_to_its_end),
-		TEST(a_rate_has_a_decimal_below_a_hundred),
-		TEST(what_a_row_may_lack_is_said),
-		TEST(the_gvl_has_a_column_where_it_is_measured),
-		TEST(collections_have_a_column_where_they_are_measured),
-		TEST(without_a_gvl_that_is_measured_there_is_no_column),
+		TEST(table_header_shows_dash_for_unknown_facts),
+		TEST(table_header_reports_damaged_and_truncated_files),
+		TEST(table_header_wraps_list_at_screen_width),
+		TEST(table_header_time_begins_at_first_window),
+		TEST(table_header_describes_each_process),
+		TEST(table_header_counts_ended_processes_by_default),
+		TEST(table_header_limits_listed_processes),
+		TEST(table_suggests_gem_for_unattributed_pool_threads),
+		TEST(table_header_lists_each_mode_with_its_time),
+		TEST(table_header_shows_system_and_keys),
+		TEST(table_reports_inherited_contexts),
+		TEST(table_omits_empty_groupings_except_first),
+		TEST(table_cuts_long_keys_shorter_after_first_key),
+		TEST(table_elides_middle_of_long_thread_name),
+		TEST(table_rate_has_one_decimal_below_100),
+		TEST(table_reports_cpu_that_rows_may_lack),
+		TEST(table_shows_gvl_column_if_measured),
+		TEST(table_shows_gc_column_if_measured),
+		TEST(table_omits_gvl_and_gc_columns_if_unmeasured),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

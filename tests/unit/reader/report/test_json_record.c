@@ -50,7 +50,7 @@ static void expect(const char *rest)
 	msgpack_sbuffer_destroy(&sample.buffer);
 }
 
-static void a_record_is_a_line_with_its_fields_in_order(void **state)
+static void json_record_is_one_line_with_fields_in_order(void **state)
 {
 	(void)state;
 	begin();
@@ -62,7 +62,7 @@ static void a_record_is_a_line_with_its_fields_in_order(void **state)
 	expect(",\"endpoint\":\"GET /a b~\",\"\":0,\"request_id\":\"\"}\n");
 }
 
-static void numbers_are_whole(void **state)
+static void json_record_prints_integers_exactly(void **state)
 {
 	(void)state;
 	begin();
@@ -76,7 +76,7 @@ static void numbers_are_whole(void **state)
 	       "\"f\":-9223372036854775808}\n");
 }
 
-static void what_is_no_text_or_number_is_said_as_it_is(void **state)
+static void json_record_prints_booleans_null_and_lists(void **state)
 {
 	(void)state;
 	begin();
@@ -97,7 +97,7 @@ static void what_is_no_text_or_number_is_said_as_it_is(void **state)
 	       "\"two\":[\"a\",\"\\\"\\\\x0a\"]}\n");
 }
 
-static void texts_cannot_end_their_quotes_or_reach_a_terminal(void **state)
+static void json_record_escapes_quotes_and_control_characters(void **state)
 {
 	static const struct {
 		const char *text, *expected;
@@ -128,7 +128,7 @@ static void texts_cannot_end_their_quotes_or_reach_a_terminal(void **state)
 	}
 }
 
-static void a_member_is_there_once_with_its_last_value(void **state)
+static void json_record_keeps_last_value_of_duplicate_member(void **state)
 {
 	(void)state;
 	begin();
@@ -146,7 +146,7 @@ static void a_member_is_there_once_with_its_last_value(void **state)
 	expect("}\n");
 }
 
-static void a_field_of_that_name_takes_the_place_of_its_time(void **state)
+static void json_record_field_wall_ns_replaces_record_time(void **state)
 {
 	char *line;
 
@@ -161,7 +161,7 @@ static void a_field_of_that_name_takes_the_place_of_its_time(void **state)
 }
 
 /* Longer than what is collected, and of just that size. */
-static void lines_may_be_long(void **state)
+static void json_record_prints_lines_longer_than_buffer(void **state)
 {
 	static char text[RECORD_VIEW_TEXT_BYTES_MAX + 1];
 	char name[16];
@@ -186,13 +186,13 @@ static void lines_may_be_long(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_record_is_a_line_with_its_fields_in_order),
-		cmocka_unit_test(numbers_are_whole),
-		cmocka_unit_test(what_is_no_text_or_number_is_said_as_it_is),
-		cmocka_unit_test(texts_cannot_end_their_quotes_or_reach_a_terminal),
-		cmocka_unit_test(a_member_is_there_once_with_its_last_value),
-		cmocka_unit_test(a_field_of_that_name_takes_the_place_of_its_time),
-		cmocka_unit_test(lines_may_be_long),
+		cmocka_unit_test(json_record_is_one_line_with_fields_in_order),
+		cmocka_unit_test(json_record_prints_integers_exactly),
+		cmocka_unit_test(json_record_prints_booleans_null_and_lists),
+		cmocka_unit_test(json_record_escapes_quotes_and_control_characters),
+		cmocka_unit_test(json_record_keeps_last_value_of_duplicate_member),
+		cmocka_unit_test(json_record_field_wall_ns_replaces_record_time),
+		cmocka_unit_test(json_record_prints_lines_longer_than_buffer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

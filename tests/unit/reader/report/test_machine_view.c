@@ -84,7 +84,7 @@ static void expect_printed(size_t width, const char *part)
 	free(text);
 }
 
-static void by_pid_and_comm_all_time_counts_attributed_or_not(void **state)
+static void grouping_by_pid_or_comm_includes_unattributed_time(void **state)
 {
 	static const char *const bys[] = { "pid", "comm" };
 
@@ -103,7 +103,7 @@ static void by_pid_and_comm_all_time_counts_attributed_or_not(void **state)
 	}
 }
 
-static void by_tid_threads_carry_their_latest_name(void **state)
+static void table_by_tid_shows_latest_thread_name(void **state)
 {
 	(void)state;
 	begin("tid");
@@ -116,7 +116,7 @@ static void by_tid_threads_carry_their_latest_name(void **state)
 	expect_printed(200, "total                        510 ns");
 }
 
-static void use_is_of_one_cpu_and_of_the_machine(void **state)
+static void totals_usage_is_percent_of_cpu_and_of_machine(void **state)
 {
 	double percent;
 
@@ -132,7 +132,7 @@ static void use_is_of_one_cpu_and_of_the_machine(void **state)
 	expect_printed(100, "150.00      37.50");
 }
 
-static void machines_of_different_or_unknown_size_give_no_share_of_the_machine(void **state)
+static void totals_machine_percent_needs_one_known_cpu_count(void **state)
 {
 	double percent;
 
@@ -147,7 +147,7 @@ static void machines_of_different_or_unknown_size_give_no_share_of_the_machine(v
 	expect_printed(100, " 50.00          - ");
 }
 
-static void rows_sort_by_migrations_and_by_name(void **state)
+static void table_sorts_by_migrations_and_thread_name(void **state)
 {
 	char *text;
 
@@ -166,7 +166,7 @@ static void rows_sort_by_migrations_and_by_name(void **state)
 	free(text);
 }
 
-static void each_change_of_mode_is_shown_with_its_time_and_reason(void **state)
+static void table_shows_mode_changes_with_time_and_reason(void **state)
 {
 	(void)state;
 	begin("request_id");
@@ -203,7 +203,7 @@ static void add_process_event(const char *event, const char *server, int64_t sta
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
-static void a_process_has_a_start_an_end_and_maybe_a_successor_of_its_pid(void **state)
+static void recording_replaces_ended_process_of_reused_pid(void **state)
 {
 	struct recording_process_info info;
 	const void *cursor = NULL;
@@ -220,7 +220,7 @@ static void a_process_has_a_start_an_end_and_maybe_a_successor_of_its_pid(void *
 	expect_printed(100, "processes  42 ruby\n");
 }
 
-static void requests_that_may_be_leftovers_are_counted_once(void **state)
+static void table_counts_inherited_requests_once(void **state)
 {
 	(void)state;
 	begin("endpoint");
@@ -235,7 +235,7 @@ static void requests_that_may_be_leftovers_are_counted_once(void **state)
 		       "flagged inherited, 523 ns of CPU\n");
 }
 
-static void the_worst_window_is_the_one_with_the_largest_residual(void **state)
+static void table_shows_window_with_largest_residual(void **state)
 {
 	(void)state;
 	begin("request_id");
@@ -245,7 +245,7 @@ static void the_worst_window_is_the_one_with_the_largest_residual(void **state)
 	expect_printed(100, "  largest of a window     -2,000 ns  = -500.00 ppm of its exec time");
 }
 
-static void what_was_stolen_is_named_only_when_there_is_some(void **state)
+static void table_shows_stolen_time_only_if_nonzero(void **state)
 {
 	struct sample sample;
 	char *text;
@@ -268,16 +268,16 @@ static void what_was_stolen_is_named_only_when_there_is_some(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(by_pid_and_comm_all_time_counts_attributed_or_not),
-		TEST(by_tid_threads_carry_their_latest_name),
-		TEST(use_is_of_one_cpu_and_of_the_machine),
-		TEST(machines_of_different_or_unknown_size_give_no_share_of_the_machine),
-		TEST(rows_sort_by_migrations_and_by_name),
-		TEST(each_change_of_mode_is_shown_with_its_time_and_reason),
-		TEST(a_process_has_a_start_an_end_and_maybe_a_successor_of_its_pid),
-		TEST(requests_that_may_be_leftovers_are_counted_once),
-		TEST(the_worst_window_is_the_one_with_the_largest_residual),
-		TEST(what_was_stolen_is_named_only_when_there_is_some),
+		TEST(grouping_by_pid_or_comm_includes_unattributed_time),
+		TEST(table_by_tid_shows_latest_thread_name),
+		TEST(totals_usage_is_percent_of_cpu_and_of_machine),
+		TEST(totals_machine_percent_needs_one_known_cpu_count),
+		TEST(table_sorts_by_migrations_and_thread_name),
+		TEST(table_shows_mode_changes_with_time_and_reason),
+		TEST(recording_replaces_ended_process_of_reused_pid),
+		TEST(table_counts_inherited_requests_once),
+		TEST(table_shows_window_with_largest_residual),
+		TEST(table_shows_stolen_time_only_if_nonzero),
 	};
 	int failed = cmocka_run_group_tests(tests, setup, NULL);
 

@@ -89,7 +89,7 @@ static int print(enum output_format format)
 	return r;
 }
 
-static void lines_repeat_what_they_inherit(void **state)
+static void sheet_lines_repeat_inherited_columns(void **state)
 {
 	(void)state;
 	assert_int_equal(print(FORMAT_CSV), 0);
@@ -114,7 +114,7 @@ static void lines_repeat_what_they_inherit(void **state)
 		"{\"row\":\"total\",\"by\":\"x\",\"is_new\":false}\n");
 }
 
-static void document_has_inner_rows_in_the_one_around_them(void **state)
+static void sheet_document_nests_inner_rows(void **state)
 {
 	(void)state;
 	assert_int_equal(print(FORMAT_JSON), 0);
@@ -129,7 +129,7 @@ static void document_has_inner_rows_in_the_one_around_them(void **state)
 				     "\"behind\":2}\n");
 }
 
-static void document_without_rows_has_its_arrays(void **state)
+static void sheet_document_without_rows_has_empty_arrays(void **state)
 {
 	FILE *out = printed_begin();
 
@@ -141,7 +141,7 @@ static void document_without_rows_has_its_arrays(void **state)
 	assert_string_equal(printed, "{\"by\":\"x\",\n\"steps\":[],\n\"lines\":[]}\n");
 }
 
-static void document_goes_on_with_rows_of_other_kinds(void **state)
+static void sheet_document_continues_with_other_row_kinds(void **state)
 {
 	static const struct sheet_kind thread = { "thread", "threads", false,
 						  SHEET_PART_OF_DOCUMENTS };
@@ -166,7 +166,7 @@ static void document_goes_on_with_rows_of_other_kinds(void **state)
 	}
 }
 
-static void nothing_is_lost_of_memory_that_lacks(void **state)
+static void sheet_returns_enomem_without_memory(void **state)
 {
 	(void)state;
 	json_set_alloc_funcs(malloc, free);
@@ -195,13 +195,13 @@ static void nothing_is_lost_of_memory_that_lacks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(lines_repeat_what_they_inherit, printed_forget),
-		cmocka_unit_test_teardown(document_has_inner_rows_in_the_one_around_them,
+		cmocka_unit_test_teardown(sheet_lines_repeat_inherited_columns, printed_forget),
+		cmocka_unit_test_teardown(sheet_document_nests_inner_rows, printed_forget),
+		cmocka_unit_test_teardown(sheet_document_without_rows_has_empty_arrays,
 					  printed_forget),
-		cmocka_unit_test_teardown(document_without_rows_has_its_arrays, printed_forget),
-		cmocka_unit_test_teardown(document_goes_on_with_rows_of_other_kinds,
+		cmocka_unit_test_teardown(sheet_document_continues_with_other_row_kinds,
 					  printed_forget),
-		cmocka_unit_test(nothing_is_lost_of_memory_that_lacks),
+		cmocka_unit_test(sheet_returns_enomem_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

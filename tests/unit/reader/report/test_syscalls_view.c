@@ -158,7 +158,7 @@ static void expect(format_fn format, size_t top_count, const char *wanted)
 	free(text);
 }
 
-static void endpoints_and_their_calls_come_by_how_many_there_are(void **state)
+static void syscalls_sort_endpoints_and_calls_by_count(void **state)
 {
 	(void)state;
 	add_some();
@@ -170,7 +170,7 @@ static void endpoints_and_their_calls_come_by_how_many_there_are(void **state)
 	       "unattributed,,,futex,4,40\r\n");
 }
 
-static void of_a_table_the_rest_is_summed_up(void **state)
+static void syscalls_table_sums_rows_beyond_top_count(void **state)
 {
 	(void)state;
 	add_some();
@@ -188,7 +188,7 @@ static void of_a_table_the_rest_is_summed_up(void **state)
 	       "These are all 20 calls of the accounts.\n");
 }
 
-static void json_has_each_groups_calls(void **state)
+static void syscalls_json_lists_calls_of_each_group(void **state)
 {
 	char *text;
 	json_t *root, *groups, *group;
@@ -213,7 +213,7 @@ static void json_has_each_groups_calls(void **state)
 	free(text);
 }
 
-static void ndjson_has_a_line_a_group_and_call(void **state)
+static void syscalls_ndjson_has_line_per_group_and_call(void **state)
 {
 	(void)state;
 	add_some();
@@ -224,7 +224,7 @@ static void ndjson_has_a_line_a_group_and_call(void **state)
 }
 
 /* As its router does: what it called before is that endpoint's. */
-static void an_endpoint_that_comes_late_is_all_of_its_requests(void **state)
+static void syscalls_apply_late_endpoint_to_whole_request(void **state)
 {
 	(void)state;
 	add_meta("endpoint");
@@ -235,7 +235,7 @@ static void an_endpoint_that_comes_late_is_all_of_its_requests(void **state)
 	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\ngroup,GET /a,1,read,3,30\r\n");
 }
 
-static void a_request_without_one_is_in_a_row_of_its_own(void **state)
+static void syscalls_show_requests_without_endpoint_in_own_row(void **state)
 {
 	(void)state;
 	add_meta("endpoint");
@@ -246,7 +246,7 @@ static void a_request_without_one_is_in_a_row_of_its_own(void **state)
 	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\nwithout_key,,2,read,3,30\r\n");
 }
 
-static void where_no_endpoint_is_recorded_requests_are_shown(void **state)
+static void syscalls_group_by_request_if_no_endpoint_recorded(void **state)
 {
 	(void)state;
 	add_meta("tenant");
@@ -256,7 +256,7 @@ static void where_no_endpoint_is_recorded_requests_are_shown(void **state)
 	       "row,request_id,requests,syscall,syscalls,inside_ns\r\ngroup,a,1,read,3,30\r\n");
 }
 
-static void another_key_groups_them_as_well(void **state)
+static void syscalls_group_by_any_key(void **state)
 {
 	struct sample sample;
 
@@ -272,7 +272,7 @@ static void another_key_groups_them_as_well(void **state)
 	       "row,tenant,requests,syscall,syscalls,inside_ns\r\ngroup,x,1,read,2,0\r\n");
 }
 
-static void requests_are_chosen_as_a_whole(void **state)
+static void syscalls_filter_whole_requests(void **state)
 {
 	(void)state;
 	syscalls_deinit(&syscalls);
@@ -290,7 +290,7 @@ static void requests_are_chosen_as_a_whole(void **state)
 	assert_int_equal(syscalls.account_calls, 18);
 }
 
-static void those_of_overflow_are_no_requests(void **state)
+static void syscalls_of_overflow_count_as_no_requests(void **state)
 {
 	struct sample sample;
 
@@ -312,7 +312,7 @@ static void those_of_overflow_are_no_requests(void **state)
 	       "unattributed,,,read,4,5\r\noverflow,,,read,2,3\r\n");
 }
 
-static void calls_of_another_table_are_others(void **state)
+static void syscalls_keep_calls_of_other_abi_apart(void **state)
 {
 	(void)state;
 	assert_int_equal(try_call("a", "GET /a", "read", "i386", 1), 0);
@@ -322,7 +322,7 @@ static void calls_of_another_table_are_others(void **state)
 	       "group,GET /a,1,read,2,20\r\ngroup,GET /a,1,i386 read,1,10\r\n");
 }
 
-static void what_is_missing_beside_the_accounts_is_said(void **state)
+static void syscalls_table_reports_lost_calls(void **state)
 {
 	char *text;
 
@@ -335,7 +335,7 @@ static void what_is_missing_beside_the_accounts_is_said(void **state)
 	free(text);
 }
 
-static void a_name_that_is_no_text_to_show_is_escaped(void **state)
+static void syscalls_table_escapes_control_characters(void **state)
 {
 	char *text;
 
@@ -347,7 +347,7 @@ static void a_name_that_is_no_text_to_show_is_escaped(void **state)
 	free(text);
 }
 
-static void names_that_are_too_many_are_counted(void **state)
+static void syscalls_count_names_beyond_limit(void **state)
 {
 	char name[32];
 
@@ -361,7 +361,7 @@ static void names_that_are_too_many_are_counted(void **state)
 	assert_int_equal(syscalls.calls, SYSCALLS_KINDS_MAX);
 }
 
-static void sums_do_not_wrap(void **state)
+static void syscalls_sums_saturate_at_int64_max(void **state)
 {
 	(void)state;
 	add_call("a", "GET /a", "read", INT64_MAX / 10);
@@ -372,7 +372,7 @@ static void sums_do_not_wrap(void **state)
 }
 
 /* Each failing once: it is said, and nothing is lost of what was there. */
-static void without_memory_it_is_said(void **state)
+static void syscalls_return_enomem_without_memory(void **state)
 {
 	const struct format_syscalls_options options = { .width = 80 };
 	int added = -ENOMEM, finished = -ENOMEM;
@@ -401,22 +401,22 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(endpoints_and_their_calls_come_by_how_many_there_are),
-		TEST(of_a_table_the_rest_is_summed_up),
-		TEST(json_has_each_groups_calls),
-		TEST(ndjson_has_a_line_a_group_and_call),
-		TEST(an_endpoint_that_comes_late_is_all_of_its_requests),
-		TEST(a_request_without_one_is_in_a_row_of_its_own),
-		TEST(where_no_endpoint_is_recorded_requests_are_shown),
-		TEST(another_key_groups_them_as_well),
-		TEST(requests_are_chosen_as_a_whole),
-		TEST(those_of_overflow_are_no_requests),
-		TEST(calls_of_another_table_are_others),
-		TEST(what_is_missing_beside_the_accounts_is_said),
-		TEST(a_name_that_is_no_text_to_show_is_escaped),
-		TEST(names_that_are_too_many_are_counted),
-		TEST(sums_do_not_wrap),
-		TEST(without_memory_it_is_said),
+		TEST(syscalls_sort_endpoints_and_calls_by_count),
+		TEST(syscalls_table_sums_rows_beyond_top_count),
+		TEST(syscalls_json_lists_calls_of_each_group),
+		TEST(syscalls_ndjson_has_line_per_group_and_call),
+		TEST(syscalls_apply_late_endpoint_to_whole_request),
+		TEST(syscalls_show_requests_without_endpoint_in_own_row),
+		TEST(syscalls_group_by_request_if_no_endpoint_recorded),
+		TEST(syscalls_group_by_any_key),
+		TEST(syscalls_filter_whole_requests),
+		TEST(syscalls_of_overflow_count_as_no_requests),
+		TEST(syscalls_keep_calls_of_other_abi_apart),
+		TEST(syscalls_table_reports_lost_calls),
+		TEST(syscalls_table_escapes_control_characters),
+		TEST(syscalls_count_names_beyond_limit),
+		TEST(syscalls_sums_saturate_at_int64_max),
+		TEST(syscalls_return_enomem_without_memory),
 #undef TEST
 	};
 

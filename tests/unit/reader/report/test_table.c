@@ -82,7 +82,7 @@ static void expect(const char *expected)
 	assert_string_equal(printed, expected);
 }
 
-static void what_is_left_out_is_a_line_with_names_that_fit(void **state)
+static void table_names_dropped_columns_if_they_fit(void **state)
 {
 	(void)state;
 	columns[1].title = "a title of forty columns, which are many";
@@ -105,7 +105,7 @@ static void what_is_left_out_is_a_line_with_names_that_fit(void **state)
 	assert_string_equal(note, "");
 }
 
-static void columns_are_as_wide_as_what_is_in_them(void **state)
+static void table_columns_are_as_wide_as_their_cells(void **state)
 {
 	(void)state;
 	expect("k    cpu  name  share\n"
@@ -114,7 +114,7 @@ static void columns_are_as_wide_as_what_is_in_them(void **state)
 	       "e      -  long  100 %\n");
 }
 
-static void what_just_fits_is_left_whole(void **state)
+static void table_drops_columns_only_if_too_narrow(void **state)
 {
 	(void)state;
 	table.width = 21;
@@ -145,7 +145,7 @@ static void what_just_fits_is_left_whole(void **state)
 	       "e      -\n");
 }
 
-static void of_equals_the_first_is_left_out(void **state)
+static void table_drops_first_of_equal_rank(void **state)
 {
 	(void)state;
 	columns[1].rank = columns[2].rank = columns[3].rank = 1;
@@ -171,7 +171,7 @@ static bool write_second_row(const void *context, size_t row,
 	return true;
 }
 
-static void a_text_behind_the_first_cell_takes_no_column_its_room(void **state)
+static void table_row_text_does_not_widen_columns(void **state)
 {
 	(void)state;
 	table.text = write_second_row;
@@ -186,7 +186,7 @@ static void a_text_behind_the_first_cell_takes_no_column_its_room(void **state)
 	assert_non_null(strstr(printed, "\nbcd  12 more\n    of them\n"));
 }
 
-static void rules_are_above_their_rows_and_as_wide_as_the_table(void **state)
+static void table_rules_precede_rows_at_table_width(void **state)
 {
 	(void)state;
 	table.rules[0] = 1;
@@ -208,7 +208,7 @@ static void rules_are_above_their_rows_and_as_wide_as_the_table(void **state)
 	       "e      -  100 %\n");
 }
 
-static void the_heading_may_be_bold(void **state)
+static void table_heading_is_bold_on_request(void **state)
 {
 	(void)state;
 	table.is_bold = true;
@@ -226,7 +226,7 @@ static size_t first_line_columns(const char *line)
 	return display_columns(first);
 }
 
-static void the_first_column_gives_way_down_to_its_least(void **state)
+static void table_shrinks_first_column_to_its_minimum(void **state)
 {
 	static const struct {
 		size_t screen, columns;
@@ -256,7 +256,7 @@ static void the_first_column_gives_way_down_to_its_least(void **state)
 	}
 }
 
-static void a_wide_cell_takes_its_columns_and_not_its_bytes(void **state)
+static void table_measures_cells_in_display_columns(void **state)
 {
 	(void)state;
 	cells[0][0] = "日本";
@@ -267,7 +267,7 @@ static void a_wide_cell_takes_its_columns_and_not_its_bytes(void **state)
 	       "e       -  long  100 %\n");
 }
 
-static void a_reader_that_left_is_given_no_more(void **state)
+static void table_stops_printing_after_write_error(void **state)
 {
 	FILE *out = fopen("/dev/full", "we");
 
@@ -287,16 +287,16 @@ static void a_reader_that_left_is_given_no_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(columns_are_as_wide_as_what_is_in_them),
-		TEST(what_just_fits_is_left_whole),
-		TEST(what_is_left_out_is_a_line_with_names_that_fit),
-		TEST(of_equals_the_first_is_left_out),
-		TEST(a_text_behind_the_first_cell_takes_no_column_its_room),
-		TEST(rules_are_above_their_rows_and_as_wide_as_the_table),
-		TEST(the_heading_may_be_bold),
-		TEST(the_first_column_gives_way_down_to_its_least),
-		TEST(a_wide_cell_takes_its_columns_and_not_its_bytes),
-		TEST(a_reader_that_left_is_given_no_more),
+		TEST(table_columns_are_as_wide_as_their_cells),
+		TEST(table_drops_columns_only_if_too_narrow),
+		TEST(table_names_dropped_columns_if_they_fit),
+		TEST(table_drops_first_of_equal_rank),
+		TEST(table_row_text_does_not_widen_columns),
+		TEST(table_rules_precede_rows_at_table_width),
+		TEST(table_heading_is_bold_on_request),
+		TEST(table_shrinks_first_column_to_its_minimum),
+		TEST(table_measures_cells_in_display_columns),
+		TEST(table_stops_printing_after_write_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,7 @@ static struct story *finish(struct fixture *fixture)
 	return &fixture->story;
 }
 
-static void it_is_the_sum_of_its_records_over_threads(void **state)
+static void story_sums_its_records_over_threads(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -83,7 +83,7 @@ static void it_is_the_sum_of_its_records_over_threads(void **state)
 	assert_int_equal(story->totals->observed.sums[COST_CPU], 5120);
 }
 
-static void a_window_that_does_not_say_when_is_as_long_as_it_was(void **state)
+static void story_derives_missing_window_start_from_its_length(void **state)
 {
 	static const int64_t tids[] = { 11, 13, 12 };
 	struct fixture *fixture = *state;
@@ -105,7 +105,7 @@ static void a_window_that_does_not_say_when_is_as_long_as_it_was(void **state)
 		assert_int_equal(story->windows[i].thread->key.tid, tids[i]);
 }
 
-static void what_is_not_told_apart_or_not_known_is_nobodys(void **state)
+static void story_ignores_overflow_and_unknown_records(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample sample;
@@ -121,7 +121,7 @@ static void what_is_not_told_apart_or_not_known_is_nobodys(void **state)
 	assert_int_equal(fixture->story.costs.record_count, 0);
 }
 
-static void what_may_be_a_leftover_is_known(void **state)
+static void story_is_inherited_if_any_record_is_inherited(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample sample;
@@ -133,7 +133,7 @@ static void what_may_be_a_leftover_is_known(void **state)
 	assert_true(finish(fixture)->is_inherited);
 }
 
-static void an_id_may_be_one_byte(void **state)
+static void story_accepts_one_byte_request_id(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample_place place = own;
@@ -143,7 +143,7 @@ static void an_id_may_be_one_byte(void **state)
 	assert_int_equal(finish(fixture)->costs.sums[COST_CPU], 5);
 }
 
-static void what_the_totals_do_not_take_is_not_told(void **state)
+static void story_skips_records_excluded_by_time_filter(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -154,7 +154,7 @@ static void what_the_totals_do_not_take_is_not_told(void **state)
 	assert_int_equal(finish(fixture)->costs.sums[COST_CPU], 5);
 }
 
-static void a_value_that_changes_is_the_last_one(void **state)
+static void story_key_shows_last_value_and_notes_change(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -174,7 +174,7 @@ static void a_value_that_changes_is_the_last_one(void **state)
 	assert_int_equal(story->key_count, 1);
 }
 
-static void no_more_keys_are_kept_than_there_is_room_for(void **state)
+static void story_limits_number_of_keys(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample sample;
@@ -191,7 +191,7 @@ static void no_more_keys_are_kept_than_there_is_room_for(void **state)
 	assert_null(story_value(&fixture->story, names[STORY_KEYS_MAX - 1]));
 }
 
-static void slices_are_told_in_the_order_of_time(void **state)
+static void story_sorts_slices_by_time(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -224,7 +224,7 @@ static void slices_are_told_in_the_order_of_time(void **state)
 	assert_int_equal(story->last_ns, SAMPLE_NS + 80);
 }
 
-static void a_slice_without_sense_is_left_out_and_counted(void **state)
+static void story_drops_and_counts_invalid_slices(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -246,7 +246,7 @@ static void a_slice_without_sense_is_left_out_and_counted(void **state)
 	assert_int_equal(story->slice_count, 1);
 }
 
-static void a_record_of_no_thread_is_in_the_sums_alone(void **state)
+static void story_adds_record_without_thread_to_sums_only(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -262,7 +262,7 @@ static void a_record_of_no_thread_is_in_the_sums_alone(void **state)
 	assert_int_equal(story->last_ns, 0);
 }
 
-static void what_ran_elsewhere_without_a_thread_or_a_time_is_not_beside_it(void **state)
+static void story_neighbours_exclude_incomplete_records(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -285,7 +285,7 @@ static void what_ran_elsewhere_without_a_thread_or_a_time_is_not_beside_it(void 
 	assert_int_equal(finish(fixture)->beside.ranking_count, 0);
 }
 
-static void slices_that_nobody_can_show_are_counted(void **state)
+static void story_counts_slices_without_start_or_end(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -305,7 +305,7 @@ static void slices_that_nobody_can_show_are_counted(void **state)
 	assert_int_equal(story->slices_left_out, 2);
 }
 
-static void slices_that_begin_together_are_in_the_order_of_their_ends(void **state)
+static void story_sorts_slices_with_equal_start_by_end(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -318,7 +318,7 @@ static void slices_that_begin_together_are_in_the_order_of_their_ends(void **sta
 		assert_int_equal(story->slices[i].view.end_ns, SAMPLE_NS + 10 * (i + 1));
 }
 
-static void a_time_without_a_thread_is_of_the_request(void **state)
+static void story_span_includes_record_without_thread(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -336,7 +336,7 @@ static void a_time_without_a_thread_is_of_the_request(void **state)
 	assert_int_equal(story->window_count, 0);
 }
 
-static void a_wait_for_no_known_cpu_is_for_none(void **state)
+static void story_wait_without_known_cpu_counts_no_time_ahead(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -351,7 +351,7 @@ static void a_wait_for_no_known_cpu_is_for_none(void **state)
 	assert_int_equal(story->beside.ranking[0]->ahead_ns, 0);
 }
 
-static void without_memory_it_says_so(void **state)
+static void story_fails_with_enomem_when_allocation_fails(void **state)
 {
 	static const char *const kinds[] = { "cpu", "slice", "other cpu", "finish" };
 	struct fixture *fixture = *state;
@@ -383,7 +383,7 @@ static void without_memory_it_says_so(void **state)
 	}
 }
 
-static void slices_that_were_lost_are_those_of_the_books(void **state)
+static void story_takes_lost_slices_from_balance(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample sample;
@@ -399,7 +399,7 @@ static void slices_that_were_lost_are_those_of_the_books(void **state)
 	assert_int_equal(story_slices_lost(&fixture->story), 9);
 }
 
-static void a_filter_chooses_the_request_as_a_whole(void **state)
+static void story_filter_selects_whole_request(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample_place early = own;
@@ -415,7 +415,7 @@ static void a_filter_chooses_the_request_as_a_whole(void **state)
 	assert_int_equal(fixture->totals.all.sums[COST_CPU], 12);
 }
 
-static void a_filter_leaves_out_other_hosts(void **state)
+static void story_filter_excludes_other_hosts(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample_place elsewhere = own;
@@ -431,7 +431,7 @@ static void a_filter_leaves_out_other_hosts(void **state)
 	assert_int_equal(fixture->story.costs.sums[COST_CPU], 4);
 }
 
-static void what_does_not_say_is_not_taken_once_another_said_no(void **state)
+static void story_filter_rejects_record_without_value_after_mismatch(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample_place early = own;
@@ -444,7 +444,7 @@ static void what_does_not_say_is_not_taken_once_another_said_no(void **state)
 	assert_int_equal(fixture->story.costs.record_count, 0);
 }
 
-static void its_endpoint_is_known_with_all_its_requests(void **state)
+static void story_endpoint_group_covers_all_its_requests(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample_place same = other;
@@ -459,7 +459,7 @@ static void its_endpoint_is_known_with_all_its_requests(void **state)
 	assert_int_equal(histogram_count_below(&group->requests->costs[REQUEST_CPU], 3), 1);
 }
 
-static void without_an_endpoint_there_are_none(void **state)
+static void story_endpoint_is_null_without_endpoint_key(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample_place bare = own;
@@ -470,7 +470,7 @@ static void without_an_endpoint_there_are_none(void **state)
 	assert_null(story_endpoint(finish(fixture)));
 }
 
-static void ids_that_are_like_it_are_hints(void **state)
+static void story_hints_list_similar_request_ids(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -489,7 +489,7 @@ static void ids_that_are_like_it_are_hints(void **state)
 	assert_string_equal(story->hints[2].request_id, "shop-order-12");
 }
 
-static void ids_that_are_not_like_it_are_none(void **state)
+static void story_hints_need_common_prefix_of_four_bytes(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -508,7 +508,7 @@ static void ids_that_are_not_like_it_are_none(void **state)
 }
 
 /* The byte behind it in the record: the mark of a name of eight bytes. */
-static void an_id_is_like_another_no_further_than_it_goes(void **state)
+static void story_hints_compare_within_request_id_length(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -522,7 +522,7 @@ static void an_id_is_like_another_no_further_than_it_goes(void **state)
 	finish(fixture);
 }
 
-static void what_ran_beside_it_is_by_windows_where_there_are_no_slices(void **state)
+static void story_neighbours_come_from_windows_without_slices(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -548,7 +548,7 @@ static void what_ran_beside_it_is_by_windows_where_there_are_no_slices(void **st
 	assert_false(story_beside_is_incomplete(story));
 }
 
-static void what_ran_beside_it_is_by_slices_where_it_has_some(void **state)
+static void story_neighbours_come_from_slices_if_present(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -567,7 +567,7 @@ static void what_ran_beside_it_is_by_slices_where_it_has_some(void **state)
 	assert_int_equal(story->beside.ranking[0]->ahead_ns, 10);
 }
 
-static void a_wait_is_for_the_cpu_that_the_same_thread_runs_on_next(void **state)
+static void story_wait_targets_next_cpu_of_same_thread(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -588,7 +588,7 @@ static void a_wait_is_for_the_cpu_that_the_same_thread_runs_on_next(void **state
 	assert_int_equal(story->beside.ranking[0]->ahead_ns, 3);
 }
 
-static void a_wait_that_a_window_cuts_is_one(void **state)
+static void story_joins_wait_split_by_window(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -605,7 +605,7 @@ static void a_wait_that_a_window_cuts_is_one(void **state)
 	assert_int_equal(story->beside.ranking[0]->ahead_ns, 17);
 }
 
-static void on_another_host_nothing_is_beside_it(void **state)
+static void story_neighbours_exclude_other_hosts(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample_place elsewhere = other;
@@ -616,7 +616,7 @@ static void on_another_host_nothing_is_beside_it(void **state)
 	assert_int_equal(finish(fixture)->beside.ranking_count, 0);
 }
 
-static void a_process_has_its_last_name(void **state)
+static void story_comm_is_last_name_of_process(void **state)
 {
 	struct fixture *fixture = *state;
 	char comm[STORY_VALUE_BYTES];
@@ -641,7 +641,7 @@ static void a_process_has_its_last_name(void **state)
 	assert_string_equal(comm, "puma");
 }
 
-static void there_is_room_for_so_many_slices_and_windows(void **state)
+static void story_limits_slices_and_windows_and_counts_excess(void **state)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -662,39 +662,39 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	static const struct CMUnitTest tests[] = {
-		TEST(it_is_the_sum_of_its_records_over_threads),
-		TEST(a_window_that_does_not_say_when_is_as_long_as_it_was),
-		TEST(what_is_not_told_apart_or_not_known_is_nobodys),
-		TEST(what_may_be_a_leftover_is_known),
-		TEST(an_id_may_be_one_byte),
-		TEST(what_the_totals_do_not_take_is_not_told),
-		TEST(a_value_that_changes_is_the_last_one),
-		TEST(no_more_keys_are_kept_than_there_is_room_for),
-		TEST(slices_are_told_in_the_order_of_time),
-		TEST(a_slice_without_sense_is_left_out_and_counted),
-		TEST(a_record_of_no_thread_is_in_the_sums_alone),
-		TEST(what_ran_elsewhere_without_a_thread_or_a_time_is_not_beside_it),
-		TEST(slices_that_nobody_can_show_are_counted),
-		TEST(slices_that_begin_together_are_in_the_order_of_their_ends),
-		TEST(a_time_without_a_thread_is_of_the_request),
-		TEST(a_wait_for_no_known_cpu_is_for_none),
-		TEST(without_memory_it_says_so),
-		TEST(slices_that_were_lost_are_those_of_the_books),
-		TEST(a_filter_chooses_the_request_as_a_whole),
-		TEST(a_filter_leaves_out_other_hosts),
-		TEST(what_does_not_say_is_not_taken_once_another_said_no),
-		TEST(its_endpoint_is_known_with_all_its_requests),
-		TEST(without_an_endpoint_there_are_none),
-		TEST(ids_that_are_like_it_are_hints),
-		TEST(ids_that_are_not_like_it_are_none),
-		TEST(an_id_is_like_another_no_further_than_it_goes),
-		TEST(what_ran_beside_it_is_by_windows_where_there_are_no_slices),
-		TEST(what_ran_beside_it_is_by_slices_where_it_has_some),
-		TEST(a_wait_is_for_the_cpu_that_the_same_thread_runs_on_next),
-		TEST(a_wait_that_a_window_cuts_is_one),
-		TEST(on_another_host_nothing_is_beside_it),
-		TEST(a_process_has_its_last_name),
-		TEST(there_is_room_for_so_many_slices_and_windows),
+		TEST(story_sums_its_records_over_threads),
+		TEST(story_derives_missing_window_start_from_its_length),
+		TEST(story_ignores_overflow_and_unknown_records),
+		TEST(story_is_inherited_if_any_record_is_inherited),
+		TEST(story_accepts_one_byte_request_id),
+		TEST(story_skips_records_excluded_by_time_filter),
+		TEST(story_key_shows_last_value_and_notes_change),
+		TEST(story_limits_number_of_keys),
+		TEST(story_sorts_slices_by_time),
+		TEST(story_drops_and_counts_invalid_slices),
+		TEST(story_adds_record_without_thread_to_sums_only),
+		TEST(story_neighbours_exclude_incomplete_records),
+		TEST(story_counts_slices_without_start_or_end),
+		TEST(story_sorts_slices_with_equal_start_by_end),
+		TEST(story_span_includes_record_without_thread),
+		TEST(story_wait_without_known_cpu_counts_no_time_ahead),
+		TEST(story_fails_with_enomem_when_allocation_fails),
+		TEST(story_takes_lost_slices_from_balance),
+		TEST(story_filter_selects_whole_request),
+		TEST(story_filter_excludes_other_hosts),
+		TEST(story_filter_rejects_record_without_value_after_mismatch),
+		TEST(story_endpoint_group_covers_all_its_requests),
+		TEST(story_endpoint_is_null_without_endpoint_key),
+		TEST(story_hints_list_similar_request_ids),
+		TEST(story_hints_need_common_prefix_of_four_bytes),
+		TEST(story_hints_compare_within_request_id_length),
+		TEST(story_neighbours_come_from_windows_without_slices),
+		TEST(story_neighbours_come_from_slices_if_present),
+		TEST(story_wait_targets_next_cpu_of_same_thread),
+		TEST(story_joins_wait_split_by_window),
+		TEST(story_neighbours_exclude_other_hosts),
+		TEST(story_comm_is_last_name_of_process),
+		TEST(story_limits_slices_and_windows_and_counts_excess),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,7 @@ static int64_t cpu_of_first(const struct beside *beside)
 	return beside->ranking_count > 0 ? beside->ranking[0]->cpu_ns : 0;
 }
 
-static void what_ran_in_the_span_is_ranked_by_cpu(void **state)
+static void beside_ranks_neighbours_by_cpu_in_span(void **state)
 {
 	struct beside *beside = *state;
 
@@ -74,7 +74,7 @@ static void what_ran_in_the_span_is_ranked_by_cpu(void **state)
 	assert_ptr_equal(beside->ranking[3]->thread, &two);
 }
 
-static void only_what_is_in_the_span_counts(void **state)
+static void beside_clips_neighbours_to_request_span(void **state)
 {
 	struct beside *beside = *state;
 
@@ -94,7 +94,7 @@ static void only_what_is_in_the_span_counts(void **state)
 	assert_int_equal(beside->ranking[2]->cpu_ns, 1);
 }
 
-static void a_request_that_never_was_has_nothing_beside_it(void **state)
+static void beside_is_empty_without_request_span(void **state)
 {
 	struct beside *beside = *state;
 
@@ -104,7 +104,7 @@ static void a_request_that_never_was_has_nothing_beside_it(void **state)
 	assert_false(beside_is_incomplete(beside, &host));
 }
 
-static void what_did_not_run_is_nobody(void **state)
+static void beside_ignores_span_without_cpu_or_with_reversed_times(void **state)
 {
 	struct beside *beside = *state;
 	struct beside_span span = { NULL, 0, 10, 0, 2, true };
@@ -116,7 +116,7 @@ static void what_did_not_run_is_nobody(void **state)
 	assert_null(beside->neighbours);
 }
 
-static void the_cpu_of_a_window_that_reaches_out_is_a_bound(void **state)
+static void beside_bounds_cpu_of_window_crossing_request_span(void **state)
 {
 	struct beside *beside = *state;
 	struct beside_span span = { NULL, 0, 100, 60, -1, false };
@@ -134,7 +134,7 @@ static void the_cpu_of_a_window_that_reaches_out_is_a_bound(void **state)
 	assert_string_equal(beside->ranking[1]->endpoint, "");
 }
 
-static void what_ran_in_no_request_is_told_by_endpoint(void **state)
+static void beside_groups_time_outside_requests_by_endpoint(void **state)
 {
 	struct beside *beside = *state;
 	struct beside_span span = { NULL, 0, 100, 60, -1, false };
@@ -158,7 +158,7 @@ static void what_ran_in_no_request_is_told_by_endpoint(void **state)
 	assert_string_equal(beside->ranking[3]->endpoint, "GET /health");
 }
 
-static void windows_and_slices_are_not_added_up(void **state)
+static void beside_does_not_add_windows_to_slices(void **state)
 {
 	struct beside *beside = *state;
 	struct beside_span span = { NULL, 0, 100, 60, -1, false };
@@ -177,7 +177,7 @@ static struct beside_wait wait_for(int64_t cpu_number, int64_t start_ns, int64_t
 	return (struct beside_wait){ &host, cpu_number, start_ns, end_ns, -1 };
 }
 
-static void who_was_on_the_cpu_that_it_waited_for_is_known(void **state)
+static void beside_measures_time_ahead_on_awaited_cpu(void **state)
 {
 	struct beside *beside = *state;
 	struct story_host elsewhere = { .name = "web-2" };
@@ -205,7 +205,7 @@ static void who_was_on_the_cpu_that_it_waited_for_is_known(void **state)
 	assert_int_equal(beside->ranking_count, 7);
 }
 
-static void on_a_cpu_that_is_not_known_nobody_is_ahead(void **state)
+static void beside_counts_no_time_ahead_on_unknown_cpu(void **state)
 {
 	struct beside *beside = *state;
 	struct beside_wait waits[] = { wait_for(-1, 0, 100), wait_for(0, 0, 100) };
@@ -226,7 +226,7 @@ static void fill(struct beside *beside, int64_t from_ns)
 		ran(beside, &two, "filler", from_ns + i, from_ns + i + 1);
 }
 
-static void the_oldest_is_judged_when_there_are_too_many(void **state)
+static void beside_evaluates_oldest_spans_when_ring_is_full(void **state)
 {
 	struct beside *beside = *state;
 
@@ -243,7 +243,7 @@ static void the_oldest_is_judged_when_there_are_too_many(void **state)
 	assert_int_equal(cpu_of_first(beside), 10);
 }
 
-static void a_ring_keeps_the_newest(void **state)
+static void beside_ring_keeps_newest_spans(void **state)
 {
 	struct beside *beside = *state;
 
@@ -259,7 +259,7 @@ static void a_ring_keeps_the_newest(void **state)
 	assert_true(beside_is_incomplete(beside, &host));
 }
 
-static void a_request_that_turns_out_longer_says_what_is_missing(void **state)
+static void beside_is_incomplete_if_request_grows_over_dropped_spans(void **state)
 {
 	struct beside *beside = *state;
 
@@ -277,7 +277,7 @@ static void a_request_that_turns_out_longer_says_what_is_missing(void **state)
 	assert_true(beside_is_incomplete(beside, &host));
 }
 
-static void what_reaches_out_is_missing_only_beyond(void **state)
+static void beside_dropped_crossing_span_is_missing_only_outside(void **state)
 {
 	struct beside *beside = *state;
 
@@ -292,7 +292,7 @@ static void what_reaches_out_is_missing_only_beyond(void **state)
 	assert_true(beside_is_incomplete(beside, &host));
 }
 
-static void there_is_room_for_so_many_neighbours(void **state)
+static void beside_limits_number_of_neighbours(void **state)
 {
 	struct beside *beside = *state;
 	char id[16];
@@ -307,7 +307,7 @@ static void there_is_room_for_so_many_neighbours(void **state)
 	assert_int_equal(beside->span_count, BESIDE_NEIGHBOURS_MAX + 1);
 }
 
-static void without_memory_it_says_so(void **state)
+static void beside_fails_with_enomem_when_allocation_fails(void **state)
 {
 	struct beside *beside = *state;
 	struct beside_span span = { NULL, 0, 10, 5, 2, true };
@@ -331,21 +331,21 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	static const struct CMUnitTest tests[] = {
-		TEST(what_ran_in_the_span_is_ranked_by_cpu),
-		TEST(only_what_is_in_the_span_counts),
-		TEST(a_request_that_never_was_has_nothing_beside_it),
-		TEST(what_did_not_run_is_nobody),
-		TEST(the_cpu_of_a_window_that_reaches_out_is_a_bound),
-		TEST(what_ran_in_no_request_is_told_by_endpoint),
-		TEST(windows_and_slices_are_not_added_up),
-		TEST(who_was_on_the_cpu_that_it_waited_for_is_known),
-		TEST(on_a_cpu_that_is_not_known_nobody_is_ahead),
-		TEST(the_oldest_is_judged_when_there_are_too_many),
-		TEST(a_ring_keeps_the_newest),
-		TEST(a_request_that_turns_out_longer_says_what_is_missing),
-		TEST(what_reaches_out_is_missing_only_beyond),
-		TEST(there_is_room_for_so_many_neighbours),
-		TEST(without_memory_it_says_so),
+		TEST(beside_ranks_neighbours_by_cpu_in_span),
+		TEST(beside_clips_neighbours_to_request_span),
+		TEST(beside_is_empty_without_request_span),
+		TEST(beside_ignores_span_without_cpu_or_with_reversed_times),
+		TEST(beside_bounds_cpu_of_window_crossing_request_span),
+		TEST(beside_groups_time_outside_requests_by_endpoint),
+		TEST(beside_does_not_add_windows_to_slices),
+		TEST(beside_measures_time_ahead_on_awaited_cpu),
+		TEST(beside_counts_no_time_ahead_on_unknown_cpu),
+		TEST(beside_evaluates_oldest_spans_when_ring_is_full),
+		TEST(beside_ring_keeps_newest_spans),
+		TEST(beside_is_incomplete_if_request_grows_over_dropped_spans),
+		TEST(beside_dropped_crossing_span_is_missing_only_outside),
+		TEST(beside_limits_number_of_neighbours),
+		TEST(beside_fails_with_enomem_when_allocation_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,7 +53,7 @@ static const char *lane_of(struct story_slice *slices, size_t count, int64_t las
 	return join(&lane);
 }
 
-static void a_part_shows_what_it_was_longest(void **state)
+static void lane_cell_shows_longest_state(void **state)
 {
 	struct story_slice slices[] = {
 		slice_of(&one, 0, 14, SCHED_RUNNING),
@@ -68,7 +68,7 @@ static void a_part_shows_what_it_was_longest(void **state)
 	assert_string_equal(lane_of(slices, 6, 99, 10), "█▒·····• █");
 }
 
-static void what_goes_on_fills_the_parts_between(void **state)
+static void lane_slice_fills_all_cells_it_covers(void **state)
 {
 	struct story_slice slices[] = {
 		slice_of(&one, 9, 31, SCHED_RUNNING),
@@ -80,7 +80,7 @@ static void what_goes_on_fills_the_parts_between(void **state)
 	assert_string_equal(lane_of(slices, 3, 49, 5), "▒██· ");
 }
 
-static void one_instant_is_one_part(void **state)
+static void lane_of_one_instant_has_one_cell(void **state)
 {
 	struct story_slice slices[] = {
 		slice_of(&one, 0, 0, SCHED_RUNNING),
@@ -90,7 +90,7 @@ static void one_instant_is_one_part(void **state)
 	assert_string_equal(lane_of(slices, 1, 0, 5), " ");
 }
 
-static void there_are_never_more_parts_than_room(void **state)
+static void lane_never_exceeds_maximum_number_of_cells(void **state)
 {
 	struct story story = { .first_ns = 5 };
 
@@ -131,7 +131,7 @@ static const char *lane_of_windows(struct story_window *windows, size_t count, i
 	return join(&lane);
 }
 
-static void the_height_is_the_part_on_a_cpu(void **state)
+static void lane_height_is_share_of_window_on_cpu(void **state)
 {
 	struct story_window windows[] = {
 		window(&one, 0, 9, 9),	   window(&one, 10, 19, 0), window(&one, 20, 39, 1),
@@ -143,7 +143,7 @@ static void the_height_is_the_part_on_a_cpu(void **state)
 	assert_string_equal(lane_of_windows(windows, 8, 99, 10), "█·▁▁ ▄▅██ ");
 }
 
-static void of_two_in_one_part_the_higher_one_is_seen(void **state)
+static void lane_cell_shows_highest_of_its_windows(void **state)
 {
 	struct story_window windows[] = {
 		window(&one, 0, 3, 3),
@@ -157,7 +157,7 @@ static void of_two_in_one_part_the_higher_one_is_seen(void **state)
 	assert_string_equal(lane_of_windows(windows, 5, 29, 3), "██ ");
 }
 
-static void a_list_that_is_short_is_shown(void **state)
+static void fold_shows_all_lines_of_short_list(void **state)
 {
 	static const int64_t weights[] = { 1, 2, 3, 4 };
 	struct story_lines lines[LINES_MAX];
@@ -176,7 +176,7 @@ static void a_list_that_is_short_is_shown(void **state)
 	assert_int_equal(count, 0);
 }
 
-static void of_a_long_one_the_heaviest_are_shown(void **state)
+static void fold_shows_heaviest_lines_of_long_list(void **state)
 {
 	static const int64_t weights[] = { 5, 9, 1, 1, 5, 5, 8, 2 };
 	struct story_lines lines[LINES_MAX];
@@ -198,7 +198,7 @@ static void of_a_long_one_the_heaviest_are_shown(void **state)
 	assert_int_equal(lines[4].count, 1);
 }
 
-static void just_twice_as_many_are_all_shown(void **state)
+static void fold_starts_above_twice_the_shown_count(void **state)
 {
 	static const int64_t weights[] = { 1, 2, 3, 4, 5 };
 	struct story_lines lines[LINES_MAX];
@@ -212,7 +212,7 @@ static void just_twice_as_many_are_all_shown(void **state)
 	assert_int_equal(lines[0].count, 3);
 }
 
-static void without_memory_it_says_so(void **state)
+static void fold_fails_with_enomem_when_allocation_fails(void **state)
 {
 	static const int64_t weights[] = { 1, 2, 3, 4, 5 };
 	struct story_lines lines[LINES_MAX];
@@ -227,7 +227,7 @@ static void without_memory_it_says_so(void **state)
 	assert_int_equal(count, 77);
 }
 
-static void without_memory_nobody_has_a_lane(void **state)
+static void lane_owners_fail_with_enomem_when_allocation_fails(void **state)
 {
 	struct story_lane_owner *owners = NULL;
 	struct story story = { 0 };
@@ -246,17 +246,17 @@ static void without_memory_nobody_has_a_lane(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_part_shows_what_it_was_longest),
-		cmocka_unit_test(what_goes_on_fills_the_parts_between),
-		cmocka_unit_test(one_instant_is_one_part),
-		cmocka_unit_test(there_are_never_more_parts_than_room),
-		cmocka_unit_test(the_height_is_the_part_on_a_cpu),
-		cmocka_unit_test(of_two_in_one_part_the_higher_one_is_seen),
-		cmocka_unit_test(a_list_that_is_short_is_shown),
-		cmocka_unit_test(of_a_long_one_the_heaviest_are_shown),
-		cmocka_unit_test(just_twice_as_many_are_all_shown),
-		cmocka_unit_test(without_memory_it_says_so),
-		cmocka_unit_test(without_memory_nobody_has_a_lane),
+		cmocka_unit_test(lane_cell_shows_longest_state),
+		cmocka_unit_test(lane_slice_fills_all_cells_it_covers),
+		cmocka_unit_test(lane_of_one_instant_has_one_cell),
+		cmocka_unit_test(lane_never_exceeds_maximum_number_of_cells),
+		cmocka_unit_test(lane_height_is_share_of_window_on_cpu),
+		cmocka_unit_test(lane_cell_shows_highest_of_its_windows),
+		cmocka_unit_test(fold_shows_all_lines_of_short_list),
+		cmocka_unit_test(fold_shows_heaviest_lines_of_long_list),
+		cmocka_unit_test(fold_starts_above_twice_the_shown_count),
+		cmocka_unit_test(fold_fails_with_enomem_when_allocation_fails),
+		cmocka_unit_test(lane_owners_fail_with_enomem_when_allocation_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

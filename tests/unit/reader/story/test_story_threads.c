@@ -52,7 +52,7 @@ static struct story_thread *of(struct story_threads *threads, const char *host, 
 	return thread;
 }
 
-static void a_thread_is_one_of_a_process_of_a_host(void **state)
+static void story_thread_is_identified_by_host_process_and_tid(void **state)
 {
 	struct story_threads *threads = *state;
 	struct story_thread *thread = of(threads, "a", 7, 11, NULL);
@@ -69,7 +69,7 @@ static void a_thread_is_one_of_a_process_of_a_host(void **state)
 	assert_ptr_not_equal(story_threads_find(threads, &threads->hosts[1], 7, 11), thread);
 }
 
-static void they_are_in_order_of_host_process_and_number(void **state)
+static void story_threads_sort_by_host_process_and_tid(void **state)
 {
 	struct story_thread *in_order[] = {
 		of(*state, "a", 7, 12, NULL),
@@ -87,7 +87,7 @@ static void they_are_in_order_of_host_process_and_number(void **state)
 	}
 }
 
-static void it_keeps_the_last_name_that_it_had(void **state)
+static void story_thread_keeps_last_nonempty_name(void **state)
 {
 	struct story_thread *thread = of(*state, "a", 7, 11, NULL);
 
@@ -104,7 +104,7 @@ static void it_keeps_the_last_name_that_it_had(void **state)
 }
 
 /* Records that wait for a value come late. */
-static void an_earlier_record_does_not_rename_it(void **state)
+static void story_thread_is_not_renamed_by_earlier_record(void **state)
 {
 	struct story_threads *threads = *state;
 	struct story_thread *thread = of(threads, "a", 7, 11, "new");
@@ -114,14 +114,14 @@ static void an_earlier_record_does_not_rename_it(void **state)
 	assert_string_equal(thread->name, "new");
 }
 
-static void a_record_without_a_thread_is_of_nobody(void **state)
+static void story_threads_ignore_record_without_tid(void **state)
 {
 	assert_null(of(*state, "a", 7, -1, NULL));
 	assert_non_null(of(*state, "a", 7, 0, NULL));
 	assert_false(((struct story_threads *)*state)->is_full);
 }
 
-static void there_is_room_for_so_many_hosts(void **state)
+static void story_threads_limit_number_of_hosts(void **state)
 {
 	struct story_threads *threads = *state;
 	char name[16];
@@ -136,7 +136,7 @@ static void there_is_room_for_so_many_hosts(void **state)
 	assert_non_null(of(threads, "h3", 7, 12, NULL));
 }
 
-static void there_is_room_for_so_many_threads(void **state)
+static void story_threads_limit_number_of_threads(void **state)
 {
 	struct story_threads *threads = *state;
 
@@ -148,7 +148,7 @@ static void there_is_room_for_so_many_threads(void **state)
 	assert_non_null(of(threads, "a", 7, 5, NULL));
 }
 
-static void a_span_grows_at_both_ends(void **state)
+static void story_host_span_grows_at_both_ends(void **state)
 {
 	struct story_host host = { .name = "" };
 
@@ -165,7 +165,7 @@ static void a_span_grows_at_both_ends(void **state)
 	assert_int_equal(host.last_ns, 70);
 }
 
-static void without_memory_it_says_so(void **state)
+static void story_threads_fail_with_enomem_when_allocation_fails(void **state)
 {
 	struct story_thread *thread = NULL;
 	int r = -ENOMEM;
@@ -195,15 +195,15 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	static const struct CMUnitTest tests[] = {
-		TEST(a_thread_is_one_of_a_process_of_a_host),
-		TEST(they_are_in_order_of_host_process_and_number),
-		TEST(it_keeps_the_last_name_that_it_had),
-		TEST(an_earlier_record_does_not_rename_it),
-		TEST(a_record_without_a_thread_is_of_nobody),
-		TEST(there_is_room_for_so_many_hosts),
-		TEST(there_is_room_for_so_many_threads),
-		TEST(a_span_grows_at_both_ends),
-		TEST(without_memory_it_says_so),
+		TEST(story_thread_is_identified_by_host_process_and_tid),
+		TEST(story_threads_sort_by_host_process_and_tid),
+		TEST(story_thread_keeps_last_nonempty_name),
+		TEST(story_thread_is_not_renamed_by_earlier_record),
+		TEST(story_threads_ignore_record_without_tid),
+		TEST(story_threads_limit_number_of_hosts),
+		TEST(story_threads_limit_number_of_threads),
+		TEST(story_host_span_grows_at_both_ends),
+		TEST(story_threads_fail_with_enomem_when_allocation_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -183,7 +183,7 @@ static void expect_row(size_t row, const char *expected)
 	free(text);
 }
 
-static void groups_in_three_sizes(void **state)
+static void drawing_matches_golden_groups_in_three_sizes(void **state)
 {
 	(void)state;
 	fill();
@@ -195,7 +195,7 @@ static void groups_in_three_sizes(void **state)
 	expect("top-40x10.txt");
 }
 
-static void the_other_lists(void **state)
+static void drawing_matches_golden_of_other_lists_and_help(void **state)
 {
 	(void)state;
 	fill();
@@ -216,7 +216,7 @@ static void the_other_lists(void **state)
 	expect("top-help.txt");
 }
 
-static void the_code_of_a_row(void **state)
+static void drawing_matches_golden_code_of_selected_row(void **state)
 {
 	const struct stream_cpu one = {
 		.window = 2, .tid = 43, .request_id = "slow", .endpoint = "GET /orders/:id"
@@ -236,7 +236,7 @@ static void the_code_of_a_row(void **state)
 	expect("top-code.txt");
 }
 
-static void frames_of_text_are_as_high_as_they_must_be(void **state)
+static void drawing_limits_height_of_plain_frame_to_its_rows(void **state)
 {
 	(void)state;
 	fill();
@@ -248,7 +248,7 @@ static void frames_of_text_are_as_high_as_they_must_be(void **state)
 	expect("top-plain.txt");
 }
 
-static void frames_of_text_have_the_sum_of_what_is_not_shown(void **state)
+static void drawing_sums_hidden_rows_in_plain_frame(void **state)
 {
 	(void)state;
 	fill();
@@ -264,7 +264,7 @@ static void frames_of_text_have_the_sum_of_what_is_not_shown(void **state)
 		"ms  455.0 ms");
 }
 
-static void what_does_not_fit_scrolls_with_the_selection(void **state)
+static void drawing_scrolls_list_to_selected_row(void **state)
 {
 	(void)state;
 	fill();
@@ -280,7 +280,7 @@ static void what_does_not_fit_scrolls_with_the_selection(void **state)
 	expect_row(3, "GET /orders/:id            4.0  24.04 ms      2.40  24.07 ms");
 }
 
-static void the_end_of_the_books_is_reached(void **state)
+static void drawing_scrolls_books_from_first_to_last_line(void **state)
 {
 	char last[512];
 	size_t size_bytes;
@@ -303,7 +303,7 @@ static void the_end_of_the_books_is_reached(void **state)
 	expect_row(2, "the books");
 }
 
-static void lines_of_a_story_that_found_no_room_are_said(void **state)
+static void drawing_counts_story_records_left_out(void **state)
 {
 	(void)state;
 	for (int i = 0; i < LISTING_STORY_MAX; i++)
@@ -321,7 +321,7 @@ static void lines_of_a_story_that_found_no_room_are_said(void **state)
 	expect_row(10, "residual - ns  losses 0   without split  own -  1 records left out");
 }
 
-static void too_small_a_screen_says_so(void **state)
+static void drawing_reports_needed_size_on_small_screen(void **state)
 {
 	(void)state;
 	fill();
@@ -338,7 +338,7 @@ static void too_small_a_screen_says_so(void **state)
 	expect_row(0, "pid 42  22:13:21  last 1.000 s");
 }
 
-static void before_the_first_window_it_says_what_is_known(void **state)
+static void drawing_shows_status_before_first_window(void **state)
 {
 	(void)state;
 	draw(60, 10);
@@ -352,7 +352,7 @@ static void before_the_first_window_it_says_what_is_known(void **state)
 	expect_row(8, "");
 }
 
-static void nothing_to_list_has_a_reason(void **state)
+static void drawing_explains_empty_list(void **state)
 {
 	struct sample sample;
 
@@ -390,7 +390,7 @@ static void nothing_to_list_has_a_reason(void **state)
 	expect_row(3, "the filter lets nothing pass: / changes it, Esc takes it away");
 }
 
-static void the_title_says_what_time_it_is_of(void **state)
+static void drawing_title_shows_time_span_and_status(void **state)
 {
 	(void)state;
 	fill();
@@ -407,7 +407,7 @@ static void the_title_says_what_time_it_is_of(void **state)
 	expect_row(0, "pid 42  22:13:20  FROZEN, 1 back  last 500.0 ms");
 }
 
-static void the_order_is_marked(void **state)
+static void drawing_marks_sort_column_and_direction(void **state)
 {
 	(void)state;
 	fill();
@@ -419,7 +419,7 @@ static void the_order_is_marked(void **state)
 	expect_row(2, "endpoint                req/s▲       cpu     % CPU  wall p99");
 }
 
-static void a_narrow_screen_names_the_place_instead_of_the_panes(void **state)
+static void drawing_replaces_panes_by_place_on_narrow_screen(void **state)
 {
 	(void)state;
 	fill();
@@ -437,7 +437,7 @@ static void a_narrow_screen_names_the_place_instead_of_the_panes(void **state)
 	expect_row(1, "the story of slow");
 }
 
-static void what_is_typed_is_seen(void **state)
+static void drawing_shows_filter_while_typed(void **state)
 {
 	(void)state;
 	fill();
@@ -448,7 +448,7 @@ static void what_is_typed_is_seen(void **state)
 	assert_int_equal(screen_at(&screen, 11, 0)->style, SCREEN_HEADING);
 }
 
-static void what_is_wrong_with_the_books_is_an_alarm(void **state)
+static void drawing_highlights_accounting_errors_as_alarm(void **state)
 {
 	struct sample sample;
 
@@ -482,7 +482,7 @@ static void what_is_wrong_with_the_books_is_an_alarm(void **state)
 	assert_int_equal(screen_at(&screen, 10, 66)->style, SCREEN_ALARM);
 }
 
-static void without_books_or_costs_it_says_that(void **state)
+static void drawing_shows_dash_without_balance_and_self_records(void **state)
 {
 	(void)state;
 	put_request(1, 1, "GET /a", 1000);
@@ -495,23 +495,23 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(groups_in_three_sizes),
-		TEST(the_other_lists),
-		TEST(the_code_of_a_row),
-		TEST(frames_of_text_are_as_high_as_they_must_be),
-		TEST(frames_of_text_have_the_sum_of_what_is_not_shown),
-		TEST(what_does_not_fit_scrolls_with_the_selection),
-		TEST(the_end_of_the_books_is_reached),
-		TEST(lines_of_a_story_that_found_no_room_are_said),
-		TEST(too_small_a_screen_says_so),
-		TEST(before_the_first_window_it_says_what_is_known),
-		TEST(nothing_to_list_has_a_reason),
-		TEST(the_title_says_what_time_it_is_of),
-		TEST(the_order_is_marked),
-		TEST(a_narrow_screen_names_the_place_instead_of_the_panes),
-		TEST(what_is_typed_is_seen),
-		TEST(what_is_wrong_with_the_books_is_an_alarm),
-		TEST(without_books_or_costs_it_says_that),
+		TEST(drawing_matches_golden_groups_in_three_sizes),
+		TEST(drawing_matches_golden_of_other_lists_and_help),
+		TEST(drawing_matches_golden_code_of_selected_row),
+		TEST(drawing_limits_height_of_plain_frame_to_its_rows),
+		TEST(drawing_sums_hidden_rows_in_plain_frame),
+		TEST(drawing_scrolls_list_to_selected_row),
+		TEST(drawing_scrolls_books_from_first_to_last_line),
+		TEST(drawing_counts_story_records_left_out),
+		TEST(drawing_reports_needed_size_on_small_screen),
+		TEST(drawing_shows_status_before_first_window),
+		TEST(drawing_explains_empty_list),
+		TEST(drawing_title_shows_time_span_and_status),
+		TEST(drawing_marks_sort_column_and_direction),
+		TEST(drawing_replaces_panes_by_place_on_narrow_screen),
+		TEST(drawing_shows_filter_while_typed),
+		TEST(drawing_highlights_accounting_errors_as_alarm),
+		TEST(drawing_shows_dash_without_balance_and_self_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ static int64_t cpu_of(const struct history_span *span)
 	return cpu_ns;
 }
 
-static void a_window_is_what_ends_at_the_same_time(void **state)
+static void history_window_holds_records_with_same_end(void **state)
 {
 	(void)state;
 	assert_int_equal(history_closed_count(&history), 0);
@@ -67,7 +67,7 @@ static void a_window_is_what_ends_at_the_same_time(void **state)
 	assert_int_equal(history_window(&history, 1)->record_count, 1);
 }
 
-static void what_comes_late_is_of_the_last_window_which_is_open_again(void **state)
+static void history_late_record_reopens_last_window(void **state)
 {
 	(void)state;
 	put_request(1, "a", 10);
@@ -82,7 +82,7 @@ static void what_comes_late_is_of_the_last_window_which_is_open_again(void **sta
 	assert_int_equal(history_window(&history, 1)->end_ns, stream_end_ns(2));
 }
 
-static void a_span_adds_up_what_its_windows_have(void **state)
+static void history_span_sums_its_windows(void **state)
 {
 	(void)state;
 	put_request(1, "a", 1);
@@ -99,7 +99,7 @@ static bool is_tag(const void *context, uint64_t tag)
 	return tag == *(const uint64_t *)context;
 }
 
-static void requests_are_found_by_their_tags_and_other_records_always(void **state)
+static void history_span_selects_requests_by_tag_and_keeps_balance(void **state)
 {
 	uint64_t tag = history_tag(&history, (struct record_text){ "b", 1 });
 	struct history_span span = { .first = 0, .last = 1, .wants = is_tag, .context = &tag };
@@ -135,7 +135,7 @@ static int note(void *user, const struct history_window *window, const struct re
 	return cpu_ns == 3 ? -EINTR : 0;
 }
 
-static void visits_go_from_the_oldest_on_until_one_ends_them(void **state)
+static void history_visits_oldest_first_until_callback_fails(void **state)
 {
 	const struct history_span span = { .first = 0, .last = 2 };
 	int64_t sum = 0;
@@ -155,7 +155,7 @@ static void visits_go_from_the_oldest_on_until_one_ends_them(void **state)
 	assert_int_equal(sum, 123);
 }
 
-static void a_record_that_came_before_changes_nothing(void **state)
+static void history_ignores_duplicate_record(void **state)
 {
 	struct sample sample;
 
@@ -169,7 +169,7 @@ static void a_record_that_came_before_changes_nothing(void **state)
 	assert_int_equal(history_window(&history, 0)->record_count, 1);
 }
 
-static void a_balance_without_its_times_is_left_out_and_counted(void **state)
+static void history_counts_balance_without_times_as_damaged(void **state)
 {
 	struct sample sample;
 
@@ -181,7 +181,7 @@ static void a_balance_without_its_times_is_left_out_and_counted(void **state)
 	assert_int_equal(history.count, 0);
 }
 
-static void what_has_no_window_is_known_of_all_of_them(void **state)
+static void history_applies_process_and_meta_records_to_all_windows(void **state)
 {
 	struct sample sample;
 	struct totals totals;
@@ -217,7 +217,7 @@ static void what_has_no_window_is_known_of_all_of_them(void **state)
 	msgpack_sbuffer_destroy(&sample.buffer);
 }
 
-static void the_oldest_windows_go_when_they_are_too_old(void **state)
+static void history_drops_windows_beyond_maximum_age(void **state)
 {
 	const uint64_t per_minute = 120, most = HISTORY_SECONDS_MAX * 2;
 
@@ -235,7 +235,7 @@ static void the_oldest_windows_go_when_they_are_too_old(void **state)
 	assert_int_equal(history.count, 1);
 }
 
-static void the_oldest_windows_go_when_they_take_too_many_bytes(void **state)
+static void history_drops_oldest_windows_beyond_byte_limit(void **state)
 {
 	size_t bytes = 0;
 
@@ -257,7 +257,7 @@ static void the_oldest_windows_go_when_they_take_too_many_bytes(void **state)
 	assert_int_equal(history_window(&history, 1000)->record_count, 1);
 }
 
-static void short_windows_are_bounded_in_number(void **state)
+static void history_limits_number_of_windows(void **state)
 {
 	struct sample sample;
 
@@ -271,7 +271,7 @@ static void short_windows_are_bounded_in_number(void **state)
 	assert_int_equal(history_window(&history, 6)->end_ns, stream_end_ns(1) + 7);
 }
 
-static void records_of_too_many_shapes_are_left_out_and_counted(void **state)
+static void history_drops_and_counts_records_of_excess_shapes(void **state)
 {
 	struct sample sample;
 
@@ -288,7 +288,7 @@ static void records_of_too_many_shapes_are_left_out_and_counted(void **state)
 	assert_int_equal(history_window(&history, 0)->record_count, PACKING_SHAPES_MAX);
 }
 
-static void frames_outlive_the_windows_in_which_they_were_told(void **state)
+static void history_keeps_frames_of_dropped_windows(void **state)
 {
 	const struct stream_cpu cpu = { .tid = 7, .request_id = "r", .endpoint = "GET /a" };
 	struct history_span span;
@@ -316,7 +316,7 @@ static void frames_outlive_the_windows_in_which_they_were_told(void **state)
 	stacks_deinit(&stacks);
 }
 
-static void frames_of_too_many_bytes_are_left_out_and_counted(void **state)
+static void history_drops_and_counts_frames_beyond_byte_limit(void **state)
 {
 	char name[2001];
 
@@ -334,7 +334,7 @@ static void frames_of_too_many_bytes_are_left_out_and_counted(void **state)
 	assert_int_equal(history.count, 0);
 }
 
-static void without_memory_it_says_so(void **state)
+static void history_fails_with_enomem_when_allocation_fails(void **state)
 {
 	struct history other;
 	struct sample sample;
@@ -370,21 +370,21 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_window_is_what_ends_at_the_same_time),
-		TEST(what_comes_late_is_of_the_last_window_which_is_open_again),
-		TEST(a_span_adds_up_what_its_windows_have),
-		TEST(requests_are_found_by_their_tags_and_other_records_always),
-		TEST(visits_go_from_the_oldest_on_until_one_ends_them),
-		TEST(a_record_that_came_before_changes_nothing),
-		TEST(a_balance_without_its_times_is_left_out_and_counted),
-		TEST(what_has_no_window_is_known_of_all_of_them),
-		TEST(the_oldest_windows_go_when_they_are_too_old),
-		TEST(the_oldest_windows_go_when_they_take_too_many_bytes),
-		TEST(short_windows_are_bounded_in_number),
-		TEST(records_of_too_many_shapes_are_left_out_and_counted),
-		TEST(frames_outlive_the_windows_in_which_they_were_told),
-		TEST(frames_of_too_many_bytes_are_left_out_and_counted),
-		TEST(without_memory_it_says_so),
+		TEST(history_window_holds_records_with_same_end),
+		TEST(history_late_record_reopens_last_window),
+		TEST(history_span_sums_its_windows),
+		TEST(history_span_selects_requests_by_tag_and_keeps_balance),
+		TEST(history_visits_oldest_first_until_callback_fails),
+		TEST(history_ignores_duplicate_record),
+		TEST(history_counts_balance_without_times_as_damaged),
+		TEST(history_applies_process_and_meta_records_to_all_windows),
+		TEST(history_drops_windows_beyond_maximum_age),
+		TEST(history_drops_oldest_windows_beyond_byte_limit),
+		TEST(history_limits_number_of_windows),
+		TEST(history_drops_and_counts_records_of_excess_shapes),
+		TEST(history_keeps_frames_of_dropped_windows),
+		TEST(history_drops_and_counts_frames_beyond_byte_limit),
+		TEST(history_fails_with_enomem_when_allocation_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ static void put(const char *id, int64_t tid, int64_t last_ns, const int64_t spen
 
 static const int64_t ran[4] = { 5, 0, 0, 0 };
 
-static void those_that_were_worked_for_when_the_window_ended(void **state)
+static void in_flight_lists_requests_active_at_window_end(void **state)
 {
 	(void)state;
 	put("gone", 1, IN_FLIGHT_FLUSH_NS + 1, ran);
@@ -61,7 +61,7 @@ static void those_that_were_worked_for_when_the_window_ended(void **state)
 	assert_int_equal(in_flight_find(&in_flight, tag("too"))->tid, 4);
 }
 
-static void only_the_window_that_is_asked_for(void **state)
+static void in_flight_ignores_other_windows(void **state)
 {
 	(void)state;
 	put("first", 1, 0, ran);
@@ -71,7 +71,7 @@ static void only_the_window_that_is_asked_for(void **state)
 	assert_non_null(in_flight_find(&in_flight, tag("second")));
 }
 
-static void of_several_threads_it_is_the_last(void **state)
+static void in_flight_reports_most_recent_thread_of_request(void **state)
 {
 	(void)state;
 	put("r", 1, 500, ran);
@@ -82,7 +82,7 @@ static void of_several_threads_it_is_the_last(void **state)
 	assert_int_equal(in_flight_find(&in_flight, tag("r"))->tid, 2);
 }
 
-static void its_state_is_what_took_most(void **state)
+static void in_flight_state_is_longest_scheduler_state(void **state)
 {
 	static const struct {
 		int64_t spent_ns[4]; /* CPU, run queue, blocked, of it uninterruptible */
@@ -113,7 +113,7 @@ static void its_state_is_what_took_most(void **state)
 	}
 }
 
-static void a_record_that_does_not_say_when_is_of_none(void **state)
+static void in_flight_skips_record_without_times(void **state)
 {
 	struct sample sample;
 
@@ -124,7 +124,7 @@ static void a_record_that_does_not_say_when_is_of_none(void **state)
 	assert_int_equal(in_flight.count, 0);
 }
 
-static void many_are_found_each_up_to_the_bound(void **state)
+static void in_flight_finds_each_request_up_to_maximum(void **state)
 {
 	(void)state;
 	for (int64_t i = 0; i < IN_FLIGHT_MAX + 10; i++) {
@@ -143,7 +143,7 @@ static void many_are_found_each_up_to_the_bound(void **state)
 	}
 }
 
-static void a_long_name_is_cut(void **state)
+static void in_flight_truncates_long_thread_name(void **state)
 {
 	char name[GROUP_NAME_BYTES + 10];
 
@@ -156,7 +156,7 @@ static void a_long_name_is_cut(void **state)
 	assert_int_equal(strlen(in_flight.requests[0].thread_name), GROUP_NAME_BYTES);
 }
 
-static void without_memory_there_are_none(void **state)
+static void in_flight_is_empty_when_allocation_fails(void **state)
 {
 	int r = -ENOMEM;
 
@@ -180,14 +180,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(those_that_were_worked_for_when_the_window_ended),
-		TEST(only_the_window_that_is_asked_for),
-		TEST(of_several_threads_it_is_the_last),
-		TEST(its_state_is_what_took_most),
-		TEST(a_record_that_does_not_say_when_is_of_none),
-		TEST(many_are_found_each_up_to_the_bound),
-		TEST(a_long_name_is_cut),
-		TEST(without_memory_there_are_none),
+		TEST(in_flight_lists_requests_active_at_window_end),
+		TEST(in_flight_ignores_other_windows),
+		TEST(in_flight_reports_most_recent_thread_of_request),
+		TEST(in_flight_state_is_longest_scheduler_state),
+		TEST(in_flight_skips_record_without_times),
+		TEST(in_flight_finds_each_request_up_to_maximum),
+		TEST(in_flight_truncates_long_thread_name),
+		TEST(in_flight_is_empty_when_allocation_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,7 +109,7 @@ static void expect_cell(size_t row, int field, const char *expected)
 	fail_msg("there is no such column");
 }
 
-static void groups_are_of_the_span_that_is_chosen(void **state)
+static void listing_groups_cover_chosen_span(void **state)
 {
 	(void)state;
 	list();
@@ -130,7 +130,7 @@ static void groups_are_of_the_span_that_is_chosen(void **state)
 	assert_int_equal(listing.frame.all.record_count, 0);
 }
 
-static void the_last_seconds_are_ten(void **state)
+static void listing_last_seconds_span_covers_ten_seconds(void **state)
 {
 	(void)state;
 	for (uint64_t window = 5; window <= 30; window++)
@@ -145,7 +145,7 @@ static void the_last_seconds_are_ten(void **state)
 	assert_int_equal(listing.first, 0);
 }
 
-static void windows_soon_after_the_epoch_are_of_the_last_seconds(void **state)
+static void listing_last_seconds_span_handles_windows_near_epoch(void **state)
 {
 	(void)state;
 	history_deinit(&history);
@@ -164,7 +164,7 @@ static void windows_soon_after_the_epoch_are_of_the_last_seconds(void **state)
 	assert_int_equal(listing.end_ns, 3000000000);
 }
 
-static void a_frozen_list_is_of_its_window(void **state)
+static void listing_frozen_shows_its_window_or_oldest(void **state)
 {
 	(void)state;
 	navigation.span = SPAN_WINDOW;
@@ -186,7 +186,7 @@ static void a_frozen_list_is_of_its_window(void **state)
 	assert_int_equal(listing.last, 4);
 }
 
-static void a_key_groups_until_the_next_one(void **state)
+static void listing_cycles_through_recorded_group_keys(void **state)
 {
 	(void)state;
 	list();
@@ -207,7 +207,7 @@ static void a_key_groups_until_the_next_one(void **state)
 	assert_string_equal(listing.by, "endpoint");
 }
 
-static void rows_are_sorted_and_turned_round(void **state)
+static void listing_sorts_rows_and_reverses_them(void **state)
 {
 	(void)state;
 	navigation.orders[LIST_GROUPS].field = FIGURE_BLOCKED;
@@ -222,7 +222,7 @@ static void rows_are_sorted_and_turned_round(void **state)
 	expect_rows("s1,b4,b3,b2,b1");
 }
 
-static void a_name_filters_whatever_its_case_and_a_condition_by_its_key(void **state)
+static void listing_filters_by_name_ignoring_case_or_by_condition(void **state)
 {
 	(void)state;
 	(void)strcpy(navigation.filter, "SLO");
@@ -250,7 +250,7 @@ static void a_name_filters_whatever_its_case_and_a_condition_by_its_key(void **s
 	expect_rows("");
 }
 
-static void requests_in_flight_are_as_old_as_they_are(void **state)
+static void listing_in_flight_shows_age_state_and_thread(void **state)
 {
 	(void)state;
 	navigation.span = SPAN_WINDOW;
@@ -267,7 +267,7 @@ static void requests_in_flight_are_as_old_as_they_are(void **state)
 	expect_cell(0, FIGURE_CPU, "3.000 us");
 }
 
-static void threads_have_all_time(void **state)
+static void listing_threads_include_unattributed_time(void **state)
 {
 	(void)state;
 	press('3');
@@ -277,7 +277,7 @@ static void threads_have_all_time(void **state)
 	expect_cell(0, FIGURE_KEY, "42/1");
 }
 
-static void a_group_leads_to_its_requests_and_one_to_its_story(void **state)
+static void listing_opens_requests_of_group_and_story_of_request(void **state)
 {
 	(void)state;
 	press(KEY_OF_ENTER);
@@ -302,7 +302,7 @@ static void a_group_leads_to_its_requests_and_one_to_its_story(void **state)
 	assert_int_equal(listing.row_count, 3);
 }
 
-static void the_bar_shows_each_part_and_never_more_than_the_window(void **state)
+static void listing_bar_shows_states_and_is_clamped_to_window(void **state)
 {
 	(void)state;
 	stream_cpu(&history, (struct stream_cpu){ .window = 5,
@@ -325,7 +325,7 @@ static void the_bar_shows_each_part_and_never_more_than_the_window(void **state)
 	expect_cell(1, LISTING_BAR, "████████████████████");
 }
 
-static void a_thread_leads_to_its_requests(void **state)
+static void listing_opens_requests_of_thread(void **state)
 {
 	(void)state;
 	press('3');
@@ -342,7 +342,7 @@ static void a_thread_leads_to_its_requests(void **state)
 	expect_rows("b4,b3,b2,b1");
 }
 
-static void the_selection_follows_its_value(void **state)
+static void listing_selection_follows_row_value(void **state)
 {
 	(void)state;
 	list();
@@ -370,7 +370,7 @@ static void the_selection_follows_its_value(void **state)
 	assert_string_equal(navigation_place(&navigation)->value, "3");
 }
 
-static void the_books_are_lines(void **state)
+static void listing_books_are_split_into_lines(void **state)
 {
 	size_t lines = 0;
 
@@ -385,7 +385,7 @@ static void the_books_are_lines(void **state)
 	assert_int_equal(listing.selected, lines - 1);
 }
 
-static void without_a_window_there_is_nothing(void **state)
+static void listing_is_empty_without_windows(void **state)
 {
 	enum figure fields[LISTING_COLUMNS_MAX];
 	char value[NAVIGATION_VALUE_BYTES] = "x";
@@ -403,7 +403,7 @@ static void without_a_window_there_is_nothing(void **state)
 	assert_string_equal(listing.by, "pid");
 }
 
-static void a_scene_is_what_keys_can_find(void **state)
+static void listing_scene_describes_selection_and_columns(void **state)
 {
 	enum figure fields[LISTING_COLUMNS_MAX];
 	char value[NAVIGATION_VALUE_BYTES];
@@ -444,7 +444,7 @@ static void fill_code(void)
 	history_close_window(&history);
 }
 
-static void where_a_row_waited_is_below_its_code(void **state)
+static void listing_code_shows_wait_stacks_below_samples(void **state)
 {
 	const struct stream_cpu busy = { .window = 4,
 					 .tid = 1,
@@ -465,7 +465,7 @@ static void where_a_row_waited_is_below_its_code(void **state)
 	assert_non_null(strstr(listing.text, "Off the CPU "));
 }
 
-static void the_code_of_a_row_is_that_of_its_samples_in_the_span(void **state)
+static void listing_code_is_limited_to_row_filter_and_span(void **state)
 {
 	(void)state;
 	fill_code();
@@ -502,7 +502,7 @@ static void the_code_of_a_row_is_that_of_its_samples_in_the_span(void **state)
 	assert_int_equal(listing.row_count, 0);
 }
 
-static void without_memory_it_says_so(void **state)
+static void listing_fails_with_enomem_when_allocation_fails(void **state)
 {
 	static const char keys[] = "1234c";
 
@@ -527,25 +527,25 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(groups_are_of_the_span_that_is_chosen),
-		TEST(the_last_seconds_are_ten),
-		TEST(windows_soon_after_the_epoch_are_of_the_last_seconds),
-		TEST(a_frozen_list_is_of_its_window),
-		TEST(a_key_groups_until_the_next_one),
-		TEST(rows_are_sorted_and_turned_round),
-		TEST(a_name_filters_whatever_its_case_and_a_condition_by_its_key),
-		TEST(requests_in_flight_are_as_old_as_they_are),
-		TEST(threads_have_all_time),
-		TEST(a_group_leads_to_its_requests_and_one_to_its_story),
-		TEST(the_bar_shows_each_part_and_never_more_than_the_window),
-		TEST(a_thread_leads_to_its_requests),
-		TEST(the_selection_follows_its_value),
-		TEST(the_books_are_lines),
-		TEST(without_a_window_there_is_nothing),
-		TEST(a_scene_is_what_keys_can_find),
-		TEST(where_a_row_waited_is_below_its_code),
-		TEST(the_code_of_a_row_is_that_of_its_samples_in_the_span),
-		TEST(without_memory_it_says_so),
+		TEST(listing_groups_cover_chosen_span),
+		TEST(listing_last_seconds_span_covers_ten_seconds),
+		TEST(listing_last_seconds_span_handles_windows_near_epoch),
+		TEST(listing_frozen_shows_its_window_or_oldest),
+		TEST(listing_cycles_through_recorded_group_keys),
+		TEST(listing_sorts_rows_and_reverses_them),
+		TEST(listing_filters_by_name_ignoring_case_or_by_condition),
+		TEST(listing_in_flight_shows_age_state_and_thread),
+		TEST(listing_threads_include_unattributed_time),
+		TEST(listing_opens_requests_of_group_and_story_of_request),
+		TEST(listing_bar_shows_states_and_is_clamped_to_window),
+		TEST(listing_opens_requests_of_thread),
+		TEST(listing_selection_follows_row_value),
+		TEST(listing_books_are_split_into_lines),
+		TEST(listing_is_empty_without_windows),
+		TEST(listing_scene_describes_selection_and_columns),
+		TEST(listing_code_shows_wait_stacks_below_samples),
+		TEST(listing_code_is_limited_to_row_filter_and_span),
+		TEST(listing_fails_with_enomem_when_allocation_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ static const struct navigation_place *place(void)
 	return navigation_place(&navigation);
 }
 
-static void it_begins_with_groups_of_the_last_seconds_by_cpu(void **state)
+static void navigation_starts_with_groups_of_last_seconds_by_cpu(void **state)
 {
 	(void)state;
 	assert_int_equal(place()->list, LIST_GROUPS);
@@ -61,7 +61,7 @@ static void it_begins_with_groups_of_the_last_seconds_by_cpu(void **state)
 	assert_false(navigation.is_frozen);
 }
 
-static void numbers_and_tab_choose_panes(void **state)
+static void navigation_selects_panes_by_digit_and_tab(void **state)
 {
 	(void)state;
 	for (int pane = 0; pane < _LIST_PANES; pane++) {
@@ -76,7 +76,7 @@ static void numbers_and_tab_choose_panes(void **state)
 	assert_int_equal(place()->list, LIST_BOOKS);
 }
 
-static void enter_goes_from_a_group_to_its_requests_to_a_story_and_escape_back(void **state)
+static void navigation_enter_descends_to_story_and_escape_returns(void **state)
 {
 	(void)state;
 	take(KEY_OF_ENTER);
@@ -100,7 +100,7 @@ static void enter_goes_from_a_group_to_its_requests_to_a_story_and_escape_back(v
 	assert_int_equal(place()->list, LIST_THREADS);
 }
 
-static void enter_goes_by_what_the_row_is(void **state)
+static void navigation_enter_target_depends_on_row_key(void **state)
 {
 	(void)state;
 	scene.by = "request_id";
@@ -126,7 +126,7 @@ static void enter_goes_by_what_the_row_is(void **state)
 	assert_int_equal(place()->list, LIST_GROUPS);
 }
 
-static void a_column_is_sorted_by_after_the_other_and_turned_round(void **state)
+static void navigation_cycles_sort_column_and_reverses_order(void **state)
 {
 	(void)state;
 	take('>');
@@ -149,7 +149,7 @@ static void a_column_is_sorted_by_after_the_other_and_turned_round(void **state)
 	assert_int_equal(navigation_order(&navigation)->field, FIGURE_CPU);
 }
 
-static void a_column_that_is_not_there_any_more_gives_way_to_one_that_is(void **state)
+static void navigation_replaces_sort_column_that_is_not_shown(void **state)
 {
 	(void)state;
 	navigation.orders[LIST_GROUPS].field = FIGURE_STOLEN;
@@ -160,7 +160,7 @@ static void a_column_that_is_not_there_any_more_gives_way_to_one_that_is(void **
 	assert_int_equal(navigation_order(&navigation)->field, FIGURE_BLOCKED);
 }
 
-static void groups_are_by_one_key_after_the_other(void **state)
+static void navigation_cycles_grouping_key(void **state)
 {
 	(void)state;
 	take('g');
@@ -177,7 +177,7 @@ static void groups_are_by_one_key_after_the_other(void **state)
 	assert_string_equal(navigation.by, "request_id");
 }
 
-static void space_freezes_and_goes_on(void **state)
+static void navigation_space_toggles_freeze(void **state)
 {
 	(void)state;
 	take(' ');
@@ -193,7 +193,7 @@ static void space_freezes_and_goes_on(void **state)
 	assert_false(navigation.is_frozen);
 }
 
-static void brackets_and_arrows_step_through_the_windows_there_are(void **state)
+static void navigation_steps_through_available_windows(void **state)
 {
 	(void)state;
 	take('[');
@@ -213,7 +213,7 @@ static void brackets_and_arrows_step_through_the_windows_there_are(void **state)
 	assert_int_equal(navigation.frozen_at, 19);
 }
 
-static void the_span_goes_round(void **state)
+static void navigation_cycles_time_span(void **state)
 {
 	(void)state;
 	take('w');
@@ -224,7 +224,7 @@ static void the_span_goes_round(void **state)
 	assert_int_equal(navigation.span, SPAN_SECONDS);
 }
 
-static void rows_are_selected_within_the_list(void **state)
+static void navigation_keeps_selection_within_list(void **state)
 {
 	static const struct {
 		int key;
@@ -248,7 +248,7 @@ static void rows_are_selected_within_the_list(void **state)
 	assert_int_equal(place()->selected, 0);
 }
 
-static void a_row_that_was_picked_is_known_by_its_value(void **state)
+static void navigation_settle_tracks_picked_row_by_value(void **state)
 {
 	(void)state;
 	navigation_settle(&navigation, 0, "GET /a");
@@ -263,7 +263,7 @@ static void a_row_that_was_picked_is_known_by_its_value(void **state)
 	assert_int_equal(place()->selected, 4);
 }
 
-static void a_filter_is_typed_and_taken_by_enter(void **state)
+static void navigation_filter_is_edited_accepted_and_cancelled(void **state)
 {
 	(void)state;
 	take('/');
@@ -293,7 +293,7 @@ static void a_filter_is_typed_and_taken_by_enter(void **state)
 	assert_string_equal(navigation.typed, "");
 }
 
-static void a_filter_has_an_end_and_no_control_characters(void **state)
+static void navigation_filter_is_bounded_and_escapes_controls(void **state)
 {
 	(void)state;
 	take('/');
@@ -305,7 +305,7 @@ static void a_filter_has_an_end_and_no_control_characters(void **state)
 	assert_int_equal(strlen(navigation.typed), NAVIGATION_FILTER_BYTES - 1);
 }
 
-static void help_is_shown_until_any_key(void **state)
+static void navigation_shows_help_until_next_key(void **state)
 {
 	(void)state;
 	take('?');
@@ -321,7 +321,7 @@ static void help_is_shown_until_any_key(void **state)
 	assert_true(navigation.has_quit);
 }
 
-static void a_filter_is_a_condition_if_it_begins_with_a_key(void **state)
+static void filter_is_condition_only_if_it_starts_with_key(void **state)
 {
 	(void)state;
 	assert_true(navigation_filter_is_condition("endpoint=GET /a"));
@@ -336,7 +336,7 @@ static void a_filter_is_a_condition_if_it_begins_with_a_key(void **state)
 	assert_false(navigation_filter_is_condition("*=b"));
 }
 
-static void keys_that_mean_nothing_change_nothing(void **state)
+static void navigation_ignores_unbound_keys(void **state)
 {
 	struct navigation before = navigation;
 
@@ -366,7 +366,7 @@ static void expect_code(enum list list, const char *of_place, const char *value,
 	assert_int_equal(place()->list, list);
 }
 
-static void c_is_the_code_of_whatever_is_selected(void **state)
+static void navigation_c_opens_code_of_selected_row(void **state)
 {
 	(void)state;
 	expect_code(LIST_GROUPS, "", "GET /a", "endpoint=GET /a");
@@ -378,7 +378,7 @@ static void c_is_the_code_of_whatever_is_selected(void **state)
 	expect_code(LIST_GROUPS, "", "", "");
 }
 
-static void the_code_of_a_story_is_the_deepest_place(void **state)
+static void navigation_reaches_maximum_depth_at_code_of_story(void **state)
 {
 	(void)state;
 	take(KEY_OF_ENTER);
@@ -395,25 +395,25 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 	const struct CMUnitTest tests[] = {
-		TEST(it_begins_with_groups_of_the_last_seconds_by_cpu),
-		TEST(numbers_and_tab_choose_panes),
-		TEST(enter_goes_from_a_group_to_its_requests_to_a_story_and_escape_back),
-		TEST(enter_goes_by_what_the_row_is),
-		TEST(a_column_is_sorted_by_after_the_other_and_turned_round),
-		TEST(a_column_that_is_not_there_any_more_gives_way_to_one_that_is),
-		TEST(groups_are_by_one_key_after_the_other),
-		TEST(space_freezes_and_goes_on),
-		TEST(brackets_and_arrows_step_through_the_windows_there_are),
-		TEST(the_span_goes_round),
-		TEST(rows_are_selected_within_the_list),
-		TEST(a_row_that_was_picked_is_known_by_its_value),
-		TEST(a_filter_is_typed_and_taken_by_enter),
-		TEST(a_filter_has_an_end_and_no_control_characters),
-		TEST(help_is_shown_until_any_key),
-		TEST(a_filter_is_a_condition_if_it_begins_with_a_key),
-		TEST(keys_that_mean_nothing_change_nothing),
-		TEST(c_is_the_code_of_whatever_is_selected),
-		TEST(the_code_of_a_story_is_the_deepest_place),
+		TEST(navigation_starts_with_groups_of_last_seconds_by_cpu),
+		TEST(navigation_selects_panes_by_digit_and_tab),
+		TEST(navigation_enter_descends_to_story_and_escape_returns),
+		TEST(navigation_enter_target_depends_on_row_key),
+		TEST(navigation_cycles_sort_column_and_reverses_order),
+		TEST(navigation_replaces_sort_column_that_is_not_shown),
+		TEST(navigation_cycles_grouping_key),
+		TEST(navigation_space_toggles_freeze),
+		TEST(navigation_steps_through_available_windows),
+		TEST(navigation_cycles_time_span),
+		TEST(navigation_keeps_selection_within_list),
+		TEST(navigation_settle_tracks_picked_row_by_value),
+		TEST(navigation_filter_is_edited_accepted_and_cancelled),
+		TEST(navigation_filter_is_bounded_and_escapes_controls),
+		TEST(navigation_shows_help_until_next_key),
+		TEST(filter_is_condition_only_if_it_starts_with_key),
+		TEST(navigation_ignores_unbound_keys),
+		TEST(navigation_c_opens_code_of_selected_row),
+		TEST(navigation_reaches_maximum_depth_at_code_of_story),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ static void expect(const char *expected)
 	free(text);
 }
 
-static void a_new_screen_is_blank_and_plain(void **state)
+static void screen_starts_blank_and_plain(void **state)
 {
 	(void)state;
 	expect("\n\n\n");
@@ -50,7 +50,7 @@ static void a_new_screen_is_blank_and_plain(void **state)
 	assert_int_equal(screen_at(&screen, 2, 9)->style, SCREEN_PLAIN);
 }
 
-static void text_is_put_where_it_belongs_and_cut_at_the_edge(void **state)
+static void screen_puts_text_at_position_and_clips_at_edge(void **state)
 {
 	(void)state;
 	assert_int_equal(screen_put(&screen, 1, 2, SCREEN_HEADING, "abc"), 5);
@@ -64,7 +64,7 @@ static void text_is_put_where_it_belongs_and_cut_at_the_edge(void **state)
 	assert_int_equal(screen_at(&screen, 1, 5)->style, SCREEN_PLAIN);
 }
 
-static void wide_characters_take_two_cells_and_accents_none(void **state)
+static void screen_gives_wide_characters_two_cells_and_accents_none(void **state)
 {
 	(void)state;
 	assert_int_equal(screen_put(&screen, 0, 0, SCREEN_PLAIN, "日e\xcc\x81x"), 4);
@@ -79,7 +79,7 @@ static void wide_characters_take_two_cells_and_accents_none(void **state)
 	expect("日e\xcc\x81x\n\n        日\n");
 }
 
-static void an_accent_behind_a_wide_character_is_its(void **state)
+static void screen_joins_accent_to_preceding_wide_character(void **state)
 {
 	(void)state;
 	assert_int_equal(screen_put(&screen, 0, 0, SCREEN_PLAIN, "日\xcc\x81z"), 3);
@@ -89,7 +89,7 @@ static void an_accent_behind_a_wide_character_is_its(void **state)
 	expect("日\xcc\x81z\nz\n\n");
 }
 
-static void more_accents_than_a_cell_holds_are_left_out(void **state)
+static void screen_drops_accents_beyond_cell_size(void **state)
 {
 	char text[201] = "e";
 
@@ -100,7 +100,7 @@ static void more_accents_than_a_cell_holds_are_left_out(void **state)
 	assert_int_equal(strlen(screen_at(&screen, 0, 0)->text), SCREEN_CELL_BYTES - 1);
 }
 
-static void what_a_terminal_would_obey_is_never_there(void **state)
+static void screen_replaces_control_and_invalid_bytes(void **state)
 {
 	(void)state;
 	(void)screen_put(&screen, 0, 0, SCREEN_PLAIN, "a\033[2Jb");
@@ -109,7 +109,7 @@ static void what_a_terminal_would_obey_is_never_there(void **state)
 	expect("a?[2Jb\n??\xc2\xa0?~\n???z\n");
 }
 
-static void a_row_is_filled_with_a_style_whatever_is_in_it(void **state)
+static void screen_fill_styles_row_and_keeps_text(void **state)
 {
 	(void)state;
 	(void)screen_put(&screen, 1, 0, SCREEN_PLAIN, "abc");
@@ -123,7 +123,7 @@ static void a_row_is_filled_with_a_style_whatever_is_in_it(void **state)
 	expect("\nabc\n\n");
 }
 
-static void sides_are_bounded_and_memory_may_run_out(void **state)
+static void screen_init_clamps_sides_and_reports_enomem(void **state)
 {
 	struct screen other;
 
@@ -148,14 +148,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_new_screen_is_blank_and_plain),
-		TEST(text_is_put_where_it_belongs_and_cut_at_the_edge),
-		TEST(wide_characters_take_two_cells_and_accents_none),
-		TEST(an_accent_behind_a_wide_character_is_its),
-		TEST(more_accents_than_a_cell_holds_are_left_out),
-		TEST(what_a_terminal_would_obey_is_never_there),
-		TEST(a_row_is_filled_with_a_style_whatever_is_in_it),
-		TEST(sides_are_bounded_and_memory_may_run_out),
+		TEST(screen_starts_blank_and_plain),
+		TEST(screen_puts_text_at_position_and_clips_at_edge),
+		TEST(screen_gives_wide_characters_two_cells_and_accents_none),
+		TEST(screen_joins_accent_to_preceding_wide_character),
+		TEST(screen_drops_accents_beyond_cell_size),
+		TEST(screen_replaces_control_and_invalid_bytes),
+		TEST(screen_fill_styles_row_and_keeps_text),
+		TEST(screen_init_clamps_sides_and_reports_enomem),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

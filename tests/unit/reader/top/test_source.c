@@ -85,7 +85,7 @@ static void expect_due(uint64_t ms)
 	assert_int_equal(due_ns, T0 + ms * NS_PER_MS);
 }
 
-static void a_file_is_replayed_at_its_speed(void **state)
+static void source_replays_file_at_given_speed(void **state)
 {
 	(void)state;
 	write_at(file, "meta", 0);
@@ -114,7 +114,7 @@ static void a_file_is_replayed_at_its_speed(void **state)
 	assert_int_equal(history.count, 3);
 }
 
-static void a_long_pause_is_cut(void **state)
+static void source_shortens_long_gap_in_replay(void **state)
 {
 	(void)state;
 	write_at(file, "cpu", 0);
@@ -130,7 +130,7 @@ static void a_long_pause_is_cut(void **state)
 	expect_due(SOURCE_GAP_SECONDS * 1000 + 1000);
 }
 
-static void a_pause_of_just_that_is_not_cut(void **state)
+static void source_keeps_gap_of_exactly_maximum_length(void **state)
 {
 	(void)state;
 	write_at(file, "cpu", 0);
@@ -143,7 +143,7 @@ static void a_pause_of_just_that_is_not_cut(void **state)
 	expect_due(SOURCE_GAP_SECONDS * 1000 + 500);
 }
 
-static void what_goes_back_in_time_is_due_at_once(void **state)
+static void source_delivers_older_timestamp_at_once(void **state)
 {
 	(void)state;
 	write_at(file, "cpu", 2000);
@@ -156,7 +156,7 @@ static void what_goes_back_in_time_is_due_at_once(void **state)
 	expect_due(500);
 }
 
-static void without_a_speed_all_comes_at_once(void **state)
+static void source_without_speed_delivers_one_window_per_read(void **state)
 {
 	uint64_t due_ns;
 	int fd;
@@ -179,7 +179,7 @@ static void without_a_speed_all_comes_at_once(void **state)
 	assert_int_equal(fd, -1);
 }
 
-static void a_large_file_is_read_in_parts(void **state)
+static void source_limits_records_per_read(void **state)
 {
 	(void)state;
 	for (int i = 0; i < SOURCE_READ_MAX + 1; i++)
@@ -194,7 +194,7 @@ static void a_large_file_is_read_in_parts(void **state)
 	assert_int_equal(history_window(&history, 0)->record_count, SOURCE_READ_MAX + 1);
 }
 
-static void what_comes_by_a_pipe_is_complete_after_a_quiet_moment(void **state)
+static void source_closes_window_of_pipe_after_quiet_period(void **state)
 {
 	const uint64_t quiet_ms = SOURCE_QUIET_NS / NS_PER_MS;
 	char name[32];
@@ -235,7 +235,7 @@ static void what_comes_by_a_pipe_is_complete_after_a_quiet_moment(void **state)
 }
 
 /* top may open it before the recorder does. */
-static void a_named_pipe_is_waited_for(void **state)
+static void source_waits_for_writer_of_named_pipe(void **state)
 {
 	char name[64];
 	int fd;
@@ -261,7 +261,7 @@ static void a_named_pipe_is_waited_for(void **state)
 	assert_int_equal(unlink(name), 0);
 }
 
-static void what_is_damaged_is_said(void **state)
+static void source_flags_damaged_recording_and_reads_on(void **state)
 {
 	(void)state;
 	write_at(file, "cpu", 0);
@@ -275,7 +275,7 @@ static void what_is_damaged_is_said(void **state)
 	assert_int_equal(history.count, 2);
 }
 
-static void what_is_no_recording_is_refused(void **state)
+static void source_rejects_foreign_and_missing_file(void **state)
 {
 	(void)state;
 	assert_int_equal(fputs("hello\n", file), 1);
@@ -286,7 +286,7 @@ static void what_is_no_recording_is_refused(void **state)
 	assert_int_equal(source_open(&source, "/nonexistent/file", 0), -ENOENT);
 }
 
-static void what_was_said_is_kept_to_its_end(void **state)
+static void source_keeps_tail_of_recorder_messages(void **state)
 {
 	char text[1000];
 	int fds[2];
@@ -342,7 +342,7 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-static void a_recorders_records_and_words_are_ours(void **state)
+static void source_collects_records_messages_and_status_of_recorder(void **state)
 {
 	char copy[sizeof(path) + 8];
 	char *const argv[] = { "top", "say:one", copy, "say:two", "exit:3", NULL };
@@ -358,7 +358,7 @@ static void a_recorders_records_and_words_are_ours(void **state)
 	assert_false(source.is_damaged);
 }
 
-static void what_a_recorder_says_goes_where_it_should(void **state)
+static void source_leaves_recorder_messages_on_stderr_if_not_captured(void **state)
 {
 	char *const argv[] = { "top", "say:to whom it may concern", NULL };
 	int fds[2], stderr_fd = dup(STDERR_FILENO);
@@ -379,7 +379,7 @@ static void what_a_recorder_says_goes_where_it_should(void **state)
 }
 
 /* No terminal, no signal of ours, and none of its own is held back; it ends with us. */
-static void a_recorder_stands_alone(void **state)
+static void source_isolates_recorder_from_terminal_and_signals(void **state)
 {
 	char *const argv[] = { "top", "look round", NULL };
 	int fds[2], stdin_fd = dup(STDIN_FILENO);
@@ -402,7 +402,7 @@ static void a_recorder_stands_alone(void **state)
 	assert_int_equal(source_exit_code(&source), 0);
 }
 
-static void a_recorder_that_is_killed_says_by_what(void **state)
+static void source_exit_code_of_killed_recorder_includes_signal(void **state)
 {
 	char *const argv[] = { "top", "raise:9", NULL };
 
@@ -423,7 +423,7 @@ static pid_t start_one_that_stays(char *how)
 	return source.recorder;
 }
 
-static void a_recorder_is_told_to_leave(void **state)
+static void source_deinit_terminates_recorder_and_closes_pipes(void **state)
 {
 	pid_t pid = start_one_that_stays("leave when told");
 	int fd = source.fd, said_fd = source.said_fd;
@@ -446,7 +446,7 @@ static void a_recorder_is_told_to_leave(void **state)
 	assert_true(is_open(STDIN_FILENO));
 }
 
-static void a_stubborn_recorder_is_killed_after_five_seconds(void **state)
+static void source_deinit_kills_stubborn_recorder_after_five_seconds(void **state)
 {
 	pid_t pid = start_one_that_stays("be stubborn");
 
@@ -458,7 +458,7 @@ static void a_stubborn_recorder_is_killed_after_five_seconds(void **state)
 	assert_int_equal(errno, ESRCH);
 }
 
-static void who_is_gone_is_not_waited_for(void **state)
+static void source_deinit_skips_wait_for_exited_recorder(void **state)
 {
 	char *const argv[] = { "top", "exit:0", NULL };
 
@@ -469,7 +469,7 @@ static void who_is_gone_is_not_waited_for(void **state)
 	assert_int_equal(naps, 0);
 }
 
-static void without_descriptors_there_is_no_recorder(void **state)
+static void source_start_fails_with_emfile_without_descriptors(void **state)
 {
 	char *const argv[] = { "top", "stay", NULL };
 	struct rlimit before, none;
@@ -495,7 +495,7 @@ static void without_descriptors_there_is_no_recorder(void **state)
 	}
 }
 
-static void without_memory_there_is_no_recorder(void **state)
+static void source_start_fails_with_enomem_when_allocation_fails(void **state)
 {
 	char *const argv[] = { "top", "stay", NULL };
 	size_t successes = 0;
@@ -515,7 +515,7 @@ static void without_memory_there_is_no_recorder(void **state)
 	assert_true(successes > 2);
 }
 
-static void without_memory_nothing_is_kept(void **state)
+static void source_read_fails_with_enomem_when_allocation_fails(void **state)
 {
 	int r = -ENOMEM;
 
@@ -532,7 +532,7 @@ static void without_memory_nothing_is_kept(void **state)
 	assert_int_equal(history.count, 1);
 }
 
-static void standard_input_comes_as_it_comes(void **state)
+static void source_reads_standard_input_without_pacing(void **state)
 {
 	int fds[2], stdin_fd = dup(STDIN_FILENO), fd;
 	uint64_t due_ns;
@@ -562,7 +562,7 @@ static void standard_input_comes_as_it_comes(void **state)
 	assert_true(source.has_ended);
 }
 
-static void the_exit_status_is_the_recorders(void **state)
+static void source_exit_code_decodes_wait_status(void **state)
 {
 	(void)state;
 	source = (struct source){ .fd = -1, .said_fd = -1, .exit_status = 4 << 8 };
@@ -575,29 +575,29 @@ int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_file_is_replayed_at_its_speed),
-		TEST(a_long_pause_is_cut),
-		TEST(a_pause_of_just_that_is_not_cut),
-		TEST(what_goes_back_in_time_is_due_at_once),
-		TEST(without_a_speed_all_comes_at_once),
-		TEST(a_large_file_is_read_in_parts),
-		TEST(what_comes_by_a_pipe_is_complete_after_a_quiet_moment),
-		TEST(a_named_pipe_is_waited_for),
-		TEST(what_is_damaged_is_said),
-		TEST(what_is_no_recording_is_refused),
-		TEST(what_was_said_is_kept_to_its_end),
-		TEST(the_exit_status_is_the_recorders),
-		TEST(a_recorders_records_and_words_are_ours),
-		TEST(what_a_recorder_says_goes_where_it_should),
-		TEST(a_recorder_stands_alone),
-		TEST(a_recorder_that_is_killed_says_by_what),
-		TEST(a_recorder_is_told_to_leave),
-		TEST(a_stubborn_recorder_is_killed_after_five_seconds),
-		TEST(who_is_gone_is_not_waited_for),
-		TEST(without_descriptors_there_is_no_recorder),
-		TEST(without_memory_there_is_no_recorder),
-		TEST(without_memory_nothing_is_kept),
-		TEST(standard_input_comes_as_it_comes),
+		TEST(source_replays_file_at_given_speed),
+		TEST(source_shortens_long_gap_in_replay),
+		TEST(source_keeps_gap_of_exactly_maximum_length),
+		TEST(source_delivers_older_timestamp_at_once),
+		TEST(source_without_speed_delivers_one_window_per_read),
+		TEST(source_limits_records_per_read),
+		TEST(source_closes_window_of_pipe_after_quiet_period),
+		TEST(source_waits_for_writer_of_named_pipe),
+		TEST(source_flags_damaged_recording_and_reads_on),
+		TEST(source_rejects_foreign_and_missing_file),
+		TEST(source_keeps_tail_of_recorder_messages),
+		TEST(source_exit_code_decodes_wait_status),
+		TEST(source_collects_records_messages_and_status_of_recorder),
+		TEST(source_leaves_recorder_messages_on_stderr_if_not_captured),
+		TEST(source_isolates_recorder_from_terminal_and_signals),
+		TEST(source_exit_code_of_killed_recorder_includes_signal),
+		TEST(source_deinit_terminates_recorder_and_closes_pipes),
+		TEST(source_deinit_kills_stubborn_recorder_after_five_seconds),
+		TEST(source_deinit_skips_wait_for_exited_recorder),
+		TEST(source_start_fails_with_emfile_without_descriptors),
+		TEST(source_start_fails_with_enomem_when_allocation_fails),
+		TEST(source_read_fails_with_enomem_when_allocation_fails),
+		TEST(source_reads_standard_input_without_pacing),
 	};
 
 	if (argc > 1)

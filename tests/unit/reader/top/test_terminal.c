@@ -163,7 +163,7 @@ static void see_styles(bool has_colour)
 	assert_true(has_style(SCREEN_ALARM, true, false, has_colour ? RED : -1));
 }
 
-static void a_picture_is_shown_as_it_is(void **state)
+static void terminal_shows_screen_and_restores_modes_on_close(void **state)
 {
 	struct termios before, after;
 
@@ -193,7 +193,7 @@ static void a_picture_is_shown_as_it_is(void **state)
 	assert_true(after.c_oflag & ONLCR);
 }
 
-static void where_there_are_colours_some_tell_styles_apart(void **state)
+static void terminal_uses_colours_for_bar_and_alarm(void **state)
 {
 	(void)state;
 	see_styles(true);
@@ -207,7 +207,7 @@ static void expect_key(int number, int key)
 	(void)user_awaits(&user, text);
 }
 
-static void each_key_is_the_one_that_was_pressed(void **state)
+static void terminal_decodes_keys_and_resize(void **state)
 {
 	static const struct {
 		const char *bytes;
@@ -248,7 +248,7 @@ static void each_key_is_the_one_that_was_pressed(void **state)
 	assert_int_equal(user_awaits_end(&user), 0);
 }
 
-static void what_is_said_meanwhile_comes_afterwards(void **state)
+static void terminal_holds_back_standard_error_until_close(void **state)
 {
 	struct wish wish = plain;
 
@@ -263,7 +263,7 @@ static void what_is_said_meanwhile_comes_afterwards(void **state)
 	assert_true(user_has_seen(&user, "it is late"));
 }
 
-static void of_much_that_is_said_the_end_comes(void **state)
+static void terminal_keeps_tail_of_long_standard_error(void **state)
 {
 	static char said[8192 + 8];
 	struct wish wish = plain;
@@ -282,7 +282,7 @@ static void of_much_that_is_said_the_end_comes(void **state)
 	assert_false(user_has_seen(&user, "gone"));
 }
 
-static void what_goes_elsewhere_goes_there_at_once(void **state)
+static void terminal_passes_redirected_standard_error_at_once(void **state)
 {
 	struct wish wish = plain;
 	char said[32] = "";
@@ -302,7 +302,7 @@ static void what_goes_elsewhere_goes_there_at_once(void **state)
 	(void)close(fds[1]);
 }
 
-static void keys_come_from_the_terminal_when_standard_input_is_something_else(void **state)
+static void terminal_reads_keys_from_tty_if_stdin_is_redirected(void **state)
 {
 	struct wish wish = plain;
 
@@ -316,7 +316,7 @@ static void keys_come_from_the_terminal_when_standard_input_is_something_else(vo
 	assert_int_equal(user_awaits_end(&user), 0);
 }
 
-static void without_a_terminal_there_are_no_keys(void **state)
+static void terminal_open_fails_without_controlling_tty(void **state)
 {
 	struct wish wish = plain;
 
@@ -327,7 +327,7 @@ static void without_a_terminal_there_are_no_keys(void **state)
 	assert_true(user_has_seen(&user, "/dev/tty"));
 }
 
-static void a_terminal_that_is_not_known_is_named(void **state)
+static void terminal_open_names_unknown_or_unset_term(void **state)
 {
 	static const struct {
 		const char *terminal;
@@ -353,7 +353,7 @@ static void a_terminal_that_is_not_known_is_named(void **state)
 	}
 }
 
-static void nothing_is_closed_that_was_not_opened(void **state)
+static void terminal_close_accepts_null(void **state)
 {
 	(void)state;
 	terminal_close(NULL);
@@ -363,16 +363,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_picture_is_shown_as_it_is),
-		TEST(where_there_are_colours_some_tell_styles_apart),
-		TEST(each_key_is_the_one_that_was_pressed),
-		TEST(what_is_said_meanwhile_comes_afterwards),
-		TEST(of_much_that_is_said_the_end_comes),
-		TEST(what_goes_elsewhere_goes_there_at_once),
-		TEST(keys_come_from_the_terminal_when_standard_input_is_something_else),
-		TEST(without_a_terminal_there_are_no_keys),
-		TEST(a_terminal_that_is_not_known_is_named),
-		TEST(nothing_is_closed_that_was_not_opened),
+		TEST(terminal_shows_screen_and_restores_modes_on_close),
+		TEST(terminal_uses_colours_for_bar_and_alarm),
+		TEST(terminal_decodes_keys_and_resize),
+		TEST(terminal_holds_back_standard_error_until_close),
+		TEST(terminal_keeps_tail_of_long_standard_error),
+		TEST(terminal_passes_redirected_standard_error_at_once),
+		TEST(terminal_reads_keys_from_tty_if_stdin_is_redirected),
+		TEST(terminal_open_fails_without_controlling_tty),
+		TEST(terminal_open_names_unknown_or_unset_term),
+		TEST(terminal_close_accepts_null),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,7 +200,7 @@ static void quit(void)
 	assert_int_equal(user_awaits_end(&user), 0);
 }
 
-static void frames_are_a_second_apart_and_the_last_one_shows_the_end(void **state)
+static void batch_prints_one_frame_per_second_and_marks_end_in_last(void **state)
 {
 	static const uint32_t ends_ms[] = { 0, 500, 999, 1000, 1500, 3100, 3200 };
 	struct run run = run_of(path);
@@ -221,7 +221,7 @@ static void frames_are_a_second_apart_and_the_last_one_shows_the_end(void **stat
 }
 
 /* As where cron starts it. */
-static void of_standard_input_frames_need_nothing(void **state)
+static void batch_ignores_closed_standard_input(void **state)
 {
 	struct run run = run_of(path);
 
@@ -234,7 +234,7 @@ static void of_standard_input_frames_need_nothing(void **state)
 	assert_int_equal(count_of(ENDED), 1);
 }
 
-static void the_end_is_a_frame_of_its_own_only_if_there_is_more(void **state)
+static void batch_marks_end_in_last_frame_if_no_records_follow(void **state)
 {
 	struct run run = run_of(path);
 
@@ -246,7 +246,7 @@ static void the_end_is_a_frame_of_its_own_only_if_there_is_more(void **state)
 	assert_int_equal(count_of("22:13:22  " ENDED), 1);
 }
 
-static void so_many_frames_are_enough(void **state)
+static void batch_stops_after_frame_count(void **state)
 {
 	(void)state;
 	for (uint32_t window = 0; window < 5; window++)
@@ -262,7 +262,7 @@ static void so_many_frames_are_enough(void **state)
 	}
 }
 
-static void a_frame_has_twenty_rows_and_a_width(void **state)
+static void batch_frame_is_limited_to_twenty_rows_and_width(void **state)
 {
 	struct run run = run_of(path);
 
@@ -284,7 +284,7 @@ static void a_frame_has_twenty_rows_and_a_width(void **state)
 	assert_int_equal(count_of("\nGET /"), 20);
 }
 
-static void of_few_rows_a_frame_is_as_high_as_they_are(void **state)
+static void batch_frame_height_follows_row_count(void **state)
 {
 	struct run run = run_of(path);
 	size_t lines;
@@ -299,7 +299,7 @@ static void of_few_rows_a_frame_is_as_high_as_they_are(void **state)
 	assert_int_equal(count_of("\n"), lines + 1);
 }
 
-static void what_is_wrong_with_a_recording_is_said(void **state)
+static void batch_reports_missing_empty_foreign_and_damaged_recording(void **state)
 {
 	static const struct {
 		const char *bytes;
@@ -345,7 +345,7 @@ static int run_without_memory(void *argument)
 	return top_run(&run->options, &write_error);
 }
 
-static void without_memory_it_fails(void **state)
+static void batch_fails_with_enomem_when_allocation_fails(void **state)
 {
 	size_t failures = 0;
 	int code;
@@ -368,7 +368,7 @@ static void without_memory_it_fails(void **state)
 	assert_true(failures > 6);
 }
 
-static void what_cannot_be_written_ends_it_and_is_told_why(void **state)
+static void batch_ends_and_reports_write_error(void **state)
 {
 	char copy[64];
 	char *const recorder[] = { "top", copy, "stay", NULL };
@@ -384,7 +384,7 @@ static void what_cannot_be_written_ends_it_and_is_told_why(void **state)
 	assert_true(user_has_seen(&user, "write error: No space left on device"));
 }
 
-static void a_recorder_that_fails_gives_its_status(void **state)
+static void top_exits_with_status_of_failed_recorder(void **state)
 {
 	char copy[64];
 	char *const at_once[] = { "top", "say:cannot look", "exit:4", NULL };
@@ -411,7 +411,7 @@ static void a_recorder_that_fails_gives_its_status(void **state)
 	}
 }
 
-static void of_a_recorder_that_ends_well_the_warnings_are_passed_on(void **state)
+static void top_forwards_only_warnings_of_successful_recorder(void **state)
 {
 	char copy[64];
 	char *const recorder[] = {
@@ -434,7 +434,7 @@ static void of_a_recorder_that_ends_well_the_warnings_are_passed_on(void **state
 	assert_false(is_said_afterwards("nor this"));
 }
 
-static void until_there_is_a_window_the_recorders_last_line_is_shown(void **state)
+static void top_shows_last_recorder_line_until_first_window(void **state)
 {
 	char copy[64];
 	char *const recorder[] = {
@@ -466,7 +466,7 @@ static void until_there_is_a_window_the_recorders_last_line_is_shown(void **stat
 	assert_int_equal(user_awaits_end(&user), 0);
 }
 
-static void keys_act_on_what_is_shown(void **state)
+static void top_applies_keys_to_current_list(void **state)
 {
 	struct run run = run_on_terminal(path);
 
@@ -507,7 +507,7 @@ static void keys_act_on_what_is_shown(void **state)
 	quit();
 }
 
-static void another_size_is_another_picture(void **state)
+static void top_redraws_after_resize(void **state)
 {
 	struct run run = run_on_terminal(path);
 
@@ -524,7 +524,7 @@ static void another_size_is_another_picture(void **state)
 	quit();
 }
 
-static void a_change_of_size_just_before_it_sleeps_is_not_missed(void **state)
+static void top_handles_resize_just_before_sleep(void **state)
 {
 	struct run run = run_on_terminal(path);
 
@@ -540,7 +540,7 @@ static void a_change_of_size_just_before_it_sleeps_is_not_missed(void **state)
 	quit();
 }
 
-static void a_replay_takes_its_time(void **state)
+static void top_replays_recording_at_given_speed(void **state)
 {
 	struct run run = run_on_terminal(path);
 
@@ -557,7 +557,7 @@ static void a_replay_takes_its_time(void **state)
 	quit();
 }
 
-static void what_has_nothing_to_wait_for_but_keys_sleeps(void **state)
+static void top_sleeps_while_only_keys_are_pending(void **state)
 {
 	struct run run = run_on_terminal(path);
 	struct pollfd asleep = { .events = POLLIN };
@@ -578,7 +578,7 @@ static void what_has_nothing_to_wait_for_but_keys_sleeps(void **state)
 	quit();
 }
 
-static void a_recording_without_records_is_no_error_on_a_terminal(void **state)
+static void top_accepts_empty_recording_on_terminal(void **state)
 {
 	struct run run = run_on_terminal(path);
 
@@ -588,7 +588,7 @@ static void a_recording_without_records_is_no_error_on_a_terminal(void **state)
 	quit();
 }
 
-static void what_was_damaged_is_a_failure_on_a_terminal_too(void **state)
+static void top_fails_on_damaged_recording_on_terminal(void **state)
 {
 	struct run run = run_on_terminal(path);
 
@@ -604,7 +604,7 @@ static void what_was_damaged_is_a_failure_on_a_terminal_too(void **state)
 	assert_true(is_said_afterwards("damaged"));
 }
 
-static void a_terminal_that_is_gone_ends_it(void **state)
+static void top_exits_when_terminal_hangs_up(void **state)
 {
 	struct run run = run_on_terminal(path);
 	int status;
@@ -625,26 +625,26 @@ int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(frames_are_a_second_apart_and_the_last_one_shows_the_end),
-		TEST(of_standard_input_frames_need_nothing),
-		TEST(the_end_is_a_frame_of_its_own_only_if_there_is_more),
-		TEST(so_many_frames_are_enough),
-		TEST(a_frame_has_twenty_rows_and_a_width),
-		TEST(of_few_rows_a_frame_is_as_high_as_they_are),
-		TEST(what_is_wrong_with_a_recording_is_said),
-		TEST(without_memory_it_fails),
-		TEST(what_cannot_be_written_ends_it_and_is_told_why),
-		TEST(a_recorder_that_fails_gives_its_status),
-		TEST(of_a_recorder_that_ends_well_the_warnings_are_passed_on),
-		TEST(until_there_is_a_window_the_recorders_last_line_is_shown),
-		TEST(keys_act_on_what_is_shown),
-		TEST(another_size_is_another_picture),
-		TEST(a_change_of_size_just_before_it_sleeps_is_not_missed),
-		TEST(a_replay_takes_its_time),
-		TEST(what_has_nothing_to_wait_for_but_keys_sleeps),
-		TEST(a_recording_without_records_is_no_error_on_a_terminal),
-		TEST(what_was_damaged_is_a_failure_on_a_terminal_too),
-		TEST(a_terminal_that_is_gone_ends_it),
+		TEST(batch_prints_one_frame_per_second_and_marks_end_in_last),
+		TEST(batch_ignores_closed_standard_input),
+		TEST(batch_marks_end_in_last_frame_if_no_records_follow),
+		TEST(batch_stops_after_frame_count),
+		TEST(batch_frame_is_limited_to_twenty_rows_and_width),
+		TEST(batch_frame_height_follows_row_count),
+		TEST(batch_reports_missing_empty_foreign_and_damaged_recording),
+		TEST(batch_fails_with_enomem_when_allocation_fails),
+		TEST(batch_ends_and_reports_write_error),
+		TEST(top_exits_with_status_of_failed_recorder),
+		TEST(top_forwards_only_warnings_of_successful_recorder),
+		TEST(top_shows_last_recorder_line_until_first_window),
+		TEST(top_applies_keys_to_current_list),
+		TEST(top_redraws_after_resize),
+		TEST(top_handles_resize_just_before_sleep),
+		TEST(top_replays_recording_at_given_speed),
+		TEST(top_sleeps_while_only_keys_are_pending),
+		TEST(top_accepts_empty_recording_on_terminal),
+		TEST(top_fails_on_damaged_recording_on_terminal),
+		TEST(top_exits_when_terminal_hangs_up),
 	};
 
 	if (argc > 1)

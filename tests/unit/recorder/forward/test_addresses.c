@@ -109,7 +109,7 @@ static int accept_at(struct scene *scene, size_t address)
 	return accept4(scene->listeners[address].fd, NULL, NULL, SOCK_CLOEXEC);
 }
 
-static void after_one_that_hangs_up_it_is_the_next_ones_turn(void **state)
+static void forward_peer_tries_next_address_after_hang_up(void **state)
 {
 	struct scene *scene = *state;
 
@@ -121,7 +121,7 @@ static void after_one_that_hangs_up_it_is_the_next_ones_turn(void **state)
 	}
 }
 
-static void after_one_that_says_nothing_too(void **state)
+static void forward_peer_tries_next_address_after_ack_timeout(void **state)
 {
 	struct scene *scene = *state;
 
@@ -138,7 +138,7 @@ static void after_one_that_says_nothing_too(void **state)
 	}
 }
 
-static void after_one_that_shakes_no_hands_too(void **state)
+static void forward_peer_tries_next_address_after_missing_handshake(void **state)
 {
 	struct scene *scene = *state;
 
@@ -152,7 +152,7 @@ static void after_one_that_shakes_no_hands_too(void **state)
 	}
 }
 
-static void one_that_works_is_kept(void **state)
+static void forward_peer_keeps_address_that_works(void **state)
 {
 	static const char ack[] = "\x81\xa3"
 				  "ack\xa5"
@@ -172,7 +172,7 @@ static void one_that_works_is_kept(void **state)
 	}
 }
 
-static void where_nobody_listens_is_left_out(void **state)
+static void forward_peer_skips_address_without_listener(void **state)
 {
 	struct scene *scene = *state;
 
@@ -190,11 +190,11 @@ static void where_nobody_listens_is_left_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(after_one_that_hangs_up_it_is_the_next_ones_turn),
-		TEST(after_one_that_says_nothing_too),
-		TEST(after_one_that_shakes_no_hands_too),
-		TEST(one_that_works_is_kept),
-		TEST(where_nobody_listens_is_left_out),
+		TEST(forward_peer_tries_next_address_after_hang_up),
+		TEST(forward_peer_tries_next_address_after_ack_timeout),
+		TEST(forward_peer_tries_next_address_after_missing_handshake),
+		TEST(forward_peer_keeps_address_that_works),
+		TEST(forward_peer_skips_address_without_listener),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

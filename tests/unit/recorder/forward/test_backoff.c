@@ -17,7 +17,7 @@ enum {
 	CEILING_NS = 60000
 };
 
-static void the_ceiling_doubles_until_its_maximum(void **state)
+static void backoff_ceiling_doubles_up_to_maximum(void **state)
 {
 	struct backoff backoff = { .base_ns = BASE_NS, .ceiling_max_ns = CEILING_NS };
 	uint64_t ceiling_ns = BASE_NS;
@@ -33,7 +33,7 @@ static void the_ceiling_doubles_until_its_maximum(void **state)
 	assert_int_equal(backoff_next(&backoff, BASE_NS - 1), BASE_NS);
 }
 
-static void waits_are_spread_over_all_below_the_ceiling(void **state)
+static void backoff_waits_are_uniform_below_ceiling(void **state)
 {
 	enum {
 		ROUNDS = 4000,
@@ -59,7 +59,7 @@ static void waits_are_spread_over_all_below_the_ceiling(void **state)
 		assert_in_range(counts[i], 300, 500);
 }
 
-static void nothing_overflows(void **state)
+static void backoff_ceiling_does_not_overflow(void **state)
 {
 	struct backoff backoff = { .base_ns = UINT64_MAX / 2, .ceiling_max_ns = UINT64_MAX };
 
@@ -72,9 +72,9 @@ static void nothing_overflows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_ceiling_doubles_until_its_maximum),
-		cmocka_unit_test(waits_are_spread_over_all_below_the_ceiling),
-		cmocka_unit_test(nothing_overflows),
+		cmocka_unit_test(backoff_ceiling_doubles_up_to_maximum),
+		cmocka_unit_test(backoff_waits_are_uniform_below_ceiling),
+		cmocka_unit_test(backoff_ceiling_does_not_overflow),
 	};
 
 	return cmocka_run_group_tests_name("backoff", tests, NULL, NULL);

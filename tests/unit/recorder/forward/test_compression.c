@@ -43,7 +43,7 @@ static void expect_gzip(const void *packed, size_t packed_bytes, const uint8_t *
 }
 
 /* Whatever came before: nothing, less, more, what shrinks and what does not. */
-static void each_payload_is_a_gzip_stream_of_its_own(void **state)
+static void compressor_emits_one_gzip_stream_per_payload(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 1000, BYTES_MAX, 7, BYTES_MAX / 2, BYTES_MAX };
 	struct compressor *compressor = compressor_new();
@@ -72,7 +72,7 @@ static void each_payload_is_a_gzip_stream_of_its_own(void **state)
 	free(bytes);
 }
 
-static void without_memory_nothing_is_compressed_until_there_is_some(void **state)
+static void compressor_fails_without_memory_and_recovers(void **state)
 {
 	const uint8_t bytes[100] = { 0 };
 	const void *packed = NULL;
@@ -107,7 +107,7 @@ int deflate(z_streamp stream, int flush)
 	return is_whole ? real(stream, flush) : Z_OK;
 }
 
-static void a_part_of_a_stream_is_none(void **state)
+static void compressor_fails_on_incomplete_stream(void **state)
 {
 	const uint8_t bytes[100] = { 0 };
 	struct compressor *compressor = compressor_new();
@@ -126,9 +126,9 @@ static void a_part_of_a_stream_is_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_payload_is_a_gzip_stream_of_its_own),
-		cmocka_unit_test(a_part_of_a_stream_is_none),
-		cmocka_unit_test(without_memory_nothing_is_compressed_until_there_is_some),
+		cmocka_unit_test(compressor_emits_one_gzip_stream_per_payload),
+		cmocka_unit_test(compressor_fails_on_incomplete_stream),
+		cmocka_unit_test(compressor_fails_without_memory_and_recovers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

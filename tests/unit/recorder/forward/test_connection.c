@@ -231,7 +231,7 @@ static void end_taker(struct taker *taker)
 }
 
 /* Far more than the socket takes at once: each part goes out in many pieces, in order. */
-static void what_does_not_fit_at_once_arrives_whole_and_in_order(void **state)
+static void connection_writes_large_parts_whole_and_in_order(void **state)
 {
 	const size_t sizes[CONNECTION_PARTS_MAX] = { 3, 0, LARGE_BYTES + 1, 7 };
 	struct iovec parts[CONNECTION_PARTS_MAX];
@@ -259,7 +259,7 @@ static void what_does_not_fit_at_once_arrives_whole_and_in_order(void **state)
 	assert_true(taker.is_same);
 }
 
-static void nothing_to_send_is_sent_at_once(void **state)
+static void connection_write_of_empty_parts_succeeds(void **state)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -272,7 +272,7 @@ static void nothing_to_send_is_sent_at_once(void **state)
 	assert_int_equal(close(peer), 0);
 }
 
-static void a_peer_that_takes_nothing_is_given_up(void **state)
+static void connection_write_times_out_on_stalled_peer(void **state)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -288,7 +288,7 @@ static void a_peer_that_takes_nothing_is_given_up(void **state)
 }
 
 /* 4 KiB in each ms at most: 2 s for all of it, and it may take 1 s. */
-static void one_that_takes_a_little_all_the_time_is_given_up_too(void **state)
+static void connection_write_times_out_on_slow_peer(void **state)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -305,7 +305,7 @@ static void one_that_takes_a_little_all_the_time_is_given_up_too(void **state)
 	assert_true(taker.size_bytes > 0);
 }
 
-static void the_last_words_of_one_that_closes_are_kept(void **state)
+static void connection_keeps_last_input_of_closed_peer(void **state)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -324,7 +324,7 @@ static void the_last_words_of_one_that_closes_are_kept(void **state)
 	connection_close(connection);
 }
 
-static void what_it_said_before_it_left_is_read_when_a_write_fails(void **state)
+static void connection_reads_pending_input_when_write_fails(void **state)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -339,7 +339,7 @@ static void what_it_said_before_it_left_is_read_when_a_write_fails(void **state)
 	connection_close(connection);
 }
 
-static void a_reset_is_an_end(void **state)
+static void connection_treats_reset_as_end(void **state)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -356,7 +356,7 @@ static void a_reset_is_an_end(void **state)
 	connection_close(connection);
 }
 
-static void whoever_speaks_before_it_has_everything_is_listened_to(void **state)
+static void connection_write_stops_when_peer_sends_early(void **state)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -372,7 +372,7 @@ static void whoever_speaks_before_it_has_everything_is_listened_to(void **state)
 	assert_int_equal(close(peer), 0);
 }
 
-static void one_that_will_say_no_more_is_no_collector(void **state)
+static void connection_write_fails_if_peer_shuts_down_sending(void **state)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -387,7 +387,7 @@ static void one_that_will_say_no_more_is_no_collector(void **state)
 	assert_int_equal(close(peer), 0);
 }
 
-static void one_that_never_stops_talking_fills_the_input_and_no_more(void **state)
+static void connection_bounds_input_of_endless_peer(void **state)
 {
 	static char words[3 * CONNECTION_INPUT_BYTES];
 	struct fixture *fixture = *state;
@@ -416,7 +416,7 @@ static void one_that_never_stops_talking_fills_the_input_and_no_more(void **stat
 	assert_int_equal(close(peer), 0);
 }
 
-static void silence_lasts_until_the_deadline(void **state)
+static void connection_read_times_out_at_deadline(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t deadline_ns = clock_monotonic_ns() + STALL_NS;
@@ -438,7 +438,7 @@ static void silence_lasts_until_the_deadline(void **state)
 	assert_int_equal(close(peer), 0);
 }
 
-static void a_stop_ends_reading_and_writing(void **state)
+static void connection_read_and_write_end_on_stop(void **state)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -459,7 +459,7 @@ static void a_stop_ends_reading_and_writing(void **state)
 }
 
 /* A dead peer is noticed by the kernel, too; and a chunk's end is not held back. */
-static void tcp_is_told_of_our_patience(void **state)
+static void connection_sets_tcp_timeout_keepalive_and_nodelay(void **state)
 {
 	static const struct {
 		uint64_t stall_ns;
@@ -493,7 +493,7 @@ static void tcp_is_told_of_our_patience(void **state)
 }
 
 /* As a listener is whose owner does not accept: it answers no more. */
-static void a_stop_ends_connecting(void **state)
+static void connection_open_ends_on_stop(void **state)
 {
 	enum {
 		CLIENTS_MAX = 64
@@ -540,7 +540,7 @@ static int answer_name(const char *port, const struct addrinfo *hints,
 	return EAI_NONAME;
 }
 
-static void a_name_that_cannot_be_resolved_is_named(void **state)
+static void connection_open_names_unresolved_host(void **state)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection = NULL;
@@ -569,7 +569,7 @@ static void a_name_that_cannot_be_resolved_is_named(void **state)
 }
 
 /* Where a descriptor may be 0. */
-static void it_works_and_is_closed_where_standard_input_is(void **state)
+static void connection_works_with_stdin_closed(void **state)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -591,7 +591,7 @@ static void it_works_and_is_closed_where_standard_input_is(void **state)
 	assert_int_equal(close(saved), 0);
 }
 
-static void without_memory_there_is_no_connection(void **state)
+static void connection_open_fails_without_memory(void **state)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection = NULL;
@@ -604,7 +604,7 @@ static void without_memory_there_is_no_connection(void **state)
 	assert_int_equal(fixture->failure.kind, FAILURE_INTERNAL);
 }
 
-static void where_nobody_listens_is_no_connection(void **state)
+static void connection_open_fails_without_listener(void **state)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection = NULL;
@@ -714,7 +714,7 @@ static int open_to(struct tls_peer *peer, struct connection **ret_connection)
 	return connection_open(&peer->fixture->options, ret_connection, &peer->fixture->failure);
 }
 
-static void tls_carries_both_ways(void **state)
+static void connection_carries_data_both_ways_over_tls(void **state)
 {
 	struct fixture *fixture = *state;
 	struct tls_peer peer = { .fixture = fixture, .kind = PEER_TLS };
@@ -734,7 +734,7 @@ static void tls_carries_both_ways(void **state)
 	assert_int_equal(peer.read_bytes, 3 * 1024 * 1024 + 6);
 }
 
-static void a_reset_is_an_end_of_tls_as_well(void **state)
+static void connection_treats_reset_as_end_over_tls(void **state)
 {
 	struct fixture *fixture = *state;
 	struct tls_peer peer = { .fixture = fixture, .kind = PEER_RESET };
@@ -754,7 +754,7 @@ static void a_reset_is_an_end_of_tls_as_well(void **state)
 	assert_int_equal(pthread_join(peer.thread, NULL), 0);
 }
 
-static void a_certificate_that_nobody_vouches_for_is_refused(void **state)
+static void connection_refuses_untrusted_certificate(void **state)
 {
 	struct fixture *fixture = *state;
 	struct tls_peer peer = { .fixture = fixture, .kind = PEER_TLS };
@@ -768,7 +768,7 @@ static void a_certificate_that_nobody_vouches_for_is_refused(void **state)
 	assert_non_null(strstr(fixture->failure.text, "does not hold for 127.0.0.1"));
 }
 
-static void one_that_does_not_speak_tls_is_told_apart(void **state)
+static void connection_distinguishes_plain_text_from_closed_handshake(void **state)
 {
 	struct fixture *fixture = *state;
 	struct tls_peer peer = { .fixture = fixture, .kind = PEER_PLAIN };
@@ -788,7 +788,7 @@ static void one_that_does_not_speak_tls_is_told_apart(void **state)
 	assert_null(connection);
 }
 
-static void a_handshake_of_tls_that_does_not_end_is_given_up(void **state)
+static void connection_tls_handshake_times_out(void **state)
 {
 	struct fixture *fixture = *state;
 	struct tls_peer peer = { .fixture = fixture, .kind = PEER_SLOW };
@@ -804,7 +804,7 @@ static void a_handshake_of_tls_that_does_not_end_is_given_up(void **state)
 }
 
 /* Nobody even accepts: the kernel does, and nothing comes. */
-static void a_stop_ends_the_handshake_of_tls(void **state)
+static void connection_tls_handshake_ends_on_stop(void **state)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection = NULL;
@@ -824,37 +824,37 @@ static void a_stop_ends_the_handshake_of_tls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_does_not_fit_at_once_arrives_whole_and_in_order, tcp),
-		TEST(what_does_not_fit_at_once_arrives_whole_and_in_order, unix),
-		TEST(nothing_to_send_is_sent_at_once, tcp),
-		TEST(a_peer_that_takes_nothing_is_given_up, tcp),
-		TEST(a_peer_that_takes_nothing_is_given_up, unix),
-		TEST(one_that_takes_a_little_all_the_time_is_given_up_too, tcp),
-		TEST(the_last_words_of_one_that_closes_are_kept, tcp),
-		TEST(the_last_words_of_one_that_closes_are_kept, unix),
-		TEST(what_it_said_before_it_left_is_read_when_a_write_fails, unix),
-		TEST(a_reset_is_an_end, tcp),
-		TEST(whoever_speaks_before_it_has_everything_is_listened_to, tcp),
-		TEST(whoever_speaks_before_it_has_everything_is_listened_to, unix),
-		TEST(one_that_will_say_no_more_is_no_collector, tcp),
-		TEST(one_that_will_say_no_more_is_no_collector, unix),
-		TEST(one_that_never_stops_talking_fills_the_input_and_no_more, tcp),
-		TEST(silence_lasts_until_the_deadline, tcp),
-		TEST(a_stop_ends_reading_and_writing, tcp),
-		TEST(tcp_is_told_of_our_patience, tcp),
-		TEST(a_stop_ends_connecting, tcp),
-		TEST(a_name_that_cannot_be_resolved_is_named, tcp),
-		TEST(it_works_and_is_closed_where_standard_input_is, tcp),
-		TEST(it_works_and_is_closed_where_standard_input_is, unix),
-		TEST(where_nobody_listens_is_no_connection, tcp),
-		TEST(without_memory_there_is_no_connection, unix),
-		TEST(where_nobody_listens_is_no_connection, unix),
-		TEST(tls_carries_both_ways, tls),
-		TEST(a_reset_is_an_end_of_tls_as_well, tls),
-		TEST(a_certificate_that_nobody_vouches_for_is_refused, tls),
-		TEST(one_that_does_not_speak_tls_is_told_apart, tls),
-		TEST(a_stop_ends_the_handshake_of_tls, tls),
-		TEST(a_handshake_of_tls_that_does_not_end_is_given_up, tls),
+		TEST(connection_writes_large_parts_whole_and_in_order, tcp),
+		TEST(connection_writes_large_parts_whole_and_in_order, unix),
+		TEST(connection_write_of_empty_parts_succeeds, tcp),
+		TEST(connection_write_times_out_on_stalled_peer, tcp),
+		TEST(connection_write_times_out_on_stalled_peer, unix),
+		TEST(connection_write_times_out_on_slow_peer, tcp),
+		TEST(connection_keeps_last_input_of_closed_peer, tcp),
+		TEST(connection_keeps_last_input_of_closed_peer, unix),
+		TEST(connection_reads_pending_input_when_write_fails, unix),
+		TEST(connection_treats_reset_as_end, tcp),
+		TEST(connection_write_stops_when_peer_sends_early, tcp),
+		TEST(connection_write_stops_when_peer_sends_early, unix),
+		TEST(connection_write_fails_if_peer_shuts_down_sending, tcp),
+		TEST(connection_write_fails_if_peer_shuts_down_sending, unix),
+		TEST(connection_bounds_input_of_endless_peer, tcp),
+		TEST(connection_read_times_out_at_deadline, tcp),
+		TEST(connection_read_and_write_end_on_stop, tcp),
+		TEST(connection_sets_tcp_timeout_keepalive_and_nodelay, tcp),
+		TEST(connection_open_ends_on_stop, tcp),
+		TEST(connection_open_names_unresolved_host, tcp),
+		TEST(connection_works_with_stdin_closed, tcp),
+		TEST(connection_works_with_stdin_closed, unix),
+		TEST(connection_open_fails_without_listener, tcp),
+		TEST(connection_open_fails_without_memory, unix),
+		TEST(connection_open_fails_without_listener, unix),
+		TEST(connection_carries_data_both_ways_over_tls, tls),
+		TEST(connection_treats_reset_as_end_over_tls, tls),
+		TEST(connection_refuses_untrusted_certificate, tls),
+		TEST(connection_distinguishes_plain_text_from_closed_handshake, tls),
+		TEST(connection_tls_handshake_ends_on_stop, tls),
+		TEST(connection_tls_handshake_times_out, tls),
 	};
 
 	return cmocka_run_group_tests_name("connection", tests, make_folder, remove_folder);

@@ -11,7 +11,7 @@
 
 #define SECOND_NS ((uint64_t)1000000000)
 
-static void a_failure_is_said_once_and_so_is_its_end(void **state)
+static void failure_report_logs_failure_and_recovery_once(void **state)
 {
 	struct failure_report report = { 0 };
 
@@ -26,7 +26,7 @@ static void a_failure_is_said_once_and_so_is_its_end(void **state)
 	assert_false(failure_report_acked(&report, 3602 * SECOND_NS));
 }
 
-static void one_that_comes_and_goes_is_not_said_every_second(void **state)
+static void failure_report_limits_rate_of_flapping_failure(void **state)
 {
 	struct failure_report report = { 0 };
 	unsigned int lines = 0;
@@ -41,7 +41,7 @@ static void one_that_comes_and_goes_is_not_said_every_second(void **state)
 }
 
 /* Whatever the tries are: the last line is never "delivering" for long while nothing is. */
-static void a_second_outage_is_said_when_it_lasts(void **state)
+static void failure_report_logs_second_outage_only_if_it_lasts(void **state)
 {
 	struct failure_report report = { 0 };
 	uint64_t second = 1;
@@ -57,7 +57,7 @@ static void a_second_outage_is_said_when_it_lasts(void **state)
 	assert_true(failure_report_acked(&report, second * SECOND_NS));
 }
 
-static void stopping_is_no_failure(void **state)
+static void failure_report_ignores_cancellation(void **state)
 {
 	struct failure_report report = { 0 };
 
@@ -69,10 +69,10 @@ static void stopping_is_no_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_failure_is_said_once_and_so_is_its_end),
-		cmocka_unit_test(one_that_comes_and_goes_is_not_said_every_second),
-		cmocka_unit_test(a_second_outage_is_said_when_it_lasts),
-		cmocka_unit_test(stopping_is_no_failure),
+		cmocka_unit_test(failure_report_logs_failure_and_recovery_once),
+		cmocka_unit_test(failure_report_limits_rate_of_flapping_failure),
+		cmocka_unit_test(failure_report_logs_second_outage_only_if_it_lasts),
+		cmocka_unit_test(failure_report_ignores_cancellation),
 	};
 
 	return cmocka_run_group_tests_name("failure", tests, NULL, NULL);

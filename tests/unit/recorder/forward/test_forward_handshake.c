@@ -67,7 +67,7 @@ static struct forward_hello hello_of(const char *bytes, size_t size)
 	return hello;
 }
 
-static void a_hello_is_read_as_each_receiver_says_it(void **state)
+static void forward_hello_parses_fluent_bit_and_fluentd_forms(void **state)
 {
 	(void)state;
 	assert_true(hello_of(TEXT(HELLO_OF_FLUENT_BIT)).is_kept_alive);
@@ -75,7 +75,7 @@ static void a_hello_is_read_as_each_receiver_says_it(void **state)
 }
 
 /* Nonce and salt are optional, and nil is none. */
-static void what_a_hello_leaves_out_is_empty(void **state)
+static void forward_hello_defaults_missing_fields_to_empty(void **state)
 {
 	static const char *const hellos[] = { "\x92\xa4HELO\x80",
 					      "\x92\xa4HELO\x82\xa5nonce\xc0\xa4"
@@ -95,7 +95,7 @@ static void what_a_hello_leaves_out_is_empty(void **state)
 	}
 }
 
-static void what_is_no_hello_is_refused(void **state)
+static void forward_hello_rejects_invalid_and_oversized_messages(void **state)
 {
 	static const struct {
 		const char *bytes;
@@ -137,7 +137,7 @@ static void what_is_no_hello_is_refused(void **state)
 	assert_int_equal(largest.nonce_bytes, FORWARD_HELLO_PART_BYTES_MAX);
 }
 
-static void a_ping_has_six_texts_and_both_digests(void **state)
+static void forward_ping_has_six_fields_and_both_digests(void **state)
 {
 	struct forward_hello hello = hello_of(TEXT(HELLO_OF_FLUENTD));
 	struct forward_credentials no_user = credentials;
@@ -162,7 +162,7 @@ static void a_ping_has_six_texts_and_both_digests(void **state)
 	assert_memory_equal(ping, expected, size);
 }
 
-static void a_ping_never_outgrows_one_read_of_the_receiver(void **state)
+static void forward_ping_rejects_size_beyond_one_receiver_read(void **state)
 {
 	struct forward_hello hello = hello_of(TEXT(HELLO_OF_FLUENTD));
 	struct forward_credentials long_user = credentials;
@@ -195,7 +195,7 @@ EVP_MD_CTX *EVP_MD_CTX_new(void)
 	return real();
 }
 
-static void without_memory_there_is_no_ping(void **state)
+static void forward_ping_encode_fails_without_memory(void **state)
 {
 	struct forward_hello hello = hello_of(TEXT(HELLO_OF_FLUENTD));
 	uint8_t ping[FORWARD_PING_BYTES_MAX];
@@ -227,7 +227,7 @@ static int pong(const char *bytes, size_t size, char reason[static FORWARD_REASO
 				  salt, reason, &value_bytes);
 }
 
-static void a_pong_must_prove_that_it_knows_the_key(void **state)
+static void forward_pong_requires_digest_of_shared_key(void **state)
 {
 	char reason[FORWARD_REASON_BYTES], bytes[512];
 	int size = snprintf(bytes, sizeof(bytes),
@@ -251,7 +251,7 @@ static void a_pong_must_prove_that_it_knows_the_key(void **state)
 	assert_int_equal(pong(TEXT("\x95\xa4PONG\xc3\xa0\xc0\xc0"), reason), -EBADMSG);
 }
 
-static void our_own_digest_does_not_come_back_as_proof(void **state)
+static void forward_pong_rejects_our_own_digest(void **state)
 {
 	char reason[FORWARD_REASON_BYTES], bytes[512];
 	int size = snprintf(bytes, sizeof(bytes), "\x95\xa4PONG\xc3\xa0\xae%s\xd9\x80%s",
@@ -261,7 +261,7 @@ static void our_own_digest_does_not_come_back_as_proof(void **state)
 	assert_int_equal(pong(bytes, (size_t)size, reason), -EKEYREJECTED);
 }
 
-static void a_refusal_says_why_in_text_that_is_fit_to_print(void **state)
+static void forward_pong_escapes_reason_of_refusal(void **state)
 {
 	char reason[FORWARD_REASON_BYTES];
 
@@ -277,7 +277,7 @@ static void a_refusal_says_why_in_text_that_is_fit_to_print(void **state)
 	assert_int_equal(pong(TEXT("\x91\xa4PONG"), reason), -EBADMSG);
 }
 
-static void salts_are_text_and_differ(void **state)
+static void forward_salts_are_hex_and_distinct(void **state)
 {
 	char one[FORWARD_SALT_BYTES], other[FORWARD_SALT_BYTES];
 
@@ -291,16 +291,16 @@ static void salts_are_text_and_differ(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_hello_is_read_as_each_receiver_says_it),
-		cmocka_unit_test(what_a_hello_leaves_out_is_empty),
-		cmocka_unit_test(what_is_no_hello_is_refused),
-		cmocka_unit_test(a_ping_has_six_texts_and_both_digests),
-		cmocka_unit_test(a_ping_never_outgrows_one_read_of_the_receiver),
-		cmocka_unit_test(without_memory_there_is_no_ping),
-		cmocka_unit_test(a_pong_must_prove_that_it_knows_the_key),
-		cmocka_unit_test(our_own_digest_does_not_come_back_as_proof),
-		cmocka_unit_test(a_refusal_says_why_in_text_that_is_fit_to_print),
-		cmocka_unit_test(salts_are_text_and_differ),
+		cmocka_unit_test(forward_hello_parses_fluent_bit_and_fluentd_forms),
+		cmocka_unit_test(forward_hello_defaults_missing_fields_to_empty),
+		cmocka_unit_test(forward_hello_rejects_invalid_and_oversized_messages),
+		cmocka_unit_test(forward_ping_has_six_fields_and_both_digests),
+		cmocka_unit_test(forward_ping_rejects_size_beyond_one_receiver_read),
+		cmocka_unit_test(forward_ping_encode_fails_without_memory),
+		cmocka_unit_test(forward_pong_requires_digest_of_shared_key),
+		cmocka_unit_test(forward_pong_rejects_our_own_digest),
+		cmocka_unit_test(forward_pong_escapes_reason_of_refusal),
+		cmocka_unit_test(forward_salts_are_hex_and_distinct),
 	};
 
 	return cmocka_run_group_tests_name("forward_handshake", tests, NULL, NULL);

@@ -36,7 +36,7 @@ static void expect(const struct forward_payload *payload, const void *expected, 
 	assert_memory_equal(bytes, expected, size);
 }
 
-static void a_request_is_packed_forward_with_bin(void **state)
+static void forward_message_is_packed_forward_with_bin(void **state)
 {
 	static const char with_ack[] = "\x93\xa3tag\xc4\x04\x01\x02\x03\x04"
 				       "\x82\xa4size\x02\xa5"
@@ -58,7 +58,7 @@ static void a_request_is_packed_forward_with_bin(void **state)
 	expect(&payload, compressed, sizeof(compressed) - 1);
 }
 
-static void the_largest_of_everything_fits(void **state)
+static void forward_message_fits_largest_fields(void **state)
 {
 	char tag[FORWARD_TAG_BYTES_MAX + 1] = "", id[FORWARD_CHUNK_ID_BYTES_MAX + 1] = "";
 	const struct forward_payload payload = { .tag = tag,
@@ -94,7 +94,7 @@ static int parse(const void *bytes, size_t size, enum forward_reply *ret_reply, 
 
 #define TEXT(literal) (literal), sizeof(literal) - 1
 
-static void an_answer_is_what_it_says_over_every_cut(void **state)
+static void forward_reply_is_classified_once_complete(void **state)
 {
 	static const struct {
 		const char *bytes;
@@ -139,7 +139,7 @@ static void an_answer_is_what_it_says_over_every_cut(void **state)
 	}
 }
 
-static void an_answer_without_end_is_refused_early(void **state)
+static void forward_reply_rejects_endless_value_early(void **state)
 {
 	enum forward_reply reply;
 	size_t size;
@@ -154,10 +154,10 @@ static void an_answer_without_end_is_refused_early(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_request_is_packed_forward_with_bin),
-		cmocka_unit_test(the_largest_of_everything_fits),
-		cmocka_unit_test(an_answer_is_what_it_says_over_every_cut),
-		cmocka_unit_test(an_answer_without_end_is_refused_early),
+		cmocka_unit_test(forward_message_is_packed_forward_with_bin),
+		cmocka_unit_test(forward_message_fits_largest_fields),
+		cmocka_unit_test(forward_reply_is_classified_once_complete),
+		cmocka_unit_test(forward_reply_rejects_endless_value_early),
 	};
 
 	return cmocka_run_group_tests_name("forward_message", tests, NULL, NULL);

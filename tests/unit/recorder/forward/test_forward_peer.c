@@ -181,7 +181,7 @@ static void let_answer(struct scene *scene, const struct answer *answer)
 	scene->hangs_up = answer->hangs_up;
 }
 
-static void one_that_does_not_shake_hands_is_told_what_it_did(void **state)
+static void forward_peer_reports_cause_of_failed_handshake(void **state)
 {
 	static const struct answer cases[] = {
 		{ TEXT(""), true, FAILURE_CONNECT, "before the handshake" },
@@ -208,7 +208,7 @@ static void one_that_does_not_shake_hands_is_told_what_it_did(void **state)
 	}
 }
 
-static void instead_of_an_ack_anything_else_is_a_failure(void **state)
+static void forward_peer_fails_on_any_reply_but_ack(void **state)
 {
 	static const struct answer cases[] = {
 		{ TEXT(""), true, FAILURE_CLOSED, "" },
@@ -243,7 +243,7 @@ static void instead_of_an_ack_anything_else_is_a_failure(void **state)
 }
 
 /* Each byte in time, and all of them not: that it is no ack in the end is not waited for. */
-static void one_that_answers_for_ever_is_silent(void **state)
+static void forward_peer_times_out_on_endless_reply(void **state)
 {
 	static const char words[] = "\xd9\x30" /* a text of 48 bytes */
 				    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
@@ -260,7 +260,7 @@ static void one_that_answers_for_ever_is_silent(void **state)
 	close_peer(scene);
 }
 
-static void an_ack_is_consumed_and_the_next_one_is_another(void **state)
+static void forward_peer_consumes_one_ack_per_chunk(void **state)
 {
 	struct scene *scene = *state;
 	struct pollfd fd = { .events = POLLIN };
@@ -283,7 +283,7 @@ static void an_ack_is_consumed_and_the_next_one_is_another(void **state)
 }
 
 /* As Fluentd, where nobody told it to keep them. */
-static void one_that_does_not_keep_connections_is_left_after_a_chunk(void **state)
+static void forward_peer_disconnects_after_chunk_without_keepalive(void **state)
 {
 #define HELLO_THAT(keeps)               \
 	"\x92\xa4HELO\x82\xa5nonce\xa4" \
@@ -305,7 +305,7 @@ static void one_that_does_not_keep_connections_is_left_after_a_chunk(void **stat
 }
 
 /* What nobody asked for is no ack of what comes next. */
-static void one_that_speaks_between_chunks_is_not_trusted(void **state)
+static void forward_peer_disconnects_on_unsolicited_input(void **state)
 {
 	struct scene *scene = *state;
 	struct pollfd fd = { .events = POLLIN };
@@ -320,7 +320,7 @@ static void one_that_speaks_between_chunks_is_not_trusted(void **state)
 	close_peer(scene);
 }
 
-static void without_memory_there_is_no_peer(void **state)
+static void forward_peer_fails_without_memory(void **state)
 {
 	struct scene *scene = *state;
 
@@ -343,13 +343,13 @@ static void without_memory_there_is_no_peer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(one_that_does_not_shake_hands_is_told_what_it_did),
-		TEST(instead_of_an_ack_anything_else_is_a_failure),
-		TEST(one_that_answers_for_ever_is_silent),
-		TEST(an_ack_is_consumed_and_the_next_one_is_another),
-		TEST(one_that_does_not_keep_connections_is_left_after_a_chunk),
-		TEST(one_that_speaks_between_chunks_is_not_trusted),
-		TEST(without_memory_there_is_no_peer),
+		TEST(forward_peer_reports_cause_of_failed_handshake),
+		TEST(forward_peer_fails_on_any_reply_but_ack),
+		TEST(forward_peer_times_out_on_endless_reply),
+		TEST(forward_peer_consumes_one_ack_per_chunk),
+		TEST(forward_peer_disconnects_after_chunk_without_keepalive),
+		TEST(forward_peer_disconnects_on_unsolicited_input),
+		TEST(forward_peer_fails_without_memory),
 	};
 
 	return cmocka_run_group_tests_name("forward_peer", tests, make_folder, remove_folder);

@@ -22,7 +22,7 @@ static struct forward_url parse(const char *text)
 	return url;
 }
 
-static void every_form_is_understood(void **state)
+static void forward_url_parses_all_tcp_and_tls_forms(void **state)
 {
 	static const struct {
 		const char *text, *host, *port, *name;
@@ -52,7 +52,7 @@ static void every_form_is_understood(void **state)
 	}
 }
 
-static void a_unix_socket_has_a_path(void **state)
+static void forward_url_parses_unix_path_up_to_its_limit(void **state)
 {
 	char text[5 + FORWARD_PATH_BYTES + 1] = "unix:/";
 	struct forward_url url = parse("unix:/run/fluent.sock");
@@ -70,7 +70,7 @@ static void a_unix_socket_has_a_path(void **state)
 	assert_non_null(problem);
 }
 
-static void what_is_wrong_is_named(void **state)
+static void forward_url_names_problem_of_invalid_text(void **state)
 {
 	static const struct {
 		const char *text, *says;
@@ -118,7 +118,7 @@ static void what_is_wrong_is_named(void **state)
 	}
 }
 
-static void a_host_is_at_most_255_characters(void **state)
+static void forward_url_limits_host_to_255_characters(void **state)
 {
 	char text[6 + FORWARD_HOST_BYTES + 16] = "tcp://";
 	struct forward_url url;
@@ -136,10 +136,10 @@ static void a_host_is_at_most_255_characters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_form_is_understood),
-		cmocka_unit_test(a_unix_socket_has_a_path),
-		cmocka_unit_test(what_is_wrong_is_named),
-		cmocka_unit_test(a_host_is_at_most_255_characters),
+		cmocka_unit_test(forward_url_parses_all_tcp_and_tls_forms),
+		cmocka_unit_test(forward_url_parses_unix_path_up_to_its_limit),
+		cmocka_unit_test(forward_url_names_problem_of_invalid_text),
+		cmocka_unit_test(forward_url_limits_host_to_255_characters),
 	};
 
 	return cmocka_run_group_tests_name("forward_url", tests, NULL, NULL);

@@ -86,7 +86,7 @@ int gethostname(char *name, size_t size_bytes)
 	return 0;
 }
 
-static void without_a_name_of_ours_nothing_is_sent(void **state)
+static void forwarding_new_fails_without_host_name(void **state)
 {
 	static const char *const urls[] = { "unix:/a" };
 	const struct forwarding_options options = make_options(urls, 1);
@@ -99,7 +99,7 @@ static void without_a_name_of_ours_nothing_is_sent(void **state)
 	assert_non_null(strstr(said, "cannot read the host's name"));
 }
 
-static void its_names_are_those_of_all_collectors(void **state)
+static void forwarding_names_lists_all_collectors(void **state)
 {
 	static const char *const urls[] = { "unix:/a", "tcp://b:1", "unix:/c" };
 	const struct forwarding_options options = make_options(urls, 3);
@@ -118,7 +118,7 @@ static const char *path_of(const char *name, char path[static 64])
 	return name ? path : NULL;
 }
 
-static void a_user_needs_a_password_and_the_shared_key(void **state)
+static void forwarding_user_requires_password_and_shared_key(void **state)
 {
 	static const struct {
 		const char *user, *key, *password;
@@ -147,7 +147,7 @@ static void a_user_needs_a_password_and_the_shared_key(void **state)
 	}
 }
 
-static void what_tls_needs_is_read_at_once(void **state)
+static void forwarding_new_loads_tls_files_and_rejects_unusable_ones(void **state)
 {
 	static const struct {
 		const char *ca, *certificate, *key;
@@ -203,7 +203,7 @@ static int try_with_the_password_at_hand(const struct forwarding_options *option
 	return forwarding_new(options, &forwarding);
 }
 
-static void nobody_is_asked_for_a_password(void **state)
+static void forwarding_never_prompts_for_key_password(void **state)
 {
 	static const char *const urls[] = { "tls://b:1" };
 	struct forwarding_options options = make_options(urls, 1);
@@ -221,7 +221,7 @@ static void nobody_is_asked_for_a_password(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void what_may_be_lost_or_stolen_is_said(void **state)
+static void forwarding_warns_of_no_ack_and_tls_insecure(void **state)
 {
 	static const char *const urls[] = { "tls://a:1" };
 	struct forwarding_options options = make_options(urls, 1);
@@ -247,7 +247,7 @@ static int have_nothing(void *user, struct chunk *ret_chunk)
 }
 
 /* At each allocation; then it goes. */
-static void without_memory_nothing_is_begun(void **state)
+static void forwarding_start_fails_without_memory(void **state)
 {
 	static const char *const urls[] = { "unix:/a", "unix:/b" };
 	const struct chunk_source source = { .next = have_nothing, .event_fd = -1 };
@@ -291,13 +291,13 @@ static void without_memory_nothing_is_begun(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_a_name_of_ours_nothing_is_sent),
-		cmocka_unit_test(its_names_are_those_of_all_collectors),
-		cmocka_unit_test(a_user_needs_a_password_and_the_shared_key),
-		cmocka_unit_test(what_tls_needs_is_read_at_once),
-		cmocka_unit_test(nobody_is_asked_for_a_password),
-		cmocka_unit_test(what_may_be_lost_or_stolen_is_said),
-		cmocka_unit_test(without_memory_nothing_is_begun),
+		cmocka_unit_test(forwarding_new_fails_without_host_name),
+		cmocka_unit_test(forwarding_names_lists_all_collectors),
+		cmocka_unit_test(forwarding_user_requires_password_and_shared_key),
+		cmocka_unit_test(forwarding_new_loads_tls_files_and_rejects_unusable_ones),
+		cmocka_unit_test(forwarding_never_prompts_for_key_password),
+		cmocka_unit_test(forwarding_warns_of_no_ack_and_tls_insecure),
+		cmocka_unit_test(forwarding_start_fails_without_memory),
 	};
 
 	(void)unsetenv("CORRELATOR_SHARED_KEY");

@@ -136,7 +136,7 @@ static void run(struct scene *scene)
 	poison_hunt_free(hunt);
 }
 
-static void a_bad_entry_is_found_wherever_it_is(void **state)
+static void poison_hunt_finds_bad_entry_at_any_position(void **state)
 {
 	(void)state;
 	for (uint32_t entries = 2; entries < 20; entries++) {
@@ -150,7 +150,7 @@ static void a_bad_entry_is_found_wherever_it_is(void **state)
 	}
 }
 
-static void it_takes_two_tries_for_each_halving(void **state)
+static void poison_hunt_needs_at_most_two_tries_per_halving(void **state)
 {
 	struct scene *scene = make_scene(ENTRIES_MAX);
 
@@ -162,7 +162,7 @@ static void it_takes_two_tries_for_each_halving(void **state)
 	free(scene);
 }
 
-static void all_sets_of_bad_entries_are_found(void **state)
+static void poison_hunt_finds_every_set_of_bad_entries(void **state)
 {
 	enum {
 		ENTRIES = 9
@@ -179,7 +179,7 @@ static void all_sets_of_bad_entries_are_found(void **state)
 	}
 }
 
-static void a_collector_that_refuses_everything_proves_nothing(void **state)
+static void poison_hunt_rejects_no_entry_if_everything_is_refused(void **state)
 {
 	struct scene *scene = make_scene(1000);
 	struct poison_hunt *hunt;
@@ -204,7 +204,7 @@ static void a_collector_that_refuses_everything_proves_nothing(void **state)
 	free(scene);
 }
 
-static void a_collector_that_dies_in_the_search_costs_nothing(void **state)
+static void poison_hunt_rejects_no_good_entry_if_collector_dies(void **state)
 {
 	(void)state;
 	for (unsigned int alive_tries = 1; alive_tries < 40; alive_tries++) {
@@ -232,7 +232,7 @@ static void a_collector_that_dies_in_the_search_costs_nothing(void **state)
 	}
 }
 
-static void without_other_chunks_the_weaker_proof_ends_it(void **state)
+static void poison_hunt_concedes_to_weaker_proof_without_other_chunks(void **state)
 {
 	struct scene *scene = make_scene(2);
 	struct poison_hunt *hunt;
@@ -250,7 +250,7 @@ static void without_other_chunks_the_weaker_proof_ends_it(void **state)
 	free(scene);
 }
 
-static void an_entry_alone_needs_a_witness(void **state)
+static void poison_hunt_of_single_entry_requires_witness(void **state)
 {
 	struct scene *scene = make_scene(1);
 	struct poison_hunt *hunt;
@@ -274,7 +274,7 @@ static void an_entry_alone_needs_a_witness(void **state)
 }
 
 /* Each refusal but the last made one part more. */
-static void it_is_stuck_with_the_first_part_that_is_not_halved(void **state)
+static void poison_hunt_is_stuck_at_first_part_it_cannot_halve(void **state)
 {
 	struct scene *scene = make_scene(1000);
 	struct poison_hunt *hunt;
@@ -307,7 +307,7 @@ static void expect_whole(const struct scene *scene, const struct poison_hunt *hu
 }
 
 /* Cut off, or with fewer entries than it says: the first half would be all, or more. */
-static void what_is_not_what_it_was_said_to_hold_is_not_halved(void **state)
+static void poison_hunt_does_not_halve_chunk_with_wrong_entry_count(void **state)
 {
 	static const uint32_t said[] = { 6, 8, 100 };
 	struct scene *scene = make_scene(3);
@@ -324,7 +324,7 @@ static void what_is_not_what_it_was_said_to_hold_is_not_halved(void **state)
 	free(scene);
 }
 
-static void without_memory_it_stays_whole(void **state)
+static void poison_hunt_keeps_chunk_whole_without_memory(void **state)
 {
 	struct scene *scene = make_scene(5);
 	struct poison_hunt *hunt;
@@ -358,16 +358,16 @@ static void without_memory_it_stays_whole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_bad_entry_is_found_wherever_it_is),
-		cmocka_unit_test(it_takes_two_tries_for_each_halving),
-		cmocka_unit_test(all_sets_of_bad_entries_are_found),
-		cmocka_unit_test(a_collector_that_refuses_everything_proves_nothing),
-		cmocka_unit_test(a_collector_that_dies_in_the_search_costs_nothing),
-		cmocka_unit_test(without_other_chunks_the_weaker_proof_ends_it),
-		cmocka_unit_test(an_entry_alone_needs_a_witness),
-		cmocka_unit_test(it_is_stuck_with_the_first_part_that_is_not_halved),
-		cmocka_unit_test(what_is_not_what_it_was_said_to_hold_is_not_halved),
-		cmocka_unit_test(without_memory_it_stays_whole),
+		cmocka_unit_test(poison_hunt_finds_bad_entry_at_any_position),
+		cmocka_unit_test(poison_hunt_needs_at_most_two_tries_per_halving),
+		cmocka_unit_test(poison_hunt_finds_every_set_of_bad_entries),
+		cmocka_unit_test(poison_hunt_rejects_no_entry_if_everything_is_refused),
+		cmocka_unit_test(poison_hunt_rejects_no_good_entry_if_collector_dies),
+		cmocka_unit_test(poison_hunt_concedes_to_weaker_proof_without_other_chunks),
+		cmocka_unit_test(poison_hunt_of_single_entry_requires_witness),
+		cmocka_unit_test(poison_hunt_is_stuck_at_first_part_it_cannot_halve),
+		cmocka_unit_test(poison_hunt_does_not_halve_chunk_with_wrong_entry_count),
+		cmocka_unit_test(poison_hunt_keeps_chunk_whole_without_memory),
 	};
 
 	return cmocka_run_group_tests_name("poison", tests, NULL, NULL);

@@ -84,7 +84,7 @@ static void expect_read(const char *text, const char *expected)
 	assert_string_equal(secret, expected);
 }
 
-static void a_file_ends_with_a_newline_or_without(void **state)
+static void secret_read_strips_one_trailing_newline(void **state)
 {
 	(void)state;
 	expect_read("secret", "secret");
@@ -94,7 +94,7 @@ static void a_file_ends_with_a_newline_or_without(void **state)
 	expect_read(" two words\t", " two words\t");
 }
 
-static void what_cannot_be_a_secret_is_refused(void **state)
+static void secret_read_rejects_invalid_content_and_path(void **state)
 {
 	char text[SECRET_BYTES_MAX + 3];
 	char *secret = NULL;
@@ -117,7 +117,7 @@ static void what_cannot_be_a_secret_is_refused(void **state)
 }
 
 /* A pending signal ends the wait, though signals are blocked. */
-static void a_pipe_is_waited_for(void **state)
+static void secret_read_waits_for_pipe_until_signal(void **state)
 {
 	_cleanup_(secret_freep) char *secret = NULL;
 	char *none = NULL;
@@ -149,7 +149,7 @@ static void a_pipe_is_waited_for(void **state)
 }
 
 /* Neither a command of ours nor /proc/PID/environ has it afterwards. */
-static void the_environment_gives_it_up(void **state)
+static void secret_read_erases_environment_variable(void **state)
 {
 	static char entry[] = VARIABLE "=from there";
 	_cleanup_(secret_freep) char *secret = NULL;
@@ -168,7 +168,7 @@ static void the_environment_gives_it_up(void **state)
 	assert_null(getenv(VARIABLE));
 }
 
-static void a_file_comes_before_the_environment_which_gives_it_up_all_the_same(void **state)
+static void secret_read_prefers_file_and_still_erases_environment(void **state)
 {
 	(void)state;
 	assert_int_equal(setenv(VARIABLE, "from there", 1), 0);
@@ -194,7 +194,7 @@ static void read_and_listen(mode_t mode, char ret_said[static 256])
 	(void)close(fds[1]);
 }
 
-static void a_file_that_everybody_can_read_is_warned_of(void **state)
+static void secret_read_warns_of_world_readable_file(void **state)
 {
 	char said[256];
 
@@ -208,7 +208,7 @@ static void a_file_that_everybody_can_read_is_warned_of(void **state)
 }
 
 /* Neither what was read nor what was kept. */
-static void nothing_of_it_stays_in_memory(void **state)
+static void secret_is_wiped_from_memory(void **state)
 {
 	char *secret = NULL;
 
@@ -221,7 +221,7 @@ static void nothing_of_it_stays_in_memory(void **state)
 	secret_free(NULL);
 }
 
-static void without_memory_it_is_not_kept(void **state)
+static void secret_read_fails_and_wipes_without_memory(void **state)
 {
 	char *secret = NULL;
 
@@ -240,15 +240,14 @@ static void without_memory_it_is_not_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_file_ends_with_a_newline_or_without),
-		cmocka_unit_test(a_pipe_is_waited_for),
-		cmocka_unit_test(what_cannot_be_a_secret_is_refused),
-		cmocka_unit_test(the_environment_gives_it_up),
-		cmocka_unit_test(
-			a_file_comes_before_the_environment_which_gives_it_up_all_the_same),
-		cmocka_unit_test(a_file_that_everybody_can_read_is_warned_of),
-		cmocka_unit_test(nothing_of_it_stays_in_memory),
-		cmocka_unit_test(without_memory_it_is_not_kept),
+		cmocka_unit_test(secret_read_strips_one_trailing_newline),
+		cmocka_unit_test(secret_read_waits_for_pipe_until_signal),
+		cmocka_unit_test(secret_read_rejects_invalid_content_and_path),
+		cmocka_unit_test(secret_read_erases_environment_variable),
+		cmocka_unit_test(secret_read_prefers_file_and_still_erases_environment),
+		cmocka_unit_test(secret_read_warns_of_world_readable_file),
+		cmocka_unit_test(secret_is_wiped_from_memory),
+		cmocka_unit_test(secret_read_fails_and_wipes_without_memory),
 	};
 
 	return cmocka_run_group_tests_name("secret", tests, setup, teardown);

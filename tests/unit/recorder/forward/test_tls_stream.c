@@ -162,7 +162,7 @@ static void raise_error_of_others(void)
 	ERR_raise(ERR_LIB_SSL, SSL_R_WRONG_VERSION_NUMBER);
 }
 
-static void the_certificate_must_be_of_whom_we_asked_for(void **state)
+static void tls_stream_verifies_certificate_against_requested_name(void **state)
 {
 	static const struct {
 		const char *host, *server_name, *told; /* told: to the peer, whom we want */
@@ -206,7 +206,7 @@ static void the_certificate_must_be_of_whom_we_asked_for(void **state)
 }
 
 /* An authority has checked the names in subjectAltName. */
-static void a_subject_is_no_name_of_a_host(void **state)
+static void tls_stream_does_not_match_host_against_subject(void **state)
 {
 	struct scene *scene;
 	void *each;
@@ -223,7 +223,7 @@ static void a_subject_is_no_name_of_a_host(void **state)
 }
 
 /* OpenSSL keeps one queue of errors for each thread. */
-static void errors_of_others_are_not_ours(void **state)
+static void tls_stream_ignores_foreign_openssl_errors(void **state)
 {
 	const char *foreign =
 		ERR_reason_error_string(ERR_PACK(ERR_LIB_SSL, 0, SSL_R_WRONG_VERSION_NUMBER));
@@ -261,7 +261,7 @@ static void errors_of_others_are_not_ours(void **state)
 }
 
 /* Longer than a name can be: it is our fault, not the peer's. */
-static void a_key_that_everybody_can_read_is_warned_of(void **state)
+static void tls_context_warns_of_world_readable_key(void **state)
 {
 	static const mode_t modes[] = { 0644, 0640 };
 	struct tls_options options = { .certificate_path = certificate_path, .key_path = key_path };
@@ -284,7 +284,7 @@ static void a_key_that_everybody_can_read_is_warned_of(void **state)
 	}
 }
 
-static void a_file_that_cannot_be_used_is_named_with_what_it_was_to_be(void **state)
+static void tls_context_logs_unusable_file_and_its_purpose(void **state)
 {
 	struct tls_options options = { .ca_path = "/dev/null" };
 	struct tls_context *context = NULL;
@@ -298,7 +298,7 @@ static void a_file_that_cannot_be_used_is_named_with_what_it_was_to_be(void **st
 	assert_non_null(strstr(said, "cannot use /dev/null as certificates of authorities: "));
 }
 
-static void a_name_that_cannot_be_told_is_said(void **state)
+static void tls_stream_reports_overlong_server_name(void **state)
 {
 	struct scene *scene = *state;
 	char name[300] = "";
@@ -315,7 +315,7 @@ static void a_name_that_cannot_be_told_is_said(void **state)
 	assert_null(strstr(scene->failure.text, "wrong version number"));
 }
 
-static void without_memory_there_is_no_tls(void **state)
+static void tls_creation_fails_without_memory(void **state)
 {
 	struct scene *scene = *state;
 
@@ -337,7 +337,7 @@ static void without_memory_there_is_no_tls(void **state)
 }
 
 /* What it takes is said at once, and the rest may have moved by the next time. */
-static void what_does_not_fit_goes_on_from_where_it_is_then(void **state)
+static void tls_stream_resumes_partial_write_from_moved_buffer(void **state)
 {
 	struct scene *scene = *state;
 	_cleanup_free_ uint8_t *copies = malloc(2 * (size_t)LARGE_BYTES);
@@ -372,7 +372,7 @@ static void what_does_not_fit_goes_on_from_where_it_is_then(void **state)
 	assert_true(moves > 0);
 }
 
-static void more_than_an_int_can_say_is_cut(void **state)
+static void tls_stream_truncates_sizes_beyond_int_max(void **state)
 {
 	struct scene *scene = *state;
 	uint8_t *bytes = calloc(1, LARGE_BYTES);
@@ -390,7 +390,7 @@ static void more_than_an_int_can_say_is_cut(void **state)
 }
 
 /* With a goodbye or without: the protocol above knows what is missing. */
-static void an_end_is_an_end(void **state)
+static void tls_stream_reads_end_with_or_without_close_notify(void **state)
 {
 	(void)state;
 	for (int has_manners = 0; has_manners < 2; has_manners++) {
@@ -414,7 +414,7 @@ static void an_end_is_an_end(void **state)
 	}
 }
 
-static void what_is_not_tls_any_more_is_told(void **state)
+static void tls_stream_reports_plain_text_after_handshake(void **state)
 {
 	struct scene *scene = *state;
 
@@ -425,7 +425,7 @@ static void what_is_not_tls_any_more_is_told(void **state)
 	assert_null(strstr(scene->failure.text, "no reason given"));
 }
 
-static void a_peer_that_wants_our_certificate_says_so(void **state)
+static void tls_stream_reports_required_client_certificate(void **state)
 {
 	struct scene *scene = *state;
 
@@ -437,7 +437,7 @@ static void a_peer_that_wants_our_certificate_says_so(void **state)
 	assert_non_null(strstr(scene->failure.text, "certificate required"));
 }
 
-static void a_peer_that_cannot_agree_with_us_says_so(void **state)
+static void tls_stream_reports_handshake_failure_of_peer(void **state)
 {
 	struct scene *scene = *state;
 
@@ -448,7 +448,7 @@ static void a_peer_that_cannot_agree_with_us_says_so(void **state)
 	assert_non_null(strstr(scene->failure.text, "handshake failure"));
 }
 
-static void one_that_leaves_in_the_handshake_is_no_friend(void **state)
+static void tls_stream_reports_peer_leaving_during_handshake(void **state)
 {
 	struct scene *scene = *state;
 
@@ -461,7 +461,7 @@ static void one_that_leaves_in_the_handshake_is_no_friend(void **state)
 	assert_int_equal(scene->failure.kind, FAILURE_TLS);
 }
 
-static void goodbye_is_said_to_those_we_know(void **state)
+static void tls_stream_sends_close_notify_only_after_handshake(void **state)
 {
 	struct scene *scene = *state;
 	uint8_t byte;
@@ -486,21 +486,21 @@ static void goodbye_is_said_to_those_we_know(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_certificate_must_be_of_whom_we_asked_for),
-		cmocka_unit_test(a_subject_is_no_name_of_a_host),
-		TEST(errors_of_others_are_not_ours),
-		TEST(a_key_that_everybody_can_read_is_warned_of),
-		TEST(a_file_that_cannot_be_used_is_named_with_what_it_was_to_be),
-		TEST(a_name_that_cannot_be_told_is_said),
-		TEST(without_memory_there_is_no_tls),
-		TEST(what_does_not_fit_goes_on_from_where_it_is_then),
-		TEST(more_than_an_int_can_say_is_cut),
-		cmocka_unit_test(an_end_is_an_end),
-		TEST(what_is_not_tls_any_more_is_told),
-		TEST(a_peer_that_wants_our_certificate_says_so),
-		TEST(a_peer_that_cannot_agree_with_us_says_so),
-		TEST(one_that_leaves_in_the_handshake_is_no_friend),
-		TEST(goodbye_is_said_to_those_we_know),
+		cmocka_unit_test(tls_stream_verifies_certificate_against_requested_name),
+		cmocka_unit_test(tls_stream_does_not_match_host_against_subject),
+		TEST(tls_stream_ignores_foreign_openssl_errors),
+		TEST(tls_context_warns_of_world_readable_key),
+		TEST(tls_context_logs_unusable_file_and_its_purpose),
+		TEST(tls_stream_reports_overlong_server_name),
+		TEST(tls_creation_fails_without_memory),
+		TEST(tls_stream_resumes_partial_write_from_moved_buffer),
+		TEST(tls_stream_truncates_sizes_beyond_int_max),
+		cmocka_unit_test(tls_stream_reads_end_with_or_without_close_notify),
+		TEST(tls_stream_reports_plain_text_after_handshake),
+		TEST(tls_stream_reports_required_client_certificate),
+		TEST(tls_stream_reports_handshake_failure_of_peer),
+		TEST(tls_stream_reports_peer_leaving_during_handshake),
+		TEST(tls_stream_sends_close_notify_only_after_handshake),
 	};
 
 	return cmocka_run_group_tests_name("tls_stream", tests, make_folder, remove_folder);

@@ -65,7 +65,7 @@ static void expect(const char *text, const char *line)
 		fail_msg("no `%s` in\n%s", line, text);
 }
 
-static void each_format_names_counters_in_its_own_way(void **state)
+static void metrics_text_names_counters_as_each_format_requires(void **state)
 {
 	struct metrics metrics;
 	_cleanup_free_ char *open = NULL, *classic = NULL;
@@ -94,7 +94,7 @@ static void each_format_names_counters_in_its_own_way(void **state)
 	assert_null(strstr(classic, "# UNIT"));
 }
 
-static void what_was_not_measured_is_absent(void **state)
+static void metrics_text_omits_unmeasured_series(void **state)
 {
 	struct metrics metrics;
 	_cleanup_free_ char *text = NULL;
@@ -110,7 +110,7 @@ static void what_was_not_measured_is_absent(void **state)
 }
 
 /* Series are bounded, and the sum over them never falls. */
-static void processes_without_a_place_share_one_and_ended_ones_keep_their_sum(void **state)
+static void metrics_folds_excess_processes_and_sums_ended_ones(void **state)
 {
 	struct metrics metrics;
 	uint64_t sum_ns = 0;
@@ -136,7 +136,7 @@ static void processes_without_a_place_share_one_and_ended_ones_keep_their_sum(vo
 }
 
 /* As long as there is one; and whoever had none stays among the others. */
-static void a_process_has_a_place_of_its_own_until_it_ends(void **state)
+static void metrics_process_keeps_its_series_until_it_ends(void **state)
 {
 	const uint32_t last = METRICS_PROCESSES_MAX;
 	struct metrics metrics;
@@ -174,7 +174,7 @@ static void pass(struct metrics *metrics, uint64_t ns)
 }
 
 /* The last figures of a process are on the next page, and none are told twice. */
-static void one_that_was_on_a_page_keeps_its_series_for_a_while(void **state)
+static void metrics_keeps_series_of_rendered_process_after_its_end(void **state)
 {
 	struct metrics metrics;
 
@@ -202,7 +202,7 @@ static void one_that_was_on_a_page_keeps_its_series_for_a_while(void **state)
 	assert_int_equal(metrics.ended.costs.sums[COST_CPU], 30);
 }
 
-static void one_with_the_pid_of_one_that_ended_begins_anew(void **state)
+static void metrics_starts_new_series_for_reused_pid(void **state)
 {
 	struct metrics metrics;
 
@@ -221,7 +221,7 @@ static void one_with_the_pid_of_one_that_ended_begins_anew(void **state)
 	assert_false(metrics.processes[0].is_ended);
 }
 
-static void where_there_is_no_room_the_one_that_ended_first_goes(void **state)
+static void metrics_when_full_evicts_first_ended_process(void **state)
 {
 	struct metrics metrics;
 
@@ -246,7 +246,7 @@ static void where_there_is_no_room_the_one_that_ended_first_goes(void **state)
 }
 
 /* A sample a second, of windows that are shorter. */
-static void windows_without_a_sample_are_taken_for_the_next_one_with(void **state)
+static void metrics_extrapolates_program_time_to_unsampled_windows(void **state)
 {
 	const struct self_program program = { "on_switch", 10, 500 };
 	struct self_record without = { .window_ns = 1000 };
@@ -313,7 +313,7 @@ static struct metrics_server *serve(const char *name, char ret_path[static 64])
 	return server;
 }
 
-static void a_scraper_gets_the_format_it_asks_for(void **state)
+static void metrics_server_answers_in_requested_format(void **state)
 {
 	char path[64];
 	struct metrics_server *server = serve("socket", path);
@@ -353,7 +353,7 @@ static void measure(const char *answer, size_t *ret_said_bytes, size_t *ret_byte
 	*ret_bytes = strlen(body + 4);
 }
 
-static void an_answer_is_as_long_as_it_says(void **state)
+static void metrics_server_content_length_matches_body(void **state)
 {
 	static const struct {
 		const char *request, *status;
@@ -399,7 +399,7 @@ static void expect_format(const char *path, const char *accept, const char *type
 	expect(ask(connect_to(path), request), type);
 }
 
-static void what_is_wanted_most_is_what_one_gets(void **state)
+static void metrics_server_selects_most_preferred_format(void **state)
 {
 	static const char newer[] = "Content-Type: application/openmetrics-text;";
 	static const char older[] = "Content-Type: text/plain; version=0.0.4;";
@@ -435,7 +435,7 @@ static void what_is_wanted_most_is_what_one_gets(void **state)
 	metrics_server_free(server);
 }
 
-static void a_hostile_scraper_is_cut_off_and_others_are_served(void **state)
+static void metrics_server_serves_others_beside_hostile_scrapers(void **state)
 {
 	char path[64], huge[8192];
 	struct metrics_server *server = serve("socket", path);
@@ -461,7 +461,7 @@ static void a_hostile_scraper_is_cut_off_and_others_are_served(void **state)
 	metrics_server_free(server);
 }
 
-static void a_socket_left_behind_is_replaced_and_one_in_use_is_not(void **state)
+static void metrics_server_replaces_stale_socket_but_not_one_in_use(void **state)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -483,7 +483,7 @@ static void a_socket_left_behind_is_replaced_and_one_in_use_is_not(void **state)
 }
 
 /* What is given out is a copy of what was there when it was published. */
-static void requests_are_given_out_as_they_were_published(void **state)
+static void metrics_server_serves_request_figures_as_published(void **state)
 {
 	struct record_key keys[] = { { "request_id", "r" }, { "endpoint", "E" } };
 	struct request_metrics *requests;
@@ -513,7 +513,7 @@ static void requests_are_given_out_as_they_were_published(void **state)
 	request_metrics_free(requests);
 }
 
-static void only_loopback_addresses_are_served(void **state)
+static void metrics_server_accepts_only_loopback_addresses(void **state)
 {
 	static const char *const bad[] = { "",	    "tcp://0.0.0.0:1",	 "tcp://127.0.0.1", "unix:",
 					   "file:", "tcp://127.0.0.1:x", "http://x:1" };
@@ -529,7 +529,7 @@ static void only_loopback_addresses_are_served(void **state)
 	metrics_server_free(server);
 }
 
-static void a_textfile_is_whole_at_any_time(void **state)
+static void metrics_server_writes_complete_textfile(void **state)
 {
 	char path[64], address[80], content[65536];
 	struct metrics_server *server;
@@ -554,22 +554,22 @@ static void a_textfile_is_whole_at_any_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_format_names_counters_in_its_own_way),
-		cmocka_unit_test(what_was_not_measured_is_absent),
-		cmocka_unit_test(processes_without_a_place_share_one_and_ended_ones_keep_their_sum),
-		cmocka_unit_test(one_that_was_on_a_page_keeps_its_series_for_a_while),
-		cmocka_unit_test(one_with_the_pid_of_one_that_ended_begins_anew),
-		cmocka_unit_test(where_there_is_no_room_the_one_that_ended_first_goes),
-		cmocka_unit_test(a_process_has_a_place_of_its_own_until_it_ends),
-		cmocka_unit_test(windows_without_a_sample_are_taken_for_the_next_one_with),
-		cmocka_unit_test(a_scraper_gets_the_format_it_asks_for),
-		cmocka_unit_test(an_answer_is_as_long_as_it_says),
-		cmocka_unit_test(what_is_wanted_most_is_what_one_gets),
-		cmocka_unit_test(a_hostile_scraper_is_cut_off_and_others_are_served),
-		cmocka_unit_test(a_socket_left_behind_is_replaced_and_one_in_use_is_not),
-		cmocka_unit_test(requests_are_given_out_as_they_were_published),
-		cmocka_unit_test(only_loopback_addresses_are_served),
-		cmocka_unit_test(a_textfile_is_whole_at_any_time),
+		cmocka_unit_test(metrics_text_names_counters_as_each_format_requires),
+		cmocka_unit_test(metrics_text_omits_unmeasured_series),
+		cmocka_unit_test(metrics_folds_excess_processes_and_sums_ended_ones),
+		cmocka_unit_test(metrics_keeps_series_of_rendered_process_after_its_end),
+		cmocka_unit_test(metrics_starts_new_series_for_reused_pid),
+		cmocka_unit_test(metrics_when_full_evicts_first_ended_process),
+		cmocka_unit_test(metrics_process_keeps_its_series_until_it_ends),
+		cmocka_unit_test(metrics_extrapolates_program_time_to_unsampled_windows),
+		cmocka_unit_test(metrics_server_answers_in_requested_format),
+		cmocka_unit_test(metrics_server_content_length_matches_body),
+		cmocka_unit_test(metrics_server_selects_most_preferred_format),
+		cmocka_unit_test(metrics_server_serves_others_beside_hostile_scrapers),
+		cmocka_unit_test(metrics_server_replaces_stale_socket_but_not_one_in_use),
+		cmocka_unit_test(metrics_server_serves_request_figures_as_published),
+		cmocka_unit_test(metrics_server_accepts_only_loopback_addresses),
+		cmocka_unit_test(metrics_server_writes_complete_textfile),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

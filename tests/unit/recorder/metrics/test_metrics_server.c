@@ -209,7 +209,7 @@ static int recv_now(int fd)
 											    : 1;
 }
 
-static void an_answer_is_whole_however_slowly_it_goes(void **state)
+static void metrics_server_sends_whole_answer_over_slow_socket(void **state)
 {
 	char path[64], quick[65536];
 	struct metrics_server *server = serve("unix", "socket", path);
@@ -237,7 +237,7 @@ static void an_answer_is_whole_however_slowly_it_goes(void **state)
 }
 
 /* The last byte that there is room for may end it. */
-static void a_request_has_room_for_4_kib(void **state)
+static void metrics_server_limits_request_to_4_kib(void **state)
 {
 	char path[64], request[REQUEST_BYTES_MAX + 1];
 	struct metrics_server *server = serve("unix", "socket", path);
@@ -274,7 +274,7 @@ static void await_timeout(int expected_ms)
 	}
 }
 
-static void one_who_says_nothing_is_cut_off_after_five_seconds(void **state)
+static void metrics_server_drops_silent_scraper_after_five_seconds(void **state)
 {
 	char path[64];
 	struct metrics_server *server = serve("unix", "socket", path);
@@ -315,7 +315,7 @@ static void close_from(const int *fds, size_t first)
 		assert_int_equal(close(fds[i]), 0);
 }
 
-static void who_dawdles_makes_room_for_another_one(void **state)
+static void metrics_server_evicts_slow_scraper_for_waiting_one(void **state)
 {
 	unsigned int before = count_inheritable();
 	char path[64];
@@ -347,7 +347,7 @@ static void who_dawdles_makes_room_for_another_one(void **state)
 }
 
 /* Then one who has not even asked, though it came last. */
-static void who_has_asked_keeps_the_place_for_longer(void **state)
+static void metrics_server_evicts_scraper_without_request_first(void **state)
 {
 	char path[64];
 	struct metrics_server *server = serve("unix", "socket", path);
@@ -370,7 +370,7 @@ static void who_has_asked_keeps_the_place_for_longer(void **state)
 }
 
 /* 50 ms of CPU beyond those that may be spent at once make a pause of a second. */
-static void what_is_asked_waits_where_it_takes_too_much_of_a_cpu(void **state)
+static void metrics_server_pauses_when_cpu_budget_is_exceeded(void **state)
 {
 	char path[64];
 	struct metrics_server *server = serve("unix", "socket", path);
@@ -398,7 +398,7 @@ static void what_is_asked_waits_where_it_takes_too_much_of_a_cpu(void **state)
 	metrics_server_free(server);
 }
 
-static void a_page_is_rendered_once_in_each_format(void **state)
+static void metrics_server_renders_page_once_per_format(void **state)
 {
 	static const char newer[] =
 		"GET / HTTP/1.0\r\nAccept: application/openmetrics-text\r\n\r\n";
@@ -432,7 +432,7 @@ static void await_texts(unsigned int count)
 }
 
 /* A page that somebody still reads stays as it was. */
-static void who_reads_a_page_has_it_to_its_end(void **state)
+static void metrics_server_finishes_sending_page_after_new_one(void **state)
 {
 	char path[64];
 	struct metrics_server *server = serve("unix", "socket", path);
@@ -458,7 +458,7 @@ static void who_reads_a_page_has_it_to_its_end(void **state)
 	metrics_server_free(server);
 }
 
-static void a_request_comes_in_a_few_pieces(void **state)
+static void metrics_server_limits_request_to_64_reads(void **state)
 {
 	char path[64], request[READS_MAX + 2] = "GET / HTTP/1.0\r\n";
 	struct metrics_server *server = serve("unix", "socket", path);
@@ -475,7 +475,7 @@ static void a_request_comes_in_a_few_pieces(void **state)
 }
 
 /* One may be 0, where standard input is closed. */
-static void descriptor_0_is_as_good_as_any(void **state)
+static void metrics_server_serves_scraper_on_descriptor_0(void **state)
 {
 	char path[64];
 	struct metrics_server *server = serve("unix", "socket", path);
@@ -508,7 +508,7 @@ static void descriptor_0_is_as_good_as_any(void **state)
 	assert_int_equal(close(saved), 0);
 }
 
-static void a_client_that_leaves_makes_room(void **state)
+static void metrics_server_frees_slot_of_departed_scraper(void **state)
 {
 	char path[64];
 	struct metrics_server *server = serve("unix", "socket", path);
@@ -548,7 +548,7 @@ static void await_version(const char *path, const char *version)
 	}
 }
 
-static void the_file_is_what_was_published_last_and_everybody_may_read_it(void **state)
+static void metrics_server_file_is_latest_and_world_readable(void **state)
 {
 	char path[64], said[256];
 	struct ears ears = ears_open();
@@ -569,7 +569,7 @@ static void the_file_is_what_was_published_last_and_everybody_may_read_it(void *
 
 /* A place that is not there, or a folder's; one that leads elsewhere is taken. It is said once, and
  * tried again. */
-static void what_cannot_be_written_is_said_once(void **state)
+static void metrics_server_logs_each_write_error_once_and_retries(void **state)
 {
 	char path[64], inner[64], said[1024], expected[512];
 	struct metrics_server *server;
@@ -608,7 +608,7 @@ static void what_cannot_be_written_is_said_once(void **state)
 }
 
 /* The one before stays; and who asks is told nothing. */
-static void without_memory_for_it_nothing_is_given_out(void **state)
+static void metrics_server_keeps_old_file_without_memory_for_new_one(void **state)
 {
 	char path[64], other[64], said[256], expected[256];
 	struct ears ears = ears_open();
@@ -636,7 +636,7 @@ static void without_memory_for_it_nothing_is_given_out(void **state)
 }
 
 /* Where a descriptor may be 0, and with a name that is too long for the one beside it. */
-static void it_writes_where_standard_input_is_closed_and_closes_nothing_else(void **state)
+static void metrics_server_writes_file_with_stdin_closed(void **state)
 {
 	char path[64], too_long[PATH_MAX + 8] = "file:", said[256];
 	int saved = dup(STDIN_FILENO);
@@ -678,7 +678,7 @@ static void it_writes_where_standard_input_is_closed_and_closes_nothing_else(voi
 	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
 }
 
-static void nothing_of_it_stays_open(void **state)
+static void metrics_server_free_closes_all_descriptors(void **state)
 {
 	int free_fd = dup(STDERR_FILENO);
 	struct metrics_server *server;
@@ -696,7 +696,7 @@ static void nothing_of_it_stays_open(void **state)
 	assert_int_equal(close(free_fd), 0);
 }
 
-static void what_is_no_address_is_told_from_what_cannot_be_had(void **state)
+static void metrics_server_distinguishes_invalid_from_unusable_address(void **state)
 {
 	static const struct {
 		const char *address;
@@ -761,7 +761,7 @@ static uint16_t take_port(int *ret_fd)
 	return ntohs(address.sin_port);
 }
 
-static void a_port_that_somebody_else_has_is_tried_again(void **state)
+static void metrics_server_retries_port_in_use(void **state)
 {
 	struct metrics_server *server = NULL;
 	struct metrics metrics;
@@ -799,7 +799,7 @@ static void a_port_that_somebody_else_has_is_tried_again(void **state)
 
 /* The owner of a name may point it here: a browser would let a page of that name read the answer.
  */
-static void by_tcp_it_is_asked_by_a_name_of_the_loopback_interface(void **state)
+static void metrics_server_requires_loopback_host_header_over_tcp(void **state)
 {
 	static const struct {
 		const char *host, *status;
@@ -840,7 +840,7 @@ static void by_tcp_it_is_asked_by_a_name_of_the_loopback_interface(void **state)
 	metrics_server_free(server);
 }
 
-static void without_memory_nothing_is_served(void **state)
+static void metrics_server_new_fails_without_memory(void **state)
 {
 	struct metrics_server *server = NULL;
 	struct metrics metrics;
@@ -864,26 +864,26 @@ static void without_memory_nothing_is_served(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_answer_is_whole_however_slowly_it_goes),
-		cmocka_unit_test(a_request_has_room_for_4_kib),
-		cmocka_unit_test(one_who_says_nothing_is_cut_off_after_five_seconds),
-		cmocka_unit_test(who_dawdles_makes_room_for_another_one),
-		cmocka_unit_test(who_has_asked_keeps_the_place_for_longer),
-		cmocka_unit_test(what_is_asked_waits_where_it_takes_too_much_of_a_cpu),
-		cmocka_unit_test(a_page_is_rendered_once_in_each_format),
-		cmocka_unit_test(who_reads_a_page_has_it_to_its_end),
-		cmocka_unit_test(a_request_comes_in_a_few_pieces),
-		cmocka_unit_test(a_port_that_somebody_else_has_is_tried_again),
-		cmocka_unit_test(by_tcp_it_is_asked_by_a_name_of_the_loopback_interface),
-		cmocka_unit_test(descriptor_0_is_as_good_as_any),
-		cmocka_unit_test(a_client_that_leaves_makes_room),
-		cmocka_unit_test(the_file_is_what_was_published_last_and_everybody_may_read_it),
-		cmocka_unit_test(what_cannot_be_written_is_said_once),
-		cmocka_unit_test(without_memory_for_it_nothing_is_given_out),
-		cmocka_unit_test(it_writes_where_standard_input_is_closed_and_closes_nothing_else),
-		cmocka_unit_test(nothing_of_it_stays_open),
-		cmocka_unit_test(what_is_no_address_is_told_from_what_cannot_be_had),
-		cmocka_unit_test(without_memory_nothing_is_served),
+		cmocka_unit_test(metrics_server_sends_whole_answer_over_slow_socket),
+		cmocka_unit_test(metrics_server_limits_request_to_4_kib),
+		cmocka_unit_test(metrics_server_drops_silent_scraper_after_five_seconds),
+		cmocka_unit_test(metrics_server_evicts_slow_scraper_for_waiting_one),
+		cmocka_unit_test(metrics_server_evicts_scraper_without_request_first),
+		cmocka_unit_test(metrics_server_pauses_when_cpu_budget_is_exceeded),
+		cmocka_unit_test(metrics_server_renders_page_once_per_format),
+		cmocka_unit_test(metrics_server_finishes_sending_page_after_new_one),
+		cmocka_unit_test(metrics_server_limits_request_to_64_reads),
+		cmocka_unit_test(metrics_server_retries_port_in_use),
+		cmocka_unit_test(metrics_server_requires_loopback_host_header_over_tcp),
+		cmocka_unit_test(metrics_server_serves_scraper_on_descriptor_0),
+		cmocka_unit_test(metrics_server_frees_slot_of_departed_scraper),
+		cmocka_unit_test(metrics_server_file_is_latest_and_world_readable),
+		cmocka_unit_test(metrics_server_logs_each_write_error_once_and_retries),
+		cmocka_unit_test(metrics_server_keeps_old_file_without_memory_for_new_one),
+		cmocka_unit_test(metrics_server_writes_file_with_stdin_closed),
+		cmocka_unit_test(metrics_server_free_closes_all_descriptors),
+		cmocka_unit_test(metrics_server_distinguishes_invalid_from_unusable_address),
+		cmocka_unit_test(metrics_server_new_fails_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -252,7 +252,7 @@ static void take_help(char *text)
 	}
 }
 
-static void each_figure_is_given_out_under_its_name(void **state)
+static void metrics_text_prints_each_figure_under_its_name(void **state)
 {
 	struct metrics metrics;
 
@@ -273,7 +273,7 @@ static void each_figure_is_given_out_under_its_name(void **state)
 	}
 }
 
-static void what_is_not_there_has_no_series(void **state)
+static void metrics_text_omits_series_without_data(void **state)
 {
 	static const char *const absent[] = { "programs", "resident",	  "limit", "output_",
 					      "forward_", "last_failure", "spool" };
@@ -309,7 +309,7 @@ FILE *open_memstream(char **ret_text, size_t *ret_size_bytes)
 	return real(ret_text, ret_size_bytes);
 }
 
-static void without_memory_there_is_no_text(void **state)
+static void metrics_text_fails_without_memory(void **state)
 {
 	static const char *const kinds[] = { "/nonexistent/file", "/dev/full" };
 	struct metrics metrics;
@@ -331,9 +331,9 @@ static void without_memory_there_is_no_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_figure_is_given_out_under_its_name),
-		cmocka_unit_test(what_is_not_there_has_no_series),
-		cmocka_unit_test(without_memory_there_is_no_text),
+		cmocka_unit_test(metrics_text_prints_each_figure_under_its_name),
+		cmocka_unit_test(metrics_text_omits_series_without_data),
+		cmocka_unit_test(metrics_text_fails_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

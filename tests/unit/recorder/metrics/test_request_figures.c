@@ -71,7 +71,7 @@ static void expect_series(size_t index, const char *value, uint64_t count, uint6
 	assert_int_equal(series(index)->cpu.sum_ns, cpu_ns);
 }
 
-static void what_has_ended_is_counted_once_under_its_last_value(void **state)
+static void request_metrics_counts_ended_request_once_by_last_value(void **state)
 {
 	(void)state;
 	begin("endpoint", 5);
@@ -96,7 +96,7 @@ static void what_has_ended_is_counted_once_under_its_last_value(void **state)
 	expect_series(0, "other", 0, 0);
 }
 
-static void those_that_find_no_series_are_others(void **state)
+static void request_metrics_folds_excess_values_into_other(void **state)
 {
 	char name[16];
 
@@ -168,7 +168,7 @@ static void expect_in_all(uint64_t count)
 	assert_int_equal(buckets, count);
 }
 
-static void a_process_that_comes_late_has_its_share(void **state)
+static void request_metrics_gives_late_process_its_share_of_series(void **state)
 {
 	(void)state;
 	begin("endpoint", 4);
@@ -195,7 +195,7 @@ static void a_process_that_comes_late_has_its_share(void **state)
 	expect_in_all(6 + 1 + 3 + 2 + 2 + 2 + 1 + 2);
 }
 
-static void a_series_that_nobody_uses_for_an_hour_goes(void **state)
+static void request_metrics_removes_series_idle_for_an_hour(void **state)
 {
 	const uint64_t begin_ns = 5 * NS_PER_S;
 
@@ -217,7 +217,7 @@ static void a_series_that_nobody_uses_for_an_hour_goes(void **state)
 	expect_values("c0 c1");
 }
 
-static void each_bucket_has_its_upper_bound_in_it(void **state)
+static void request_metrics_bucket_includes_its_upper_bound(void **state)
 {
 	static const double seconds[] = { 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
 					  0.01,	  0.025,   0.05,   0.1,	  0.25,	  0.5,
@@ -242,7 +242,7 @@ static void each_bucket_has_its_upper_bound_in_it(void **state)
 	assert_string_equal(metrics_buckets[METRICS_BUCKETS - 1].seconds, "+Inf");
 }
 
-static void a_key_is_made_a_label(void **state)
+static void request_metrics_converts_key_to_valid_label(void **state)
 {
 	static const struct {
 		const char *key, *label;
@@ -268,7 +268,7 @@ static void a_key_is_made_a_label(void **state)
 	assert_int_equal(strlen(request_metrics_figures(requests)->label), METRICS_LABEL_BYTES - 1);
 }
 
-static void a_value_is_given_out_as_it_is_but_for_what_a_screen_obeys(void **state)
+static void request_metrics_escapes_control_characters_in_values(void **state)
 {
 	(void)state;
 	begin("endpoint", 2);
@@ -289,7 +289,7 @@ static char *text_of(void)
 	return text;
 }
 
-static void hostile_values_are_labels_of_one_line_and_look_alikes_one_series(void **state)
+static void request_metrics_escapes_hostile_values_and_merges_equals(void **state)
 {
 	static const char expected[] =
 		"correlator_request_cpu_seconds_count{endpoint=\"GET \\\"\\\\\\\\x0a$(x)\"} 2\n"
@@ -307,7 +307,7 @@ static void hostile_values_are_labels_of_one_line_and_look_alikes_one_series(voi
 	assert_non_null(strstr(text, expected));
 }
 
-static void long_values_are_cut(void **state)
+static void request_metrics_truncates_long_values(void **state)
 {
 	char one[400], other[400];
 
@@ -325,7 +325,7 @@ static void long_values_are_cut(void **state)
 	assert_int_equal(series(1)->cpu.count, 2);
 }
 
-static void buckets_are_given_out_as_sums_from_the_least_on(void **state)
+static void request_metrics_prints_cumulative_buckets(void **state)
 {
 	static const char expected[] =
 		"# TYPE correlator_request_wall_seconds histogram\n"
@@ -354,7 +354,7 @@ static void buckets_are_given_out_as_sums_from_the_least_on(void **state)
 	assert_non_null(strstr(text, of_cpu));
 }
 
-static void a_copy_is_as_it_was(void **state)
+static void request_figures_copy_is_independent_of_source(void **state)
 {
 	struct request_figures *copy;
 
@@ -374,7 +374,7 @@ static void a_copy_is_as_it_was(void **state)
 	free(copy);
 }
 
-static void without_memory_there_are_none_or_the_others_have_it(void **state)
+static void request_metrics_fails_or_counts_as_other_without_memory(void **state)
 {
 	struct request_metrics *metrics;
 	size_t successes = 0;
@@ -420,7 +420,7 @@ uint64_t random_seed(void)
 }
 
 /* Whoever names endpoints cannot choose which of them collide. */
-static void each_has_a_table_that_nobody_can_guess(void **state)
+static void request_metrics_seeds_each_hash_table_randomly(void **state)
 {
 	unsigned int of_tracker;
 
@@ -436,20 +436,21 @@ int main(void)
 {
 #define COUNTED(test) cmocka_unit_test_teardown(test, tear_down)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(each_has_a_table_that_nobody_can_guess, tear_down),
-		cmocka_unit_test_teardown(a_value_is_given_out_as_it_is_but_for_what_a_screen_obeys,
+		cmocka_unit_test_teardown(request_metrics_seeds_each_hash_table_randomly,
 					  tear_down),
-		COUNTED(what_has_ended_is_counted_once_under_its_last_value),
-		COUNTED(those_that_find_no_series_are_others),
-		COUNTED(a_process_that_comes_late_has_its_share),
-		COUNTED(a_series_that_nobody_uses_for_an_hour_goes),
-		COUNTED(each_bucket_has_its_upper_bound_in_it),
-		COUNTED(a_key_is_made_a_label),
-		COUNTED(hostile_values_are_labels_of_one_line_and_look_alikes_one_series),
-		COUNTED(long_values_are_cut),
-		COUNTED(buckets_are_given_out_as_sums_from_the_least_on),
-		COUNTED(a_copy_is_as_it_was),
-		COUNTED(without_memory_there_are_none_or_the_others_have_it),
+		cmocka_unit_test_teardown(request_metrics_escapes_control_characters_in_values,
+					  tear_down),
+		COUNTED(request_metrics_counts_ended_request_once_by_last_value),
+		COUNTED(request_metrics_folds_excess_values_into_other),
+		COUNTED(request_metrics_gives_late_process_its_share_of_series),
+		COUNTED(request_metrics_removes_series_idle_for_an_hour),
+		COUNTED(request_metrics_bucket_includes_its_upper_bound),
+		COUNTED(request_metrics_converts_key_to_valid_label),
+		COUNTED(request_metrics_escapes_hostile_values_and_merges_equals),
+		COUNTED(request_metrics_truncates_long_values),
+		COUNTED(request_metrics_prints_cumulative_buckets),
+		COUNTED(request_figures_copy_is_independent_of_source),
+		COUNTED(request_metrics_fails_or_counts_as_other_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static struct sockaddr_un own_address(void)
 	return own;
 }
 
-static void a_socket_is_ours_alone_and_gone_at_the_end(void **state)
+static void listener_socket_is_private_and_removed_on_close(void **state)
 {
 	struct sockaddr_un own = own_address();
 	struct listener listener;
@@ -80,7 +80,7 @@ static void a_socket_is_ours_alone_and_gone_at_the_end(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-static void its_path_may_be_a_letter(void **state)
+static void listener_accepts_one_letter_path(void **state)
 {
 	struct listener listener;
 
@@ -93,7 +93,7 @@ static void its_path_may_be_a_letter(void **state)
 	assert_int_equal(chdir("/"), 0);
 }
 
-static void a_socket_left_behind_is_replaced(void **state)
+static void listener_replaces_stale_socket(void **state)
 {
 	struct sockaddr_un own = own_address();
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -108,7 +108,7 @@ static void a_socket_left_behind_is_replaced(void **state)
 	listener_close(&listener);
 }
 
-static void one_in_use_and_what_is_no_socket_stay(void **state)
+static void listener_leaves_socket_in_use_and_other_files_alone(void **state)
 {
 	struct sockaddr_un own = own_address();
 	struct listener listener, second;
@@ -134,7 +134,7 @@ static void one_in_use_and_what_is_no_socket_stay(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void a_port_is_of_the_loopback_interface(void **state)
+static void listener_binds_port_on_loopback_interface(void **state)
 {
 	static const char *const texts[] = { "tcp://127.0.0.1:0", "tcp://localhost:0" };
 	struct listener listener, second;
@@ -163,7 +163,7 @@ static void a_port_is_of_the_loopback_interface(void **state)
 }
 
 /* After a restart, whatever is left of connections to the one before. */
-static void a_port_can_be_had_again_at_once(void **state)
+static void listener_rebinds_port_at_once_after_close(void **state)
 {
 	struct listener listener;
 	struct sockaddr_in bound;
@@ -189,7 +189,7 @@ static void a_port_can_be_had_again_at_once(void **state)
 }
 
 /* Where a descriptor may be 0; and nobody inherits it. */
-static void it_works_where_standard_input_is_closed(void **state)
+static void listener_works_with_stdin_closed(void **state)
 {
 	const char *const texts[] = { address, "tcp://127.0.0.1:0" };
 	int saved = dup(STDIN_FILENO);
@@ -216,7 +216,7 @@ static void it_works_where_standard_input_is_closed(void **state)
 	assert_int_equal(close(saved), 0);
 }
 
-static void anything_else_is_no_address(void **state)
+static void listener_rejects_invalid_address(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -247,7 +247,7 @@ static void anything_else_is_no_address(void **state)
 }
 
 /* Not on all of the machine's addresses. */
-static void of_ipv6_only_this_machine_can_connect(void **state)
+static void listener_binds_ipv6_to_loopback_only(void **state)
 {
 	struct sockaddr_in6 bound;
 	socklen_t size = sizeof(bound);
@@ -266,15 +266,15 @@ static void of_ipv6_only_this_machine_can_connect(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(of_ipv6_only_this_machine_can_connect),
-		cmocka_unit_test(a_socket_is_ours_alone_and_gone_at_the_end),
-		cmocka_unit_test(its_path_may_be_a_letter),
-		cmocka_unit_test(a_socket_left_behind_is_replaced),
-		cmocka_unit_test(one_in_use_and_what_is_no_socket_stay),
-		cmocka_unit_test(a_port_is_of_the_loopback_interface),
-		cmocka_unit_test(a_port_can_be_had_again_at_once),
-		cmocka_unit_test(it_works_where_standard_input_is_closed),
-		cmocka_unit_test(anything_else_is_no_address),
+		cmocka_unit_test(listener_binds_ipv6_to_loopback_only),
+		cmocka_unit_test(listener_socket_is_private_and_removed_on_close),
+		cmocka_unit_test(listener_accepts_one_letter_path),
+		cmocka_unit_test(listener_replaces_stale_socket),
+		cmocka_unit_test(listener_leaves_socket_in_use_and_other_files_alone),
+		cmocka_unit_test(listener_binds_port_on_loopback_interface),
+		cmocka_unit_test(listener_rebinds_port_at_once_after_close),
+		cmocka_unit_test(listener_works_with_stdin_closed),
+		cmocka_unit_test(listener_rejects_invalid_address),
 	};
 
 	return cmocka_run_group_tests_name("listener", tests, setup, teardown);

@@ -118,7 +118,7 @@ static int look_up(struct resolver *resolver, uint64_t deadline_ns, const char *
 	return r;
 }
 
-static void an_address_needs_no_name_server(void **state)
+static void resolver_parses_address_without_name_server(void **state)
 {
 	static const char *const hosts[] = { "127.0.0.1", "::1", "192.0.2.7" };
 	const char *reason;
@@ -133,7 +133,7 @@ static void an_address_needs_no_name_server(void **state)
 	assert_int_equal(server.lookups, 0);
 }
 
-static void a_name_is_looked_up_each_time(void **state)
+static void resolver_looks_up_name_each_time(void **state)
 {
 	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
 	const char *reason;
@@ -146,7 +146,7 @@ static void a_name_is_looked_up_each_time(void **state)
 	}
 }
 
-static void a_failure_has_its_reason(void **state)
+static void resolver_reports_reason_of_failure(void **state)
 {
 	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
 	const char *reason;
@@ -180,7 +180,7 @@ static void await_open(unsigned int expected)
 }
 
 /* Nothing is left of it, and the next one is as the first. */
-static void without_a_thread_it_is_tried_again(void **state)
+static void resolver_retries_after_failed_thread_start(void **state)
 {
 	struct resolver *resolver = resolver_new("collector.test", "24224");
 	unsigned int open_files = count_open();
@@ -209,7 +209,7 @@ static void without_a_thread_it_is_tried_again(void **state)
 }
 
 /* Where a descriptor may be 0, or there is none. */
-static void it_works_where_standard_input_is_closed(void **state)
+static void resolver_works_with_stdin_closed(void **state)
 {
 	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
 	unsigned int open_files = count_open();
@@ -232,7 +232,7 @@ static void it_works_where_standard_input_is_closed(void **state)
 	assert_int_equal(close(saved), 0);
 }
 
-static void without_memory_nothing_is_looked_up(void **state)
+static void resolver_fails_without_memory(void **state)
 {
 	_cleanup_(resolver_freep) struct resolver *resolver = NULL;
 	const char *reason;
@@ -249,7 +249,7 @@ static void without_memory_nothing_is_looked_up(void **state)
 }
 
 /* However often it is tried, one thread waits for a name server that says nothing. */
-static void a_slow_lookup_is_left_behind_and_met_again(void **state)
+static void resolver_rejoins_slow_lookup_after_timeout(void **state)
 {
 	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
 	uint64_t deadline_ns = clock_monotonic_ns() + SHORT_NS;
@@ -265,7 +265,7 @@ static void a_slow_lookup_is_left_behind_and_met_again(void **state)
 	assert_int_equal(server.lookups, 1);
 }
 
-static void a_stop_ends_the_wait(void **state)
+static void resolver_lookup_ends_on_stop(void **state)
 {
 	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
 	struct stopper stopper;
@@ -279,7 +279,7 @@ static void a_stop_ends_the_wait(void **state)
 }
 
 /* What it holds is freed by whoever is the last to hold it. */
-static void a_lookup_outlives_its_resolver(void **state)
+static void resolver_may_be_freed_during_lookup(void **state)
 {
 	struct resolver *resolver = resolver_new("collector", "24224");
 	const char *reason;
@@ -293,19 +293,20 @@ static void a_lookup_outlives_its_resolver(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_address_needs_no_name_server, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_name_is_looked_up_each_time, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_failure_has_its_reason, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_a_thread_it_is_tried_again, setup,
+		cmocka_unit_test_setup_teardown(resolver_parses_address_without_name_server, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(it_works_where_standard_input_is_closed, setup,
+		cmocka_unit_test_setup_teardown(resolver_looks_up_name_each_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(resolver_reports_reason_of_failure, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(without_memory_nothing_is_looked_up, setup,
+		cmocka_unit_test_setup_teardown(resolver_retries_after_failed_thread_start, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(a_slow_lookup_is_left_behind_and_met_again, setup,
+		cmocka_unit_test_setup_teardown(resolver_works_with_stdin_closed, setup, teardown),
+		cmocka_unit_test_setup_teardown(resolver_fails_without_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(resolver_rejoins_slow_lookup_after_timeout, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(a_stop_ends_the_wait, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_lookup_outlives_its_resolver, setup, teardown),
+		cmocka_unit_test_setup_teardown(resolver_lookup_ends_on_stop, setup, teardown),
+		cmocka_unit_test_setup_teardown(resolver_may_be_freed_during_lookup, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests_name("resolver", tests, NULL, NULL);

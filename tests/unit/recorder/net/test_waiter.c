@@ -66,7 +66,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void a_wait_ends_at_its_deadline_and_not_before(void **state)
+static void waiter_ends_wait_at_deadline_and_not_before(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t deadline_ns = clock_monotonic_ns() + SHORT_NS;
@@ -80,7 +80,7 @@ static void a_wait_ends_at_its_deadline_and_not_before(void **state)
 }
 
 /* Rounded up, an hour at a time; at the deadline itself it is over. */
-static void time_is_waited_for_in_whole_milliseconds(void **state)
+static void waiter_rounds_timeout_up_to_whole_milliseconds(void **state)
 {
 	static const struct {
 		uint64_t ns;
@@ -114,7 +114,7 @@ static void time_is_waited_for_in_whole_milliseconds(void **state)
 	stopped_ns = 0;
 }
 
-static void as_many_as_four_are_watched_and_each_is_told_of(void **state)
+static void waiter_reports_each_of_four_descriptors(void **state)
 {
 	struct fixture *fixture = *state;
 	struct pollfd fds[4];
@@ -135,7 +135,7 @@ static void as_many_as_four_are_watched_and_each_is_told_of(void **state)
 }
 
 /* Where a descriptor may be 0; and nobody inherits it. */
-static void it_works_where_standard_input_is_closed(void **state)
+static void waiter_works_with_stdin_closed(void **state)
 {
 	int saved = dup(STDIN_FILENO);
 	struct waiter waiter;
@@ -155,7 +155,7 @@ static void it_works_where_standard_input_is_closed(void **state)
 	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
 }
 
-static void what_is_ready_is_told_also_when_it_is_late(void **state)
+static void waiter_reports_ready_descriptor_after_deadline(void **state)
 {
 	struct fixture *fixture = *state;
 	struct pollfd fds[] = { { .fd = fixture->fds[0], .events = POLLIN },
@@ -174,7 +174,7 @@ static void what_is_ready_is_told_also_when_it_is_late(void **state)
 	assert_int_equal(fds[1].revents, 0);
 }
 
-static void a_stop_from_another_thread_ends_a_wait(void **state)
+static void waiter_ends_wait_on_stop_from_another_thread(void **state)
 {
 	struct fixture *fixture = *state;
 	struct stopper stopper;
@@ -191,7 +191,7 @@ static void a_stop_from_another_thread_ends_a_wait(void **state)
 	assert_int_equal(waiter_wait(&fixture->waiter, fixture->fds[1], POLLOUT, UINT64_MAX), 0);
 }
 
-static void until_the_stop_comes_a_wait_goes_on(void **state)
+static void waiter_continues_wait_until_stop_time(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t stop_ns = clock_monotonic_ns() + SHORT_NS;
@@ -205,7 +205,7 @@ static void until_the_stop_comes_a_wait_goes_on(void **state)
 }
 
 /* Nothing is lost by it: there is nothing to wait for. */
-static void idling_ends_as_soon_as_a_stop_is_known(void **state)
+static void waiter_ends_idling_as_soon_as_stop_is_set(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t stop_ns = clock_monotonic_ns() + LONG_NS;
@@ -221,20 +221,20 @@ static void idling_ends_as_soon_as_a_stop_is_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_wait_ends_at_its_deadline_and_not_before, setup,
+		cmocka_unit_test_setup_teardown(waiter_ends_wait_at_deadline_and_not_before, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(time_is_waited_for_in_whole_milliseconds, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(as_many_as_four_are_watched_and_each_is_told_of,
+		cmocka_unit_test_setup_teardown(waiter_rounds_timeout_up_to_whole_milliseconds,
 						setup, teardown),
-		cmocka_unit_test(it_works_where_standard_input_is_closed),
-		cmocka_unit_test_setup_teardown(what_is_ready_is_told_also_when_it_is_late, setup,
+		cmocka_unit_test_setup_teardown(waiter_reports_each_of_four_descriptors, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(a_stop_from_another_thread_ends_a_wait, setup,
+		cmocka_unit_test(waiter_works_with_stdin_closed),
+		cmocka_unit_test_setup_teardown(waiter_reports_ready_descriptor_after_deadline,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(waiter_ends_wait_on_stop_from_another_thread, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(until_the_stop_comes_a_wait_goes_on, setup,
+		cmocka_unit_test_setup_teardown(waiter_continues_wait_until_stop_time, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(idling_ends_as_soon_as_a_stop_is_known, setup,
+		cmocka_unit_test_setup_teardown(waiter_ends_idling_as_soon_as_stop_is_set, setup,
 						teardown),
 	};
 

@@ -6,7 +6,7 @@
 
 static size_t fake_successes;
 
-static void each_window_is_its_accounts_its_cost_and_its_books_in_this_order(void **state)
+static void recorder_writes_accounts_cost_and_balance_of_each_window(void **state)
 {
 	(void)state;
 	fake.recording.duration_ns = 5 * NS_PER_S / 2;
@@ -59,7 +59,7 @@ static const char *recorded_programs(void)
 	return recorded_text;
 }
 
-static void each_window_has_the_cost_of_its_own_programs(void **state)
+static void recorder_writes_own_program_cost_of_each_window(void **state)
 {
 	(void)state;
 	fake.recording.duration_ns = 5 * NS_PER_S / 2;
@@ -98,7 +98,7 @@ static void run_in_slices(void)
 	fake.slices[fake.slice_count - 1].life = life_of(FAKE_PID + 3);
 }
 
-static void with_a_timeline_slices_follow_the_books_of_their_window(void **state)
+static void recorder_writes_slices_after_balance_of_their_window(void **state)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	static struct record_view view;
@@ -125,7 +125,7 @@ static void with_a_timeline_slices_follow_the_books_of_their_window(void **state
 	assert_int_equal(lost, 1);
 }
 
-static void without_one_nobody_looks_for_them(void **state)
+static void recorder_reads_no_slices_without_timeline(void **state)
 {
 	(void)state;
 	fake.recording.duration_ns = 3 * NS_PER_S / 2;
@@ -139,8 +139,7 @@ static void stop_for_a_while(void)
 	fake.now_ns += 7 * NS_PER_S / 2;
 }
 
-static void
-after_a_pause_of_ours_there_is_one_window_and_the_next_end_where_they_would(void **state)
+static void recorder_writes_one_window_after_own_pause(void **state)
 {
 	const uint64_t ends_ns[] = { NS_PER_S, 5 * NS_PER_S, 6 * NS_PER_S, 13 * NS_PER_S / 2 };
 	const uint64_t lengths_ns[] = { NS_PER_S, 4 * NS_PER_S, NS_PER_S, NS_PER_S / 2 };
@@ -168,7 +167,7 @@ static void set_forward(void)
 }
 
 /* Each reading takes its time, another one each time: the first, the second, the third is best. */
-static void a_clock_that_is_set_is_followed_by_the_best_of_three_readings(void **state)
+static void recorder_follows_clock_change_by_best_of_three_readings(void **state)
 {
 	const uint64_t ends_ns[] = { NS_PER_S, 2 * NS_PER_S, 3 * NS_PER_S - 100 * NS_PER_US,
 				     4 * NS_PER_S };
@@ -188,7 +187,7 @@ static void a_clock_that_is_set_is_followed_by_the_best_of_three_readings(void *
 	}
 }
 
-static void of_a_clock_that_is_not_set_there_is_no_offset(void **state)
+static void recorder_omits_clock_offset_if_clock_is_not_set(void **state)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	static struct record_view view;
@@ -204,7 +203,7 @@ static void of_a_clock_that_is_not_set_there_is_no_offset(void **state)
 	assert_null(record_view_find(&view, "clock_offset_ns"));
 }
 
-static void what_goes_to_no_file_is_counted_all_the_same(void **state)
+static void recorder_counts_records_without_output_file(void **state)
 {
 	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
@@ -213,7 +212,7 @@ static void what_goes_to_no_file_is_counted_all_the_same(void **state)
 	expect_said("made 4 records of 0.000 s CPU, 0.0 % of it in a context\n");
 }
 
-static void the_sums_are_given_out_with_each_window(void **state)
+static void recorder_publishes_metrics_with_each_window(void **state)
 {
 	char sums_path[sizeof(path) + 8], address[sizeof(path) + 16], sums[65536];
 	FILE *file;
@@ -242,7 +241,7 @@ static void watch(const char *expression_text)
 }
 
 /* Behind all of a window's records; at the end, open requests have ended. */
-static void what_alerts_say_is_recorded_in_its_window(void **state)
+static void recorder_writes_alerts_into_their_window(void **state)
 {
 	(void)state;
 	fake.recording.output.alerts = alert_set_new();
@@ -272,7 +271,7 @@ static void what_alerts_say_is_recorded_in_its_window(void **state)
 	alert_set_free(fake.recording.output.alerts);
 }
 
-static void a_program_is_run_when_an_alert_fires(void **state)
+static void recorder_runs_program_when_alert_fires(void **state)
 {
 	(void)state;
 	fake.recording.output.alerts = alert_set_new();
@@ -286,7 +285,7 @@ static void a_program_is_run_when_an_alert_fires(void **state)
 	alert_set_free(fake.recording.output.alerts);
 }
 
-static void a_recording_shorter_than_its_interval_is_one_window(void **state)
+static void recorder_writes_one_window_if_shorter_than_interval(void **state)
 {
 	const uint64_t end_ns = NS_PER_S / 4;
 
@@ -318,7 +317,7 @@ static void leave(void)
 	charge(1, 2, CONTEXT_HASH_NONE, 5);
 }
 
-static void a_child_is_there_from_its_fork_to_the_end_of_its_last_window(void **state)
+static void recorder_observes_child_from_fork_to_its_last_window(void **state)
 {
 	(void)state;
 	fake.recording.duration_ns = 3 * NS_PER_S;
@@ -351,7 +350,7 @@ static void a_child_is_there_from_its_fork_to_the_end_of_its_last_window(void **
 }
 
 /* There was no room for the event. */
-static void a_child_whose_fork_was_not_told_has_its_exec_and_its_end_all_the_same(void **state)
+static void recorder_writes_exec_and_exit_of_child_without_fork_event(void **state)
 {
 	for (int has_exec = 0; has_exec < 2; has_exec++) {
 		(void)set_up(state);
@@ -415,7 +414,7 @@ static const char *recorded_starts(pid_t pid)
 	return recorded_text;
 }
 
-static void one_that_has_the_pid_of_one_that_has_ended_is_another(void **state)
+static void recorder_treats_reused_pid_as_another_process(void **state)
 {
 	(void)state;
 	fake.recording.duration_ns = 2 * NS_PER_S;
@@ -454,7 +453,7 @@ static void expect_more(void)
 	happen(_EVENT_KIND_MAX, 0, 0);
 }
 
-static void one_that_is_to_be_looked_at_has_not_ended(void **state)
+static void recorder_keeps_process_that_is_expected_to_be_looked_at(void **state)
 {
 	(void)state;
 	fake.recording.duration_ns = 3 * NS_PER_S / 2;
@@ -468,7 +467,7 @@ static void one_that_is_to_be_looked_at_has_not_ended(void **state)
 					"balance 0 0 = 0 + 0 + 0, own 0\n");
 }
 
-static void it_says_whom_it_observes_the_first_few_by_name(void **state)
+static void recorder_logs_first_observed_processes_by_name(void **state)
 {
 	char line[512];
 
@@ -493,7 +492,7 @@ static void it_says_whom_it_observes_the_first_few_by_name(void **state)
 	expect_said("; the target has ended\n");
 }
 
-static void what_a_process_mixes_its_children_mix(void **state)
+static void recorder_marks_mixed_threads_of_child_as_of_parent(void **state)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	static struct record_view view;
@@ -541,7 +540,7 @@ static int64_t recorded_parent(size_t process)
 	return before - FAKE_PID;
 }
 
-static void a_fork_that_is_heard_of_late_is_said_once(void **state)
+static void recorder_writes_late_fork_event_once(void **state)
 {
 	char *fork;
 
@@ -563,7 +562,7 @@ static void fork_one_of_nobody(void)
 	happen(EVENT_KIND_FORK, 1, 3);
 }
 
-static void a_child_of_one_that_is_gone_says_whose_it_is(void **state)
+static void recorder_writes_parent_pid_of_child_of_unknown_parent(void **state)
 {
 	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
@@ -581,7 +580,7 @@ static void meet_a_stranger(void)
 	happen(EVENT_KIND_OTEL_KEYS, 3, 0);
 }
 
-static void a_stranger_is_looked_for_and_no_more(void **state)
+static void recorder_only_expects_stranger_and_writes_no_record(void **state)
 {
 	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
@@ -597,7 +596,7 @@ static void run_out_of_memory(void)
 	fake.failures[FAKE_FLUSH] = -ENOMEM;
 }
 
-static void a_window_without_memory_is_lost_and_the_next_one_has_its_residual(void **state)
+static void recorder_loses_window_without_memory_but_not_its_residual(void **state)
 {
 	(void)state;
 	fake.recording.duration_ns = 3 * NS_PER_S;
@@ -627,7 +626,7 @@ static void have_no_memory(void)
 
 /* Each call in turn finds none: a window is all there, or it is said that it is not,
  * also by the exit code where it could not be handed over. */
-static void wherever_memory_runs_out_a_window_is_whole_or_said_to_be_lost(void **state)
+static void recorder_writes_whole_window_or_reports_loss_without_memory(void **state)
 {
 	static char whole[FAKE_TEXT_BYTES];
 	bool is_lost = true, is_missing = false;
@@ -680,7 +679,7 @@ static void fail_to_flush(void)
 	fake.failures[FAKE_FLUSH] = -EIO;
 }
 
-static void what_the_kernel_side_cannot_do_any_more_ends_it_with_what_was_written(void **state)
+static void recorder_stops_on_session_failure_and_keeps_written_records(void **state)
 {
 	(void)state;
 	plan(3 * NS_PER_S / 2, fail_to_flush);
@@ -691,7 +690,7 @@ static void what_the_kernel_side_cannot_do_any_more_ends_it_with_what_was_writte
 	assert_null(strstr(fake.said, "wrote"));
 }
 
-static void what_cannot_be_begun_has_an_exit_code_of_its_own(void **state)
+static void recorder_returns_exit_code_of_each_startup_failure(void **state)
 {
 	static const struct {
 		int what, error, code;
@@ -726,7 +725,7 @@ static void what_cannot_be_begun_has_an_exit_code_of_its_own(void **state)
 }
 
 /* Then signals come on what has its number. */
-static void it_runs_without_standard_input(void **state)
+static void recorder_runs_without_standard_input(void **state)
 {
 	int kept = dup(STDIN_FILENO);
 
@@ -740,7 +739,7 @@ static void it_runs_without_standard_input(void **state)
 	}
 }
 
-static void the_kernel_side_is_opened_as_it_was_asked_for(void **state)
+static void recorder_opens_session_with_requested_options(void **state)
 {
 	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
@@ -769,7 +768,7 @@ static void the_kernel_side_is_opened_as_it_was_asked_for(void **state)
 	assert_int_equal(fake.options.strangers, STRANGERS_BY_NAME);
 }
 
-static void without_uprobes_and_without_keys_of_ruby_it_is_lean(void **state)
+static void recorder_is_lean_without_uprobes_or_ruby_keys(void **state)
 {
 	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
@@ -800,7 +799,7 @@ static void bring_a_late_value(void)
 	publish(SOME, "r1")->late_hash = 5;
 }
 
-static void a_snapshot_that_is_removed_as_its_late_value_comes_is_returned(void **state)
+static void recorder_returns_snapshot_removed_while_late_value_arrives(void **state)
 {
 	(void)state;
 	fake.recording.duration_ns = 7 * NS_PER_S / 2;
@@ -822,35 +821,35 @@ static void a_snapshot_that_is_removed_as_its_late_value_comes_is_returned(void 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(each_window_is_its_accounts_its_cost_and_its_books_in_this_order),
-		TEST(each_window_has_the_cost_of_its_own_programs),
-		TEST(after_a_pause_of_ours_there_is_one_window_and_the_next_end_where_they_would),
-		TEST(a_clock_that_is_set_is_followed_by_the_best_of_three_readings),
-		TEST(of_a_clock_that_is_not_set_there_is_no_offset),
-		TEST(what_goes_to_no_file_is_counted_all_the_same),
-		TEST(the_sums_are_given_out_with_each_window),
-		TEST(what_alerts_say_is_recorded_in_its_window),
-		TEST(a_program_is_run_when_an_alert_fires),
-		TEST(a_recording_shorter_than_its_interval_is_one_window),
-		TEST(a_child_is_there_from_its_fork_to_the_end_of_its_last_window),
-		TEST(a_child_whose_fork_was_not_told_has_its_exec_and_its_end_all_the_same),
-		TEST(one_that_has_the_pid_of_one_that_has_ended_is_another),
-		TEST(one_that_is_to_be_looked_at_has_not_ended),
-		TEST(it_says_whom_it_observes_the_first_few_by_name),
-		TEST(what_a_process_mixes_its_children_mix),
-		TEST(a_fork_that_is_heard_of_late_is_said_once),
-		TEST(a_child_of_one_that_is_gone_says_whose_it_is),
-		TEST(a_stranger_is_looked_for_and_no_more),
-		TEST(a_window_without_memory_is_lost_and_the_next_one_has_its_residual),
-		TEST(wherever_memory_runs_out_a_window_is_whole_or_said_to_be_lost),
-		TEST(what_the_kernel_side_cannot_do_any_more_ends_it_with_what_was_written),
-		TEST(what_cannot_be_begun_has_an_exit_code_of_its_own),
-		TEST(it_runs_without_standard_input),
-		TEST(the_kernel_side_is_opened_as_it_was_asked_for),
-		TEST(without_uprobes_and_without_keys_of_ruby_it_is_lean),
-		TEST(with_a_timeline_slices_follow_the_books_of_their_window),
-		TEST(without_one_nobody_looks_for_them),
-		TEST(a_snapshot_that_is_removed_as_its_late_value_comes_is_returned),
+		TEST(recorder_writes_accounts_cost_and_balance_of_each_window),
+		TEST(recorder_writes_own_program_cost_of_each_window),
+		TEST(recorder_writes_one_window_after_own_pause),
+		TEST(recorder_follows_clock_change_by_best_of_three_readings),
+		TEST(recorder_omits_clock_offset_if_clock_is_not_set),
+		TEST(recorder_counts_records_without_output_file),
+		TEST(recorder_publishes_metrics_with_each_window),
+		TEST(recorder_writes_alerts_into_their_window),
+		TEST(recorder_runs_program_when_alert_fires),
+		TEST(recorder_writes_one_window_if_shorter_than_interval),
+		TEST(recorder_observes_child_from_fork_to_its_last_window),
+		TEST(recorder_writes_exec_and_exit_of_child_without_fork_event),
+		TEST(recorder_treats_reused_pid_as_another_process),
+		TEST(recorder_keeps_process_that_is_expected_to_be_looked_at),
+		TEST(recorder_logs_first_observed_processes_by_name),
+		TEST(recorder_marks_mixed_threads_of_child_as_of_parent),
+		TEST(recorder_writes_late_fork_event_once),
+		TEST(recorder_writes_parent_pid_of_child_of_unknown_parent),
+		TEST(recorder_only_expects_stranger_and_writes_no_record),
+		TEST(recorder_loses_window_without_memory_but_not_its_residual),
+		TEST(recorder_writes_whole_window_or_reports_loss_without_memory),
+		TEST(recorder_stops_on_session_failure_and_keeps_written_records),
+		TEST(recorder_returns_exit_code_of_each_startup_failure),
+		TEST(recorder_runs_without_standard_input),
+		TEST(recorder_opens_session_with_requested_options),
+		TEST(recorder_is_lean_without_uprobes_or_ruby_keys),
+		TEST(recorder_writes_slices_after_balance_of_their_window),
+		TEST(recorder_reads_no_slices_without_timeline),
+		TEST(recorder_returns_snapshot_removed_while_late_value_arrives),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, remove_file);

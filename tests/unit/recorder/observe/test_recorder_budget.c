@@ -56,8 +56,7 @@ static const char *told_modes(void)
 	return modes;
 }
 
-static void
-over_its_budget_it_gives_up_the_dearest_one_after_the_other_and_then_the_split(void **state)
+static void recorder_over_budget_makes_processes_lean_then_drops_split(void **state)
 {
 	(void)state;
 	keep_budget_for(12, be_busy);
@@ -77,7 +76,7 @@ over_its_budget_it_gives_up_the_dearest_one_after_the_other_and_then_the_split(v
 	assert_non_null(strstr(recorded(), "meta partly-lean whole\n"));
 }
 
-static void below_half_of_it_what_was_given_up_last_comes_back_first(void **state)
+static void recorder_restores_in_reverse_order_below_half_of_budget(void **state)
 {
 	(void)state;
 	keep_budget_for(60, be_busy);
@@ -99,7 +98,7 @@ static void below_half_of_it_what_was_given_up_last_comes_back_first(void **stat
 		    "exact from now on\n");
 }
 
-static void of_two_the_one_that_was_given_up_last_comes_back_first(void **state)
+static void recorder_restores_last_degraded_process_first(void **state)
 {
 	char *exact;
 
@@ -129,7 +128,7 @@ static unsigned int flushes_between(const char **cursor, const char *first, cons
 	return count;
 }
 
-static void a_step_up_that_is_taken_back_waits_longer_next_time(void **state)
+static void recorder_doubles_wait_after_step_up_is_reverted(void **state)
 {
 	const char *cursor = fake.told;
 
@@ -179,7 +178,7 @@ static void expect_split(const int64_t *errors_ns, int64_t lean_kernel_ns)
 }
 
 /* A call at the ends of each account, and where both ways were gone, their difference for each. */
-static void in_the_window_in_which_a_mode_changes_the_bound_holds_both_ways(void **state)
+static void recorder_error_covers_both_ways_in_window_of_mode_change(void **state)
 {
 	static const int64_t errors_ns[] = { 100, 100, 100, 10 * 200 + 300 + 200, 300, 300 };
 
@@ -192,7 +191,7 @@ static void refuse_to_calibrate(void)
 	fake.failures[FAKE_CALIBRATE] = -EIO;
 }
 
-static void a_way_that_cannot_be_measured_is_taken_for_the_short_one_and_doubted(void **state)
+static void recorder_doubts_long_way_that_cannot_be_measured(void **state)
 {
 	static const int64_t errors_ns[] = { 100, 100, 100, 1000 + 200, 1000 + 200, 1000 + 200 };
 
@@ -201,7 +200,7 @@ static void a_way_that_cannot_be_measured_is_taken_for_the_short_one_and_doubted
 	expect_split(errors_ns, 1000);
 }
 
-static void a_split_that_cannot_be_had_again_is_tried_again(void **state)
+static void recorder_retries_split_that_failed_to_restart(void **state)
 {
 	(void)state;
 	keep_budget_for(40, be_busy);
@@ -214,7 +213,7 @@ static void a_split_that_cannot_be_had_again_is_tried_again(void **state)
 }
 
 /* And then there is nothing more to give up. */
-static void where_nothing_runs_the_split_goes_first(void **state)
+static void recorder_over_budget_drops_split_first_if_nothing_runs(void **state)
 {
 	(void)state;
 	fake.recording.budget_percent = 1;
@@ -230,7 +229,7 @@ static void call(void)
 	charge(0, 1, CONTEXT_HASH_NONE, 5000)->totals.syscalls = 10;
 }
 
-static void a_system_calls_way_is_measured_and_moved_to_kernel_time(void **state)
+static void recorder_moves_syscall_way_from_user_to_kernel_time(void **state)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	static struct record_view view;
@@ -259,15 +258,15 @@ static void a_system_calls_way_is_measured_and_moved_to_kernel_time(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(over_its_budget_it_gives_up_the_dearest_one_after_the_other_and_then_the_split),
-		TEST(of_two_the_one_that_was_given_up_last_comes_back_first),
-		TEST(below_half_of_it_what_was_given_up_last_comes_back_first),
-		TEST(a_step_up_that_is_taken_back_waits_longer_next_time),
-		TEST(in_the_window_in_which_a_mode_changes_the_bound_holds_both_ways),
-		TEST(a_way_that_cannot_be_measured_is_taken_for_the_short_one_and_doubted),
-		TEST(a_split_that_cannot_be_had_again_is_tried_again),
-		TEST(where_nothing_runs_the_split_goes_first),
-		TEST(a_system_calls_way_is_measured_and_moved_to_kernel_time),
+		TEST(recorder_over_budget_makes_processes_lean_then_drops_split),
+		TEST(recorder_restores_last_degraded_process_first),
+		TEST(recorder_restores_in_reverse_order_below_half_of_budget),
+		TEST(recorder_doubles_wait_after_step_up_is_reverted),
+		TEST(recorder_error_covers_both_ways_in_window_of_mode_change),
+		TEST(recorder_doubts_long_way_that_cannot_be_measured),
+		TEST(recorder_retries_split_that_failed_to_restart),
+		TEST(recorder_over_budget_drops_split_first_if_nothing_runs),
+		TEST(recorder_moves_syscall_way_from_user_to_kernel_time),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, remove_file);

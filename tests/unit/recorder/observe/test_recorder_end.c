@@ -28,7 +28,7 @@ static void end(void)
 	fake.are_over = true;
 }
 
-static void a_signal_ends_it_with_what_was_charged_up_to_then(void **state)
+static void recorder_ends_on_signal_with_time_charged_so_far(void **state)
 {
 	const uint64_t end_ns = NS_PER_S / 2;
 
@@ -40,7 +40,7 @@ static void a_signal_ends_it_with_what_was_charged_up_to_then(void **state)
 	assert_non_null(strstr(recorded(), "cpu 0 r1 600\n"));
 }
 
-static void one_that_is_interrupted_before_anything_ran_says_so(void **state)
+static void recorder_returns_interrupted_if_nothing_ran_before_sigint(void **state)
 {
 	(void)state;
 	plan(NS_PER_S / 2, interrupt);
@@ -50,7 +50,7 @@ static void one_that_is_interrupted_before_anything_ran_says_so(void **state)
 	assert_int_equal(record(), EXIT_CODE_OK);
 }
 
-static void it_ends_with_its_targets(void **state)
+static void recorder_ends_with_its_targets(void **state)
 {
 	const uint64_t end_ns = NS_PER_S / 2;
 
@@ -83,7 +83,7 @@ static void type_an_interrupt(void)
 	fake.is_typed = true;
 }
 
-static void a_command_s_end_is_the_recordings_and_so_is_its_exit_code(void **state)
+static void recorder_ends_with_command_and_returns_its_exit_code(void **state)
 {
 	const uint64_t end_ns = NS_PER_S / 2;
 
@@ -101,7 +101,7 @@ static void a_command_s_end_is_the_recordings_and_so_is_its_exit_code(void **sta
 	assert_null(strstr(fake.said, "no context was published"));
 }
 
-static void a_command_is_told_to_end_and_recorded_until_it_has(void **state)
+static void recorder_forwards_sigterm_and_records_until_command_ends(void **state)
 {
 	const uint64_t end_ns = 3 * NS_PER_S / 4;
 
@@ -141,7 +141,7 @@ static size_t count_told(const char *part)
 }
 
 /* And what ends it, a second after the last one. */
-static void other_signals_are_passed_on_as_often_as_they_come(void **state)
+static void recorder_forwards_other_signals_each_time(void **state)
 {
 	const uint64_t end_ns = 7 * NS_PER_S / 2;
 
@@ -163,7 +163,7 @@ static void other_signals_are_passed_on_as_often_as_they_come(void **state)
 	expect_windows(&end_ns, &end_ns, 1);
 }
 
-static void without_a_command_they_end_nothing(void **state)
+static void recorder_ignores_other_signals_until_hangup_without_command(void **state)
 {
 	const uint64_t end_ns = NS_PER_S / 2;
 
@@ -174,7 +174,7 @@ static void without_a_command_they_end_nothing(void **state)
 	expect_windows(&end_ns, &end_ns, 1);
 }
 
-static void another_signal_ends_it_at_once_unless_it_is_the_same_ones_echo(void **state)
+static void recorder_ends_at_once_on_second_signal_unless_echo(void **state)
 {
 	const uint64_t end_ns = NS_PER_S / 4 + SIGNALS_ECHO_NS;
 
@@ -197,7 +197,7 @@ static void another_signal_ends_it_at_once_unless_it_is_the_same_ones_echo(void 
 	assert_null(strstr(fake.told, "signal 2\n"));
 }
 
-static void where_one_was_to_publish_and_none_did_it_is_an_error(void **state)
+static void recorder_fails_if_expected_publisher_never_publishes(void **state)
 {
 	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
@@ -228,7 +228,7 @@ static int write_to_a_full_pipe(void)
 	return fd;
 }
 
-static void the_reader_of_a_pipe_is_waited_for_5_s_once_somebody_wants_it_to_end(void **state)
+static void recorder_waits_5_s_for_pipe_reader_after_signal(void **state)
 {
 	_cleanup_fd_ int fd = -1;
 
@@ -242,7 +242,7 @@ static void the_reader_of_a_pipe_is_waited_for_5_s_once_somebody_wants_it_to_end
 	expect_said("waiting for the reader of ");
 }
 
-static void another_signal_waits_no_longer(void **state)
+static void recorder_stops_waiting_for_reader_on_second_signal(void **state)
 {
 	_cleanup_fd_ int fd = -1;
 
@@ -254,7 +254,7 @@ static void another_signal_waits_no_longer(void **state)
 	assert_int_equal(fake.now_ns - FAKE_START_NS, NS_PER_S / 2 + SIGNALS_ECHO_NS);
 }
 
-static void while_nobody_wants_it_to_end_a_reader_has_all_the_time(void **state)
+static void recorder_waits_for_reader_without_limit_until_signal(void **state)
 {
 	_cleanup_fd_ int fd = -1;
 
@@ -271,18 +271,18 @@ static void while_nobody_wants_it_to_end_a_reader_has_all_the_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_signal_ends_it_with_what_was_charged_up_to_then),
-		TEST(one_that_is_interrupted_before_anything_ran_says_so),
-		TEST(it_ends_with_its_targets),
-		TEST(a_command_s_end_is_the_recordings_and_so_is_its_exit_code),
-		TEST(a_command_is_told_to_end_and_recorded_until_it_has),
-		TEST(other_signals_are_passed_on_as_often_as_they_come),
-		TEST(without_a_command_they_end_nothing),
-		TEST(another_signal_ends_it_at_once_unless_it_is_the_same_ones_echo),
-		TEST(where_one_was_to_publish_and_none_did_it_is_an_error),
-		TEST(the_reader_of_a_pipe_is_waited_for_5_s_once_somebody_wants_it_to_end),
-		TEST(another_signal_waits_no_longer),
-		TEST(while_nobody_wants_it_to_end_a_reader_has_all_the_time),
+		TEST(recorder_ends_on_signal_with_time_charged_so_far),
+		TEST(recorder_returns_interrupted_if_nothing_ran_before_sigint),
+		TEST(recorder_ends_with_its_targets),
+		TEST(recorder_ends_with_command_and_returns_its_exit_code),
+		TEST(recorder_forwards_sigterm_and_records_until_command_ends),
+		TEST(recorder_forwards_other_signals_each_time),
+		TEST(recorder_ignores_other_signals_until_hangup_without_command),
+		TEST(recorder_ends_at_once_on_second_signal_unless_echo),
+		TEST(recorder_fails_if_expected_publisher_never_publishes),
+		TEST(recorder_waits_5_s_for_pipe_reader_after_signal),
+		TEST(recorder_stops_waiting_for_reader_on_second_signal),
+		TEST(recorder_waits_for_reader_without_limit_until_signal),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, remove_file);

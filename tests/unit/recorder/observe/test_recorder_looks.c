@@ -68,7 +68,7 @@ static const char *reason_of(enum record_kind kind)
 	return reason;
 }
 
-static void one_that_begins_to_publish_is_said_and_written_and_so_is_that_it_ends(void **state)
+static void recorder_logs_and_writes_load_and_unload_of_publisher(void **state)
 {
 	(void)state;
 	fake.must_publish = true;
@@ -83,7 +83,7 @@ static void one_that_begins_to_publish_is_said_and_written_and_so_is_that_it_end
 	expect_said("process 4000000 (puma) unloaded what publishes its contexts");
 }
 
-static void contexts_of_opentelemetry_make_it_partly_lean_and_that_is_said_once(void **state)
+static void recorder_is_partly_lean_with_otel_and_logs_it_once(void **state)
 {
 	(void)state;
 	fake.recording.targets.keys.otel_count = 1;
@@ -106,7 +106,7 @@ static void execute(void)
 	happen(EVENT_KIND_EXEC, 0, 0);
 }
 
-static void what_is_found_after_an_exec_is_of_the_program_that_it_began(void **state)
+static void recorder_attributes_load_after_exec_to_new_program(void **state)
 {
 	(void)state;
 	plan(NS_PER_S / 2, publish_by_the_gem);
@@ -129,7 +129,7 @@ static void tell_of_it_late(void)
 	execute();
 }
 
-static void an_exec_that_a_look_has_seen_is_written_once_it_is_told_and_no_more(void **state)
+static void recorder_writes_exec_once_if_look_precedes_its_event(void **state)
 {
 	(void)state;
 	plan(NS_PER_S / 2, publish_by_the_gem);
@@ -153,7 +153,7 @@ static void execute_a_child(void)
 	happen(EVENT_KIND_EXEC, 1, 0);
 }
 
-static void a_child_whose_pid_is_another_s_by_now_is_not_looked_into(void **state)
+static void recorder_does_not_look_at_child_whose_pid_was_reused(void **state)
 {
 	struct fake_target *child;
 
@@ -172,7 +172,7 @@ static void a_child_whose_pid_is_another_s_by_now_is_not_looked_into(void **stat
 	}
 }
 
-static void where_all_are_lean_no_reason_of_one_is_said(void **state)
+static void recorder_logs_no_process_reason_in_lean_session(void **state)
 {
 	(void)state;
 	fake.recording.is_lean = true;
@@ -184,7 +184,7 @@ static void where_all_are_lean_no_reason_of_one_is_said(void **state)
 	assert_string_equal(reason_of(RECORD_KIND_META), "-");
 }
 
-static void one_that_is_lean_from_the_start_is_said_with_the_reason(void **state)
+static void recorder_logs_reason_for_process_lean_from_start(void **state)
 {
 	(void)state;
 	publisher.site_count = 0;
@@ -200,7 +200,7 @@ static void one_that_is_lean_from_the_start_is_said_with_the_reason(void **state
 	assert_null(strstr(strstr(fake.said, "lean from now on") + 1, "lean from now on"));
 }
 
-static void nothing_is_waited_for_of_one_that_has_all(void **state)
+static void recorder_waits_for_nothing_if_process_is_complete(void **state)
 {
 	(void)state;
 	target->found.publishers.count = 1;
@@ -233,7 +233,7 @@ static void be_dear_to_look_at(void)
 }
 
 /* A burst is free, and each millisecond above it is paid with CPU_BUDGET_PART of waiting. */
-static void looks_that_are_dear_are_put_off(void **state)
+static void recorder_postpones_expensive_looks(void **state)
 {
 	const uint64_t pause_ns = CPU_BUDGET_PART * NS_PER_MS;
 
@@ -250,7 +250,7 @@ static void looks_that_are_dear_are_put_off(void **state)
 	assert_int_equal(record(), EXIT_CODE_OK);
 }
 
-static void what_is_found_is_observed_from_then_on(void **state)
+static void recorder_observes_process_found_by_search(void **state)
 {
 	(void)state;
 	fake.found = FAKE_PID + 1;
@@ -262,7 +262,7 @@ static void what_is_found_is_observed_from_then_on(void **state)
 	assert_null(strstr(fake.said, "found process 4000000"));
 }
 
-static void what_is_found_and_cannot_be_exact_is_lean_and_so_is_the_recording_in_part(void **state)
+static void recorder_is_partly_lean_if_found_process_is_lean(void **state)
 {
 	struct fake_target *found = fake_target_add(FAKE_PID + 1);
 
@@ -289,7 +289,7 @@ static void run_out_of_memory(void)
 	fake.failures[FAKE_REGISTER] = -ENOMEM;
 }
 
-static void threads_that_cannot_be_registered_end_it_but_for_want_of_memory(void **state)
+static void recorder_ends_if_threads_cannot_register_except_on_enomem(void **state)
 {
 	const uint64_t end_ns = NS_PER_S / 2;
 
@@ -308,7 +308,7 @@ static void threads_that_cannot_be_registered_end_it_but_for_want_of_memory(void
 	assert_int_equal(fake.now_ns - FAKE_START_NS, 3 * NS_PER_S);
 }
 
-static void a_search_that_could_see_nothing_is_an_error(void **state)
+static void recorder_fails_if_search_was_denied_everything(void **state)
 {
 	(void)state;
 	fake.were_hidden = true;
@@ -316,7 +316,7 @@ static void a_search_that_could_see_nothing_is_an_error(void **state)
 	assert_null(strstr(fake.said, "wrote"));
 }
 
-static void exits_that_were_not_told_are_looked_for_once_a_window(void **state)
+static void recorder_checks_for_lost_exits_once_per_window(void **state)
 {
 	(void)state;
 	for (uint64_t part = 1; part < 10; part++)
@@ -330,7 +330,7 @@ static void exits_that_were_not_told_are_looked_for_once_a_window(void **state)
 }
 
 /* Its publisher is not mapped by a process that is not there. */
-static void a_publisher_that_moved_is_looked_at_at_the_end_of_the_window(void **state)
+static void recorder_looks_at_moved_publisher_at_end_of_window(void **state)
 {
 	(void)state;
 	plan(NS_PER_S / 2, publish_by_the_gem);
@@ -344,21 +344,21 @@ static void a_publisher_that_moved_is_looked_at_at_the_end_of_the_window(void **
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(one_that_begins_to_publish_is_said_and_written_and_so_is_that_it_ends),
-		TEST(contexts_of_opentelemetry_make_it_partly_lean_and_that_is_said_once),
-		TEST(what_is_found_after_an_exec_is_of_the_program_that_it_began),
-		TEST(an_exec_that_a_look_has_seen_is_written_once_it_is_told_and_no_more),
-		TEST(a_child_whose_pid_is_another_s_by_now_is_not_looked_into),
-		TEST(where_all_are_lean_no_reason_of_one_is_said),
-		TEST(one_that_is_lean_from_the_start_is_said_with_the_reason),
-		TEST(nothing_is_waited_for_of_one_that_has_all),
-		TEST(looks_that_are_dear_are_put_off),
-		TEST(what_is_found_is_observed_from_then_on),
-		TEST(what_is_found_and_cannot_be_exact_is_lean_and_so_is_the_recording_in_part),
-		TEST(threads_that_cannot_be_registered_end_it_but_for_want_of_memory),
-		TEST(a_search_that_could_see_nothing_is_an_error),
-		TEST(exits_that_were_not_told_are_looked_for_once_a_window),
-		TEST(a_publisher_that_moved_is_looked_at_at_the_end_of_the_window),
+		TEST(recorder_logs_and_writes_load_and_unload_of_publisher),
+		TEST(recorder_is_partly_lean_with_otel_and_logs_it_once),
+		TEST(recorder_attributes_load_after_exec_to_new_program),
+		TEST(recorder_writes_exec_once_if_look_precedes_its_event),
+		TEST(recorder_does_not_look_at_child_whose_pid_was_reused),
+		TEST(recorder_logs_no_process_reason_in_lean_session),
+		TEST(recorder_logs_reason_for_process_lean_from_start),
+		TEST(recorder_waits_for_nothing_if_process_is_complete),
+		TEST(recorder_postpones_expensive_looks),
+		TEST(recorder_observes_process_found_by_search),
+		TEST(recorder_is_partly_lean_if_found_process_is_lean),
+		TEST(recorder_ends_if_threads_cannot_register_except_on_enomem),
+		TEST(recorder_fails_if_search_was_denied_everything),
+		TEST(recorder_checks_for_lost_exits_once_per_window),
+		TEST(recorder_looks_at_moved_publisher_at_end_of_window),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -40,7 +40,7 @@ static void meet_a_request(void)
 	fake.sampled_count = 1;
 }
 
-static void samples_follow_the_books_of_their_window(void **state)
+static void recorder_writes_samples_after_balance_of_their_window(void **state)
 {
 	(void)state;
 	plan(NS_PER_S / 2, meet_a_request);
@@ -98,7 +98,7 @@ static void expect_whole_stacks(void)
 	}
 }
 
-static void wherever_memory_runs_out_samples_have_their_frames_in_their_own_window(void **state)
+static void recorder_keeps_samples_with_their_frames_without_memory(void **state)
 {
 	bool is_lost = true, is_missing = false;
 
@@ -119,7 +119,7 @@ static void wherever_memory_runs_out_samples_have_their_frames_in_their_own_wind
 	assert_true(fake_successes > 5);
 }
 
-static void without_stacks_none_are_asked_for(void **state)
+static void recorder_requests_no_samples_without_stacks(void **state)
 {
 	(void)state;
 	fake.recording.stacks_hz = 0;
@@ -131,7 +131,7 @@ static void without_stacks_none_are_asked_for(void **state)
 	assert_int_equal(fake_names.searches, 0);
 }
 
-static void where_they_cannot_be_walked_nothing_is_recorded(void **state)
+static void recorder_fails_if_stacks_cannot_be_walked(void **state)
 {
 	(void)state;
 	fake.cannot_walk = true;
@@ -153,7 +153,7 @@ static void fork_one(void)
 	fake_target_add(FAKE_PID + 1)->found.ruby.symbols = (struct ruby_symbols *)&fake_names;
 }
 
-static void a_child_has_its_frames_from_its_parent(void **state)
+static void recorder_child_inherits_frame_layout_of_parent(void **state)
 {
 	(void)state;
 	plan(1, expect_frames_at_start);
@@ -169,7 +169,7 @@ static void find_them(void)
 	fake_names.state = RUBY_STACK_AGREED;
 }
 
-static void of_one_that_starts_they_are_looked_for_again(void **state)
+static void recorder_searches_frame_layout_again_while_ruby_starts(void **state)
 {
 	(void)state;
 	fake_names.state = RUBY_STACK_MISSING;
@@ -182,14 +182,15 @@ static void of_one_that_starts_they_are_looked_for_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(samples_follow_the_books_of_their_window, begin),
-		cmocka_unit_test_setup(
-			wherever_memory_runs_out_samples_have_their_frames_in_their_own_window,
-			begin),
-		cmocka_unit_test_setup(without_stacks_none_are_asked_for, begin),
-		cmocka_unit_test_setup(where_they_cannot_be_walked_nothing_is_recorded, begin),
-		cmocka_unit_test_setup(a_child_has_its_frames_from_its_parent, begin),
-		cmocka_unit_test_setup(of_one_that_starts_they_are_looked_for_again, begin),
+		cmocka_unit_test_setup(recorder_writes_samples_after_balance_of_their_window,
+				       begin),
+		cmocka_unit_test_setup(recorder_keeps_samples_with_their_frames_without_memory,
+				       begin),
+		cmocka_unit_test_setup(recorder_requests_no_samples_without_stacks, begin),
+		cmocka_unit_test_setup(recorder_fails_if_stacks_cannot_be_walked, begin),
+		cmocka_unit_test_setup(recorder_child_inherits_frame_layout_of_parent, begin),
+		cmocka_unit_test_setup(recorder_searches_frame_layout_again_while_ruby_starts,
+				       begin),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -34,7 +34,7 @@ static void make_some(void)
 	make(&fake.accounts[1].key, INVALID, 2);
 }
 
-static void calls_follow_the_books_of_their_window(void **state)
+static void recorder_writes_syscalls_after_balance_of_their_window(void **state)
 {
 	(void)state;
 	plan(NS_PER_S / 2, make_some);
@@ -69,7 +69,7 @@ static void make_others(void)
 	make(&key, syscall_call(3, 1, 1), 5);
 }
 
-static void those_of_overflow_are_their_processs_and_of_no_thread(void **state)
+static void recorder_writes_overflow_syscalls_by_process_without_thread(void **state)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	static struct record_view view;
@@ -97,7 +97,7 @@ static void those_of_overflow_are_their_processs_and_of_no_thread(void **state)
 	assert_int_equal(of_overflow, 1);
 }
 
-static void without_the_option_none_are_asked_for(void **state)
+static void recorder_requests_no_syscalls_without_option(void **state)
 {
 	(void)state;
 	fake.recording.counts_syscalls = false;
@@ -116,7 +116,7 @@ static void make_without_memory(void)
 	memory_fails_after(fake_successes);
 }
 
-static void a_window_without_memory_takes_its_calls_with_it(void **state)
+static void recorder_loses_syscalls_with_window_without_memory(void **state)
 {
 	bool is_lost = true, is_missing = false;
 
@@ -138,11 +138,12 @@ static void a_window_without_memory_takes_its_calls_with_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(calls_follow_the_books_of_their_window, begin),
-		cmocka_unit_test_setup(those_of_overflow_are_their_processs_and_of_no_thread,
+		cmocka_unit_test_setup(recorder_writes_syscalls_after_balance_of_their_window,
 				       begin),
-		cmocka_unit_test_setup(without_the_option_none_are_asked_for, begin),
-		cmocka_unit_test_setup(a_window_without_memory_takes_its_calls_with_it, begin),
+		cmocka_unit_test_setup(recorder_writes_overflow_syscalls_by_process_without_thread,
+				       begin),
+		cmocka_unit_test_setup(recorder_requests_no_syscalls_without_option, begin),
+		cmocka_unit_test_setup(recorder_loses_syscalls_with_window_without_memory, begin),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -101,7 +101,7 @@ static const char *slices_recorded(struct bench *bench)
 	return strstr(recorded(), "slice");
 }
 
-static void the_ring_is_looked_into_20_times_a_second(void **state)
+static void timeline_reads_ring_20_times_per_second(void **state)
 {
 	struct bench *bench = *state;
 	uint64_t now_ns = FAKE_START_NS;
@@ -116,7 +116,7 @@ static void the_ring_is_looked_into_20_times_a_second(void **state)
 	assert_int_equal(fake.slice_readings, 2);
 }
 
-static void as_many_are_held_as_there_is_room_for_and_others_are_lost(void **state)
+static void timeline_drops_and_counts_slices_over_capacity(void **state)
 {
 	struct bench *bench = *state;
 
@@ -136,7 +136,7 @@ static struct account_key of_thread(uint64_t serial, uint64_t hash)
 				     .context_hash = hash };
 }
 
-static void a_thread_s_name_is_the_first_of_its_accounts(void **state)
+static void timeline_names_thread_after_its_first_account(void **state)
 {
 	static const struct {
 		uint64_t thread;
@@ -163,7 +163,7 @@ static void a_thread_s_name_is_the_first_of_its_accounts(void **state)
 	assert_null(strstr(slices_recorded(bench), "later"));
 }
 
-static void what_is_much_is_written_before_all_is_there(void **state)
+static void timeline_writes_early_if_window_has_many_slices(void **state)
 {
 	struct bench *bench = *state;
 	struct stat status;
@@ -182,7 +182,7 @@ static void what_is_much_is_written_before_all_is_there(void **state)
 	assert_in_range(status.st_size, MUCH_BYTES, 100 * MUCH_BYTES);
 }
 
-static void without_memory_the_window_s_are_forgotten(void **state)
+static void timeline_forgets_slices_of_window_without_memory(void **state)
 {
 	struct bench *bench = *state;
 	const struct account_key key = of_thread(1, 0);
@@ -207,7 +207,7 @@ static void without_memory_the_window_s_are_forgotten(void **state)
 	assert_null(strstr(slices_recorded(bench) + 1, "slice"));
 }
 
-static void there_is_none_without_memory(void **state)
+static void timeline_new_fails_without_memory(void **state)
 {
 	(void)state;
 	for (size_t successes = 0; successes < 2; successes++) {
@@ -218,7 +218,7 @@ static void there_is_none_without_memory(void **state)
 	window_slices_free(NULL);
 }
 
-static void of_none_nothing_is_due_and_nothing_is_read(void **state)
+static void timeline_null_reads_and_writes_nothing(void **state)
 {
 	struct bench *bench = *state;
 
@@ -235,13 +235,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, lay_out, put_away)
 	const struct CMUnitTest tests[] = {
-		TEST(the_ring_is_looked_into_20_times_a_second),
-		TEST(as_many_are_held_as_there_is_room_for_and_others_are_lost),
-		TEST(a_thread_s_name_is_the_first_of_its_accounts),
-		TEST(what_is_much_is_written_before_all_is_there),
-		TEST(without_memory_the_window_s_are_forgotten),
-		cmocka_unit_test(there_is_none_without_memory),
-		TEST(of_none_nothing_is_due_and_nothing_is_read),
+		TEST(timeline_reads_ring_20_times_per_second),
+		TEST(timeline_drops_and_counts_slices_over_capacity),
+		TEST(timeline_names_thread_after_its_first_account),
+		TEST(timeline_writes_early_if_window_has_many_slices),
+		TEST(timeline_forgets_slices_of_window_without_memory),
+		cmocka_unit_test(timeline_new_fails_without_memory),
+		TEST(timeline_null_reads_and_writes_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, remove_file);

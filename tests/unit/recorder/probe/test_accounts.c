@@ -167,7 +167,7 @@ static size_t count(char what)
 	return count;
 }
 
-static void running_threads_are_met_before_the_others_and_all_before_the_drain(void **state)
+static void flush_interrupts_running_threads_before_it_drains(void **state)
 {
 	(void)state;
 	assert_int_equal(flush(false), 0);
@@ -186,7 +186,7 @@ static void running_threads_are_met_before_the_others_and_all_before_the_drain(v
 	assert_int_equal(fake.shared.accounts_share[1].used, 0);
 }
 
-static void who_may_be_charging_while_it_leaves_is_waited_for(void **state)
+static void flush_waits_for_programs_of_leaving_threads(void **state)
 {
 	(void)state;
 	fake.shared.leaving_threads = 1;
@@ -201,7 +201,7 @@ static void who_may_be_charging_while_it_leaves_is_waited_for(void **state)
 	assert_int_equal(flush(false), -ENOMEM);
 }
 
-static void the_last_window_ends_with_the_programs_stopped_and_only_then_met(void **state)
+static void flush_of_last_window_stops_programs_before_interrupts(void **state)
 {
 	(void)state;
 	assert_int_equal(flush(true), 0);
@@ -210,7 +210,7 @@ static void the_last_window_ends_with_the_programs_stopped_and_only_then_met(voi
 	assert_int_equal(fake.shared.is_stopped, 1);
 }
 
-static void who_is_met_in_a_boundary_is_met_the_next_time_round(void **state)
+static void flush_interrupts_again_if_thread_was_in_boundary(void **state)
 {
 	(void)state;
 	fake.busy_rounds = 2;
@@ -219,7 +219,7 @@ static void who_is_met_in_a_boundary_is_met_the_next_time_round(void **state)
 	assert_int_equal(fake.shared.open_epoch, 7);
 }
 
-static void after_sixteen_rounds_there_are_pauses(void **state)
+static void flush_pauses_between_rounds_after_sixteen(void **state)
 {
 	(void)state;
 	fake.busy_rounds = 17;
@@ -231,7 +231,7 @@ static void after_sixteen_rounds_there_are_pauses(void **state)
 	assert_non_null(strstr(fake.done, "wpiwd"));
 }
 
-static void who_never_gets_on_goes_over_to_the_next_window(void **state)
+static void flush_gives_up_on_busy_thread_after_128_rounds(void **state)
 {
 	(void)state;
 	fake.busy_rounds = ALWAYS;
@@ -247,7 +247,7 @@ static void who_never_gets_on_goes_over_to_the_next_window(void **state)
 	assert_int_equal(fake.shared.open_epoch, 7);
 }
 
-static void behind_the_last_there_is_none_and_it_is_met_for_longer(void **state)
+static void flush_of_last_window_waits_longer_for_busy_thread(void **state)
 {
 	(void)state;
 	fake.busy_rounds = ALWAYS;
@@ -259,7 +259,7 @@ static void behind_the_last_there_is_none_and_it_is_met_for_longer(void **state)
 	assert_string_equal(fake.done + fake.count - 3, "pld");
 }
 
-static void what_fails_ends_it_with_nothing_drained(void **state)
+static void flush_drains_nothing_after_failure(void **state)
 {
 	(void)state;
 	fake.interrupt_error = -EIO;
@@ -287,7 +287,7 @@ static void what_fails_ends_it_with_nothing_drained(void **state)
 	assert_int_equal(fake.shared.accounts_share[1].used, 5);
 }
 
-static void a_split_that_is_coming_is_looked_for_in_this_flush_and_there_in_the_next(void **state)
+static void flush_seeks_coming_split_and_turns_it_on(void **state)
 {
 	(void)state;
 	fake.session.split = SESSION_SPLIT_COMING;
@@ -306,7 +306,7 @@ static void a_split_that_is_coming_is_looked_for_in_this_flush_and_there_in_the_
 	assert_int_equal(fake.session.split, SESSION_SPLIT_OFF);
 }
 
-static void without_room_for_accounts_no_window_ends(void **state)
+static void flush_fails_without_memory_and_keeps_window_open(void **state)
 {
 	(void)state;
 	for (size_t successes = 0; successes < 2; successes++) {
@@ -327,16 +327,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(running_threads_are_met_before_the_others_and_all_before_the_drain),
-		TEST(who_may_be_charging_while_it_leaves_is_waited_for),
-		TEST(the_last_window_ends_with_the_programs_stopped_and_only_then_met),
-		TEST(who_is_met_in_a_boundary_is_met_the_next_time_round),
-		TEST(after_sixteen_rounds_there_are_pauses),
-		TEST(who_never_gets_on_goes_over_to_the_next_window),
-		TEST(behind_the_last_there_is_none_and_it_is_met_for_longer),
-		TEST(what_fails_ends_it_with_nothing_drained),
-		TEST(a_split_that_is_coming_is_looked_for_in_this_flush_and_there_in_the_next),
-		TEST(without_room_for_accounts_no_window_ends),
+		TEST(flush_interrupts_running_threads_before_it_drains),
+		TEST(flush_waits_for_programs_of_leaving_threads),
+		TEST(flush_of_last_window_stops_programs_before_interrupts),
+		TEST(flush_interrupts_again_if_thread_was_in_boundary),
+		TEST(flush_pauses_between_rounds_after_sixteen),
+		TEST(flush_gives_up_on_busy_thread_after_128_rounds),
+		TEST(flush_of_last_window_waits_longer_for_busy_thread),
+		TEST(flush_drains_nothing_after_failure),
+		TEST(flush_seeks_coming_split_and_turns_it_on),
+		TEST(flush_fails_without_memory_and_keeps_window_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

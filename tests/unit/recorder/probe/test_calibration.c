@@ -46,7 +46,7 @@ static const struct session_ways *choose(struct bench *bench, uint64_t since_ns)
 	return &bench->ways;
 }
 
-static void of_nothing_there_is_nothing(void **state)
+static void calibration_chooses_nothing_from_empty_ring(void **state)
 {
 	struct bench *bench = *state;
 	const struct session_ways *ways;
@@ -56,7 +56,7 @@ static void of_nothing_there_is_nothing(void **state)
 	assert_int_equal(ways->hot_count + ways->lone_count + ways->slept_count, 0);
 }
 
-static void each_kind_is_told_apart_and_the_last_come_first(void **state)
+static void calibration_separates_kinds_and_orders_newest_first(void **state)
 {
 	struct bench *bench = *state;
 	const struct session_ways *ways;
@@ -77,7 +77,7 @@ static void each_kind_is_told_apart_and_the_last_come_first(void **state)
 	}
 }
 
-static void hot_calls_are_those_of_the_window_and_older_ones_up_to_30(void **state)
+static void calibration_fills_up_to_30_hot_samples_from_before_window(void **state)
 {
 	struct bench *bench = *state;
 
@@ -94,7 +94,7 @@ static void hot_calls_are_those_of_the_window_and_older_ones_up_to_30(void **sta
 	assert_int_equal(choose(bench, SINCE_NS)->hot_count, 40);
 }
 
-static void of_others_the_last_60_count(void **state)
+static void calibration_keeps_last_60_lone_and_slept_samples(void **state)
 {
 	struct bench *bench = *state;
 
@@ -108,7 +108,7 @@ static void of_others_the_last_60_count(void **state)
 	assert_true(bench->ways.slept_ns[59] == 1);
 }
 
-static void what_is_older_than_15_s_and_the_window_says_nothing_of_today(void **state)
+static void calibration_ignores_samples_older_than_15_s_and_window(void **state)
 {
 	struct bench *bench = *state;
 
@@ -121,7 +121,7 @@ static void what_is_older_than_15_s_and_the_window_says_nothing_of_today(void **
 	assert_int_equal(choose(bench, 0)->hot_count, 2);
 }
 
-static void the_ring_gives_its_last_ones_but_for_the_place_that_may_be_written_to(void **state)
+static void calibration_skips_ring_slot_that_may_be_overwritten(void **state)
 {
 	struct bench *bench = *state;
 
@@ -136,7 +136,7 @@ static void the_ring_gives_its_last_ones_but_for_the_place_that_may_be_written_t
 	assert_int_equal(choose(bench, SINCE_NS)->slept_count, 1);
 }
 
-static void no_more_are_given_than_there_is_room_for(void **state)
+static void calibration_limits_samples_to_result_capacity(void **state)
 {
 	struct bench *bench = *state;
 
@@ -150,13 +150,13 @@ int main(void)
 {
 #define CHOOSING(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		CHOOSING(of_nothing_there_is_nothing),
-		CHOOSING(each_kind_is_told_apart_and_the_last_come_first),
-		CHOOSING(hot_calls_are_those_of_the_window_and_older_ones_up_to_30),
-		CHOOSING(of_others_the_last_60_count),
-		CHOOSING(what_is_older_than_15_s_and_the_window_says_nothing_of_today),
-		CHOOSING(the_ring_gives_its_last_ones_but_for_the_place_that_may_be_written_to),
-		CHOOSING(no_more_are_given_than_there_is_room_for),
+		CHOOSING(calibration_chooses_nothing_from_empty_ring),
+		CHOOSING(calibration_separates_kinds_and_orders_newest_first),
+		CHOOSING(calibration_fills_up_to_30_hot_samples_from_before_window),
+		CHOOSING(calibration_keeps_last_60_lone_and_slept_samples),
+		CHOOSING(calibration_ignores_samples_older_than_15_s_and_window),
+		CHOOSING(calibration_skips_ring_slot_that_may_be_overwritten),
+		CHOOSING(calibration_limits_samples_to_result_capacity),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

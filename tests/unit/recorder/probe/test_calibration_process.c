@@ -230,7 +230,7 @@ static size_t count_fds(void)
 	return count;
 }
 
-static void it_is_observed_as_any_target_and_begins_only_then(void **state)
+static void calibration_process_is_registered_before_it_starts(void **state)
 {
 	size_t fds = count_fds();
 	struct session_ways *ways;
@@ -265,7 +265,7 @@ static void expect_told(const char *told)
 	fake.told[0] = '\0';
 }
 
-static void what_fails_leaves_nothing_behind(void **state)
+static void calibration_process_start_failure_leaves_nothing_behind(void **state)
 {
 	size_t fds = count_fds();
 
@@ -303,7 +303,7 @@ static void what_fails_leaves_nothing_behind(void **state)
 	assert_int_equal(count_fds(), fds);
 }
 
-static void what_takes_long_is_said_once_and_given_up_later(void **state)
+static void calibration_process_logs_slow_start_once_and_times_out(void **state)
 {
 	struct ears ears = ears_open();
 	const char *at;
@@ -329,7 +329,7 @@ static void what_takes_long_is_said_once_and_given_up_later(void **state)
 	assert_in_range(fake.waited_ns, 5 * NS_PER_S, 6 * NS_PER_S);
 }
 
-static void who_is_to_end_does_not_wait_for_it(void **state)
+static void calibration_process_start_is_interrupted_by_pending_signal(void **state)
 {
 	struct ears ears;
 	sigset_t signals;
@@ -352,7 +352,7 @@ static void who_is_to_end_does_not_wait_for_it(void **state)
 	assert_int_equal(sigprocmask(SIG_UNBLOCK, &signals, NULL), 0);
 }
 
-static void one_that_is_ended_gives_no_ways_and_is_ours_until_it_is_forgotten(void **state)
+static void calibration_process_that_ended_is_owned_until_forgotten(void **state)
 {
 	siginfo_t info = { 0 };
 	pid_t pid;
@@ -392,7 +392,7 @@ static void one_that_is_ended_gives_no_ways_and_is_ours_until_it_is_forgotten(vo
 	assert_true(read_ways(SESSION_WAY_SHORT)->hot_count > 0);
 }
 
-static void one_that_was_ended_is_forgotten_at_the_latest_with_the_next(void **state)
+static void calibration_process_that_ended_is_forgotten_by_next_start(void **state)
 {
 	(void)state;
 	assert_int_equal(start(SESSION_WAY_LONG), 0);
@@ -401,7 +401,7 @@ static void one_that_was_ended_is_forgotten_at_the_latest_with_the_next(void **s
 	assert_string_equal(fake.told, "bptnbpt");
 }
 
-static void an_end_that_nobody_wanted_is_noticed(void **state)
+static void calibration_process_detects_unexpected_exit(void **state)
 {
 	siginfo_t info;
 
@@ -420,7 +420,7 @@ static void an_end_that_nobody_wanted_is_noticed(void **state)
 	assert_int_equal(kill(fake.last, 0), -1);
 }
 
-static void what_each_has_used_is_never_forgotten(void **state)
+static void calibration_process_cpu_time_includes_ended_processes(void **state)
 {
 	(void)state;
 	assert_int_equal(session_calibration_cpu_ns(&fake.session), 0);
@@ -447,14 +447,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(it_is_observed_as_any_target_and_begins_only_then),
-		TEST(what_fails_leaves_nothing_behind),
-		TEST(what_takes_long_is_said_once_and_given_up_later),
-		TEST(who_is_to_end_does_not_wait_for_it),
-		TEST(one_that_is_ended_gives_no_ways_and_is_ours_until_it_is_forgotten),
-		TEST(one_that_was_ended_is_forgotten_at_the_latest_with_the_next),
-		TEST(an_end_that_nobody_wanted_is_noticed),
-		TEST(what_each_has_used_is_never_forgotten),
+		TEST(calibration_process_is_registered_before_it_starts),
+		TEST(calibration_process_start_failure_leaves_nothing_behind),
+		TEST(calibration_process_logs_slow_start_once_and_times_out),
+		TEST(calibration_process_start_is_interrupted_by_pending_signal),
+		TEST(calibration_process_that_ended_is_owned_until_forgotten),
+		TEST(calibration_process_that_ended_is_forgotten_by_next_start),
+		TEST(calibration_process_detects_unexpected_exit),
+		TEST(calibration_process_cpu_time_includes_ended_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

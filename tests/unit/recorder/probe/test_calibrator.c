@@ -333,7 +333,7 @@ static void assert_hot(uint64_t first)
 		assert_sample(first + i, CALIBRATION_HOT, HOT_NS);
 }
 
-static void ways_are_what_the_counter_saw_and_the_books_did_not(void **state)
+static void calibrator_sample_is_counter_time_missing_from_accounts(void **state)
 {
 	uint64_t before_ns = clock_monotonic_ns();
 
@@ -352,7 +352,7 @@ static void ways_are_what_the_counter_saw_and_the_books_did_not(void **state)
 	assert_int_equal(machine->settings, 2 + 2);
 }
 
-static void so_they_are_where_calls_go_the_short_way(void **state)
+static void calibrator_detects_short_way_in_first_burst(void **state)
 {
 	(void)state;
 	machine->armed_from = 1;
@@ -366,7 +366,7 @@ static void so_they_are_where_calls_go_the_short_way(void **state)
 	assert_hot(BURST_SAMPLES + 1);
 }
 
-static void a_way_is_never_less_than_nothing(void **state)
+static void calibrator_clamps_negative_sample_to_zero(void **state)
 {
 	(void)state;
 	machine->read_kernel_ns = 5000;
@@ -377,7 +377,7 @@ static void a_way_is_never_less_than_nothing(void **state)
 	assert_sample(1, CALIBRATION_HOT, 0);
 }
 
-static void a_way_of_one_nanosecond_is_one(void **state)
+static void calibrator_keeps_sample_of_one_nanosecond(void **state)
 {
 	(void)state;
 	machine->read_kernel_ns = READ_KERNEL_NS + LONE_NS - 1;
@@ -385,7 +385,7 @@ static void a_way_of_one_nanosecond_is_one(void **state)
 	assert_sample(0, CALIBRATION_LONE, 1);
 }
 
-static void so_is_a_hot_one_by_which_others_are_told(void **state)
+static void calibrator_derives_slept_sample_from_smallest_hot_sample(void **state)
 {
 	(void)state;
 	machine->read_kernel_ns = READ_KERNEL_NS + (HOT_NS - 1) * (CHEAP_CALLS + 1);
@@ -394,7 +394,7 @@ static void so_is_a_hot_one_by_which_others_are_told(void **state)
 	assert_sample(BURST_SAMPLES - 1, CALIBRATION_SLEPT, SLEPT_NS + HOT_NS - 1);
 }
 
-static void of_calls_with_something_in_between_nothing_is_told(void **state)
+static void calibrator_discards_calls_disturbed_by_other_calls(void **state)
 {
 	(void)state;
 	for (int is_short = 0; is_short <= 1; is_short++) {
@@ -412,7 +412,7 @@ static void of_calls_with_something_in_between_nothing_is_told(void **state)
 	}
 }
 
-static void of_a_sleep_with_another_call_nothing_is_told(void **state)
+static void calibrator_discards_sleep_disturbed_by_another_call(void **state)
 {
 	(void)state;
 	for (int is_short = 0; is_short <= 1; is_short++) {
@@ -427,7 +427,7 @@ static void of_a_sleep_with_another_call_nothing_is_told(void **state)
 	}
 }
 
-static void a_burst_that_is_not_finished_is_not_told(void **state)
+static void calibrator_discards_unfinished_burst(void **state)
 {
 	(void)state;
 	for (int lookup = 1; lookup <= LOOKUPS; lookup++) {
@@ -445,7 +445,7 @@ static uint32_t cpu_of(int burst)
 	return machine->samples.ring[burst * BURST_SAMPLES - 2].cpu;
 }
 
-static void without_targets_it_goes_to_each_cpu_in_turn(void **state)
+static void calibrator_visits_each_cpu_in_turn_without_targets(void **state)
 {
 	(void)state;
 	machine->bursts = CPUS + 1;
@@ -455,7 +455,7 @@ static void without_targets_it_goes_to_each_cpu_in_turn(void **state)
 		assert_int_equal(cpu_of(burst), burst % CPUS);
 }
 
-static void it_goes_where_targets_are_and_were_of_late(void **state)
+static void calibrator_visits_cpus_of_recent_targets(void **state)
 {
 	enum {
 		SEEN = 5, /* bursts; their next 19 go by it */
@@ -474,7 +474,7 @@ static void it_goes_where_targets_are_and_were_of_late(void **state)
 		assert_int_equal(cpu_of(burst), burst % CPUS);
 }
 
-static void where_it_may_not_go_it_stays(void **state)
+static void calibrator_stays_if_affinity_cannot_be_set(void **state)
 {
 	(void)state;
 	machine->keeps_cpu = true;
@@ -484,7 +484,7 @@ static void where_it_may_not_go_it_stays(void **state)
 		assert_int_equal(cpu_of(burst), FIRST_CPU);
 }
 
-static void it_holds_no_memory_for_having_gone_and_does_not_begin_without(void **state)
+static void calibrator_frees_cpu_set_and_needs_memory_to_start(void **state)
 {
 	(void)state;
 	machine->bursts = 2 * CPUS;
@@ -496,7 +496,7 @@ static void it_holds_no_memory_for_having_gone_and_does_not_begin_without(void *
 	assert_int_equal(machine->sleeps, 0);
 }
 
-static void bursts_come_fast_at_first_and_never_in_step(void **state)
+static void calibrator_varies_pauses_and_starts_with_short_ones(void **state)
 {
 	const long period_ns = 1000 * 1000;
 	long first_ns;
@@ -521,7 +521,7 @@ static void bursts_come_fast_at_first_and_never_in_step(void **state)
 	assert_int_not_equal(machine->pauses_ns[0], first_ns);
 }
 
-static void it_keeps_nothing_of_ours_open_and_ends_with_us(void **state)
+static void calibrator_closes_inherited_descriptors_and_dies_with_parent(void **state)
 {
 	size_t count = 0;
 
@@ -536,7 +536,7 @@ static void it_keeps_nothing_of_ours_open_and_ends_with_us(void **state)
 	assert_int_equal(machine->parent_death_signal, SIGKILL);
 }
 
-static void it_does_nothing_until_it_is_told_nor_for_anybody_else(void **state)
+static void calibrator_needs_release_and_its_own_parent(void **state)
 {
 	(void)state;
 	run(getpid(), false);
@@ -549,21 +549,21 @@ int main(void)
 {
 #define MEASURING(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		MEASURING(ways_are_what_the_counter_saw_and_the_books_did_not),
-		MEASURING(so_they_are_where_calls_go_the_short_way),
-		MEASURING(a_way_is_never_less_than_nothing),
-		MEASURING(a_way_of_one_nanosecond_is_one),
-		MEASURING(so_is_a_hot_one_by_which_others_are_told),
-		MEASURING(of_calls_with_something_in_between_nothing_is_told),
-		MEASURING(of_a_sleep_with_another_call_nothing_is_told),
-		MEASURING(a_burst_that_is_not_finished_is_not_told),
-		MEASURING(without_targets_it_goes_to_each_cpu_in_turn),
-		MEASURING(it_goes_where_targets_are_and_were_of_late),
-		MEASURING(where_it_may_not_go_it_stays),
-		MEASURING(it_holds_no_memory_for_having_gone_and_does_not_begin_without),
-		MEASURING(bursts_come_fast_at_first_and_never_in_step),
-		MEASURING(it_keeps_nothing_of_ours_open_and_ends_with_us),
-		MEASURING(it_does_nothing_until_it_is_told_nor_for_anybody_else),
+		MEASURING(calibrator_sample_is_counter_time_missing_from_accounts),
+		MEASURING(calibrator_detects_short_way_in_first_burst),
+		MEASURING(calibrator_clamps_negative_sample_to_zero),
+		MEASURING(calibrator_keeps_sample_of_one_nanosecond),
+		MEASURING(calibrator_derives_slept_sample_from_smallest_hot_sample),
+		MEASURING(calibrator_discards_calls_disturbed_by_other_calls),
+		MEASURING(calibrator_discards_sleep_disturbed_by_another_call),
+		MEASURING(calibrator_discards_unfinished_burst),
+		MEASURING(calibrator_visits_each_cpu_in_turn_without_targets),
+		MEASURING(calibrator_visits_cpus_of_recent_targets),
+		MEASURING(calibrator_stays_if_affinity_cannot_be_set),
+		MEASURING(calibrator_frees_cpu_set_and_needs_memory_to_start),
+		MEASURING(calibrator_varies_pauses_and_starts_with_short_ones),
+		MEASURING(calibrator_closes_inherited_descriptors_and_dies_with_parent),
+		MEASURING(calibrator_needs_release_and_its_own_parent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

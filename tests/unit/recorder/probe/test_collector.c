@@ -115,7 +115,7 @@ static void expect_walked(int link, size_t reads)
 	fake.read_count = 0;
 }
 
-static void a_walk_is_read_to_its_end_whatever_comes_between(void **state)
+static void collector_reads_walk_to_end_despite_eagain_and_eintr(void **state)
 {
 	const int reads[] = { 3, -EAGAIN, -EINTR, 0 };
 
@@ -126,7 +126,7 @@ static void a_walk_is_read_to_its_end_whatever_comes_between(void **state)
 	expect_walked(WALKER, 4);
 }
 
-static void a_walk_that_fails_says_how(void **state)
+static void collector_returns_error_of_failed_walk(void **state)
 {
 	(void)state;
 	fake.reads[0] = -EIO;
@@ -137,7 +137,7 @@ static void a_walk_that_fails_says_how(void **state)
 	expect_walked(WALKER, 0);
 }
 
-static void sleepers_are_looked_at_once_for_what_is_new(void **state)
+static void collector_reads_sleepers_once_if_there_are_new_ones(void **state)
 {
 	(void)state;
 	assert_int_equal(collector_read_sleepers(&fake.session), 0);
@@ -154,7 +154,7 @@ static void sleepers_are_looked_at_once_for_what_is_new(void **state)
 	expect_walked(-1, 0);
 }
 
-static void each_cpu_is_interrupted_but_those_that_are_not_online(void **state)
+static void collector_interrupts_each_online_cpu(void **state)
 {
 	(void)state;
 	assert_int_equal(collector_interrupt_cpus(&fake.session), 0);
@@ -174,10 +174,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 	const struct CMUnitTest tests[] = {
-		TEST(a_walk_is_read_to_its_end_whatever_comes_between),
-		TEST(a_walk_that_fails_says_how),
-		TEST(sleepers_are_looked_at_once_for_what_is_new),
-		TEST(each_cpu_is_interrupted_but_those_that_are_not_online),
+		TEST(collector_reads_walk_to_end_despite_eagain_and_eintr),
+		TEST(collector_returns_error_of_failed_walk),
+		TEST(collector_reads_sleepers_once_if_there_are_new_ones),
+		TEST(collector_interrupts_each_online_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static void add_variables(struct btf *btf, const char *name, int type)
 	assert_int_equal(btf__add_datasec_var_info(btf, variables[1], RUN_QUEUE_AT, 8), 0);
 }
 
-static void a_variable_of_its_own_is_where_the_types_say(void **state)
+static void preempt_count_is_located_as_own_variable(void **state)
 {
 	struct btf *btf = btf__new_empty();
 	int64_t offset = 0;
@@ -43,7 +43,7 @@ static void a_variable_of_its_own_is_where_the_types_say(void **state)
 
 /* struct pcpu_hot { union { struct { task *current_task; int preempt_count; ... }; u8 pad[64]; };
  * }, arch/x86/include/asm/current.h, v6.2 to v6.14. */
-static void a_part_of_a_hot_structure_is_so_far_into_it(void **state)
+static void preempt_count_is_located_inside_hot_structure(void **state)
 {
 	struct btf *btf = btf__new_empty();
 	int integer = btf__add_int(btf, "int", 4, BTF_INT_SIGNED);
@@ -67,7 +67,7 @@ static void a_part_of_a_hot_structure_is_so_far_into_it(void **state)
 	btf__free(btf);
 }
 
-static void elsewhere_it_is_nowhere(void **state)
+static void preempt_count_is_not_located_without_matching_types(void **state)
 {
 	struct btf *btf = btf__new_empty();
 	int integer = btf__add_int(btf, "int", 4, BTF_INT_SIGNED), hot;
@@ -94,9 +94,9 @@ static void elsewhere_it_is_nowhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_variable_of_its_own_is_where_the_types_say),
-		cmocka_unit_test(a_part_of_a_hot_structure_is_so_far_into_it),
-		cmocka_unit_test(elsewhere_it_is_nowhere),
+		cmocka_unit_test(preempt_count_is_located_as_own_variable),
+		cmocka_unit_test(preempt_count_is_located_inside_hot_structure),
+		cmocka_unit_test(preempt_count_is_not_located_without_matching_types),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,7 +130,7 @@ static void expect_done(const char *expected)
 	fake.count = 0;
 }
 
-static void threads_are_registered_until_a_pass_finds_nobody_who_is_to_begin(void **state)
+static void register_threads_repeats_until_pass_finds_no_new_thread(void **state)
 {
 	(void)state;
 	assert_int_equal(session_register_threads(&fake.session), 0);
@@ -144,7 +144,7 @@ static void threads_are_registered_until_a_pass_finds_nobody_who_is_to_begin(voi
 	assert_int_equal(fake.shared.registration_pass, 24);
 }
 
-static void who_is_woken_all_the_time_is_left_after_sixteen(void **state)
+static void register_threads_stops_after_sixteen_passes(void **state)
 {
 	(void)state;
 	fake.left = ALWAYS;
@@ -152,7 +152,7 @@ static void who_is_woken_all_the_time_is_left_after_sixteen(void **state)
 	expect_done("WIWIWIWIWIWIWIWIWIWIWIWIWIWIWIWI");
 }
 
-static void a_pass_that_fails_is_the_last(void **state)
+static void register_threads_stops_at_first_error(void **state)
 {
 	(void)state;
 	fake.left = 5;
@@ -166,7 +166,7 @@ static void a_pass_that_fails_is_the_last(void **state)
 }
 
 /* The kernel side draws from the same counter. */
-static void each_life_has_a_number_of_its_own(void **state)
+static void begin_life_assigns_unique_number(void **state)
 {
 	uint64_t life = 1;
 
@@ -192,7 +192,7 @@ static void each_life_has_a_number_of_its_own(void **state)
 }
 
 /* By when it started it is known to be the one. A child of ours is new each time. */
-static void who_was_forked_by_an_observed_one_keeps_the_number_that_it_has(void **state)
+static void begin_life_keeps_number_of_process_already_forked(void **state)
 {
 	uint64_t life = 1;
 
@@ -208,7 +208,7 @@ static void who_was_forked_by_an_observed_one_keeps_the_number_that_it_has(void 
 	expect_done("U");
 }
 
-static void who_runs_is_interrupted_before_and_behind_what_is_new_of_it_alone(void **state)
+static void set_process_interrupts_before_and_after_update(void **state)
 {
 	const struct process_config config = { .flags = PROCESS_READY };
 	const struct process_config lean = { .flags = PROCESS_READY | PROCESS_IS_LEAN };
@@ -232,7 +232,7 @@ static void who_runs_is_interrupted_before_and_behind_what_is_new_of_it_alone(vo
 	assert_false(fake.session.has_new_sleepers);
 }
 
-static void what_the_map_does_not_take_is_not_in_force(void **state)
+static void set_process_keeps_generation_if_update_fails(void **state)
 {
 	const struct process_config config = { .flags = PROCESS_IS_LEAN };
 
@@ -243,7 +243,7 @@ static void what_the_map_does_not_take_is_not_in_force(void **state)
 	assert_int_equal(fake.shared.generation, 8);
 }
 
-static void for_opentelemetry_tasks_are_walked_twice(void **state)
+static void set_otel_walks_tasks_twice(void **state)
 {
 	const struct otel_config config = { 0 };
 
@@ -262,14 +262,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 	const struct CMUnitTest tests[] = {
-		TEST(threads_are_registered_until_a_pass_finds_nobody_who_is_to_begin),
-		TEST(who_is_woken_all_the_time_is_left_after_sixteen),
-		TEST(a_pass_that_fails_is_the_last),
-		TEST(each_life_has_a_number_of_its_own),
-		TEST(who_was_forked_by_an_observed_one_keeps_the_number_that_it_has),
-		TEST(who_runs_is_interrupted_before_and_behind_what_is_new_of_it_alone),
-		TEST(what_the_map_does_not_take_is_not_in_force),
-		TEST(for_opentelemetry_tasks_are_walked_twice),
+		TEST(register_threads_repeats_until_pass_finds_no_new_thread),
+		TEST(register_threads_stops_after_sixteen_passes),
+		TEST(register_threads_stops_at_first_error),
+		TEST(begin_life_assigns_unique_number),
+		TEST(begin_life_keeps_number_of_process_already_forked),
+		TEST(set_process_interrupts_before_and_after_update),
+		TEST(set_process_keeps_generation_if_update_fails),
+		TEST(set_otel_walks_tasks_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 	va_end(args);
 }
 
-static void of_a_refused_program_its_name_and_the_last_lines_are_kept(void **state)
+static void refusal_keeps_program_name_and_last_log_lines(void **state)
 {
 	struct refusal refusal;
 
@@ -48,7 +48,7 @@ static void of_a_refused_program_its_name_and_the_last_lines_are_kept(void **sta
 	assert_string_equal(refusal.program, "on_exit");
 }
 
-static void of_two_refusals_the_later_one_is_kept(void **state)
+static void refusal_keeps_later_of_two_programs(void **state)
 {
 	struct refusal refusal;
 
@@ -62,7 +62,7 @@ static void of_two_refusals_the_later_one_is_kept(void **state)
 	assert_string_equal(refusal.lines[1], "");
 }
 
-static void long_lines_and_names_are_cut(void **state)
+static void refusal_truncates_long_lines_and_names(void **state)
 {
 	struct refusal refusal;
 	char name[65], line[REFUSAL_LINE_BYTES + 1];
@@ -87,9 +87,9 @@ static void long_lines_and_names_are_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(of_a_refused_program_its_name_and_the_last_lines_are_kept),
-		cmocka_unit_test(of_two_refusals_the_later_one_is_kept),
-		cmocka_unit_test(long_lines_and_names_are_cut),
+		cmocka_unit_test(refusal_keeps_program_name_and_last_log_lines),
+		cmocka_unit_test(refusal_keeps_later_of_two_programs),
+		cmocka_unit_test(refusal_truncates_long_lines_and_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

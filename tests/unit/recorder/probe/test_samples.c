@@ -49,7 +49,7 @@ static size_t bytes_of(size_t count)
 	return offsetof(struct stack_message, frames.frames) + count * sizeof(struct ruby_frame);
 }
 
-static void what_is_whole_is_heard_once(void **state)
+static void samples_forward_complete_message_once(void **state)
 {
 	(void)state;
 	assert_int_equal(forward(hear, 0, bytes_of(0)), 1);
@@ -59,7 +59,7 @@ static void what_is_whole_is_heard_once(void **state)
 	assert_int_equal(forward(hear, RUBY_FRAMES_MAX, bytes_of(RUBY_FRAMES_MAX)), 1);
 }
 
-static void what_ends_before_its_last_frame_is_not(void **state)
+static void samples_drop_truncated_message(void **state)
 {
 	(void)state;
 	assert_int_equal(forward(hear, 3, bytes_of(3) - 1), 0);
@@ -68,13 +68,13 @@ static void what_ends_before_its_last_frame_is_not(void **state)
 	assert_int_equal(forward(hear, 0, 1), 0);
 }
 
-static void nor_what_has_more_frames_than_there_can_be(void **state)
+static void samples_drop_message_with_too_many_frames(void **state)
 {
 	(void)state;
 	assert_int_equal(forward(hear, RUBY_FRAMES_MAX + 1, bytes_of(RUBY_FRAMES_MAX + 1)), 0);
 }
 
-static void where_nobody_listens_all_is_passed_over(void **state)
+static void samples_are_dropped_without_listener(void **state)
 {
 	(void)state;
 	assert_int_equal(forward(NULL, 3, bytes_of(3)), 0);
@@ -83,10 +83,10 @@ static void where_nobody_listens_all_is_passed_over(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_whole_is_heard_once),
-		cmocka_unit_test(what_ends_before_its_last_frame_is_not),
-		cmocka_unit_test(nor_what_has_more_frames_than_there_can_be),
-		cmocka_unit_test(where_nobody_listens_all_is_passed_over),
+		cmocka_unit_test(samples_forward_complete_message_once),
+		cmocka_unit_test(samples_drop_truncated_message),
+		cmocka_unit_test(samples_drop_message_with_too_many_frames),
+		cmocka_unit_test(samples_are_dropped_without_listener),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ static bool locate(const char *section, const char *const *names, size_t count, 
 	return is_found;
 }
 
-static void it_is_as_far_from_the_run_queue_as_the_types_say(void **state)
+static void steal_time_offset_is_relative_to_run_queue(void **state)
 {
 	static const char *const before[] = { "steal_time", "other", "runqueues" };
 	static const char *const behind[] = { "runqueues", "steal_time" };
@@ -58,7 +58,7 @@ static void it_is_as_far_from_the_run_queue_as_the_types_say(void **state)
 	assert_int_equal(offset, 64);
 }
 
-static void without_either_or_in_another_section_it_is_nowhere(void **state)
+static void steal_time_is_not_located_without_both_variables(void **state)
 {
 	static const char *const one[] = { "steal_time", "other" };
 	static const char *const other[] = { "other", "runqueues" };
@@ -87,7 +87,7 @@ static void read_cpuid(uint32_t leaf, struct cpuid *ret)
 		*ret = features;
 }
 
-static void kvm_tells_if_it_says_so(void **state)
+static void steal_time_is_reported_if_kvm_feature_bit_is_set(void **state)
 {
 	(void)state;
 	hypervisor = kvm;
@@ -102,7 +102,7 @@ static void kvm_tells_if_it_says_so(void **state)
 }
 
 /* There the same bit means something else. */
-static void another_hypervisor_does_not(void **state)
+static void steal_time_is_not_reported_by_other_hypervisor(void **state)
 {
 	(void)state;
 	features = (struct cpuid){ .eax = ~0U };
@@ -131,7 +131,7 @@ static void read_vendor(char ret_vendor[static 64])
 }
 
 /* Leaf 0: the manufacturer's name, in the order of Intel's manual. */
-static void the_processor_is_asked(void **state)
+static void steal_time_cpuid_returns_vendor_of_processor(void **state)
 {
 	struct cpuid cpuid = { .ebx = ~0U };
 	char expected[64], vendor[13] = "";
@@ -148,11 +148,11 @@ static void the_processor_is_asked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_as_far_from_the_run_queue_as_the_types_say),
-		cmocka_unit_test(without_either_or_in_another_section_it_is_nowhere),
-		cmocka_unit_test(kvm_tells_if_it_says_so),
-		cmocka_unit_test(another_hypervisor_does_not),
-		cmocka_unit_test(the_processor_is_asked),
+		cmocka_unit_test(steal_time_offset_is_relative_to_run_queue),
+		cmocka_unit_test(steal_time_is_not_located_without_both_variables),
+		cmocka_unit_test(steal_time_is_reported_if_kvm_feature_bit_is_set),
+		cmocka_unit_test(steal_time_is_not_reported_by_other_hypervisor),
+		cmocka_unit_test(steal_time_cpuid_returns_vendor_of_processor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

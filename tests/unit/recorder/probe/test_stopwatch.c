@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 
-static void a_call_gets_its_four_arguments_in_their_order(void **state)
+static void stopwatch_call_passes_four_arguments_in_order(void **state)
 {
 	static const char text[] = "0123456789";
 	char buffer[4] = "";
@@ -32,7 +32,7 @@ static void a_call_gets_its_four_arguments_in_their_order(void **state)
 	assert_int_equal(close(fd), 0);
 }
 
-static void a_call_took_what_is_between_but_for_the_readings_themselves(void **state)
+static void stopwatch_counts_exclude_cost_of_readings(void **state)
 {
 	const struct stopwatch stopwatch = { .pair_counts = 30 };
 	const struct call call = { .before = 1000, .after = 1250 };
@@ -55,7 +55,7 @@ static struct stopwatch set_before(uint64_t ago_ns, double ns_per_count)
 	return stopwatch;
 }
 
-static void the_first_setting_marks_where_it_begins(void **state)
+static void stopwatch_first_set_marks_start(void **state)
 {
 	struct stopwatch stopwatch = { 0 };
 	uint64_t before_ns = clock_monotonic_ns();
@@ -78,7 +78,7 @@ static __attribute__((noinline)) void soil_stack(void)
 		room[i] = 0xa5;
 }
 
-static void two_readings_cost_less_than_a_call_between_them(void **state)
+static void stopwatch_pair_costs_less_than_call_between(void **state)
 {
 	struct stopwatch stopwatch = { 0 };
 	uint64_t least = UINT64_MAX;
@@ -96,7 +96,7 @@ static void two_readings_cost_less_than_a_call_between_them(void **state)
 	assert_true(stopwatch.pair_counts > 0 && stopwatch.pair_counts < (double)least);
 }
 
-static void the_speed_is_preliminary_until_a_second_is_over(void **state)
+static void stopwatch_speed_is_preliminary_during_first_second(void **state)
 {
 	struct stopwatch stopwatch = set_before(NS_PER_S / 2, 4);
 	uint64_t mark_ns = stopwatch.mark_ns;
@@ -112,7 +112,7 @@ static void the_speed_is_preliminary_until_a_second_is_over(void **state)
 	assert_true(stopwatch.ns_per_count < 77);
 }
 
-static void after_a_second_it_is_known_and_begins_anew(void **state)
+static void stopwatch_speed_is_known_after_a_second(void **state)
 {
 	struct stopwatch stopwatch = set_before(LONG_NS, 4);
 	uint64_t mark_ns = stopwatch.mark_ns, mark_counts = stopwatch.mark_counts;
@@ -130,7 +130,7 @@ static void after_a_second_it_is_known_and_begins_anew(void **state)
 	assert_true(stopwatch.ns_per_count == 77);
 }
 
-static void a_speed_that_jumps_is_not_believed(void **state)
+static void stopwatch_rejects_jump_of_speed(void **state)
 {
 	struct stopwatch stopwatch = set_before(LONG_NS, 4);
 
@@ -155,13 +155,13 @@ static void a_speed_that_jumps_is_not_believed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_call_gets_its_four_arguments_in_their_order),
-		cmocka_unit_test(a_call_took_what_is_between_but_for_the_readings_themselves),
-		cmocka_unit_test(the_first_setting_marks_where_it_begins),
-		cmocka_unit_test(two_readings_cost_less_than_a_call_between_them),
-		cmocka_unit_test(the_speed_is_preliminary_until_a_second_is_over),
-		cmocka_unit_test(after_a_second_it_is_known_and_begins_anew),
-		cmocka_unit_test(a_speed_that_jumps_is_not_believed),
+		cmocka_unit_test(stopwatch_call_passes_four_arguments_in_order),
+		cmocka_unit_test(stopwatch_counts_exclude_cost_of_readings),
+		cmocka_unit_test(stopwatch_first_set_marks_start),
+		cmocka_unit_test(stopwatch_pair_costs_less_than_call_between),
+		cmocka_unit_test(stopwatch_speed_is_preliminary_during_first_second),
+		cmocka_unit_test(stopwatch_speed_is_known_after_a_second),
+		cmocka_unit_test(stopwatch_rejects_jump_of_speed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

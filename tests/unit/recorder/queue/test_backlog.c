@@ -34,7 +34,7 @@ static int without_spill(void **state)
 	return setenv("TMPDIR", "/nonexistent", 1);
 }
 
-static void a_young_chunk_is_not_ready_and_says_when_it_is(void **state)
+static void backlog_holds_young_chunk_until_its_seal_time(void **state)
 {
 	struct backlog *backlog = make(0, 0, 20 * 1000 * 1000);
 	struct chunk chunk;
@@ -52,7 +52,7 @@ static void a_young_chunk_is_not_ready_and_says_when_it_is(void **state)
 	backlog_free(backlog);
 }
 
-static void who_waits_is_told_of_a_young_chunk_without_having_asked(void **state)
+static void backlog_wakes_reader_at_seal_time_without_prior_call(void **state)
 {
 	struct backlog *backlog = make(0, 0, 20 * 1000 * 1000);
 	struct chunk chunk;
@@ -65,7 +65,7 @@ static void who_waits_is_told_of_a_young_chunk_without_having_asked(void **state
 	backlog_free(backlog);
 }
 
-static void a_full_chunk_is_ready_at_once_and_entries_are_never_split(void **state)
+static void backlog_returns_full_chunk_at_once_and_splits_no_entry(void **state)
 {
 	struct backlog *backlog = make(3 * ENTRY + ENTRY / 2, 0, LONG);
 	struct chunk first, second;
@@ -83,7 +83,7 @@ static void a_full_chunk_is_ready_at_once_and_entries_are_never_split(void **sta
 	backlog_free(backlog);
 }
 
-static void many_entries_in_one_call_are_cut_into_chunks(void **state)
+static void backlog_divides_entries_of_one_append_into_chunks(void **state)
 {
 	struct backlog *backlog = make(4 * ENTRY, 0, LONG);
 	struct numbered_entry entries[10];
@@ -98,7 +98,7 @@ static void many_entries_in_one_call_are_cut_into_chunks(void **state)
 	backlog_free(backlog);
 }
 
-static void a_chunk_stays_the_same_until_it_is_done(void **state)
+static void backlog_returns_same_chunk_until_done(void **state)
 {
 	struct backlog *backlog = make(2 * ENTRY, 0, LONG);
 	struct chunk first, again;
@@ -112,7 +112,7 @@ static void a_chunk_stays_the_same_until_it_is_done(void **state)
 	backlog_free(backlog);
 }
 
-static void the_oldest_is_dropped_and_counted_but_never_what_is_being_sent(void **state)
+static void backlog_when_full_drops_oldest_but_not_in_flight_chunk(void **state)
 {
 	struct backlog *backlog = make(2 * ENTRY, 6 * ENTRY, LONG);
 	struct backlog_status status;
@@ -140,7 +140,7 @@ static void the_oldest_is_dropped_and_counted_but_never_what_is_being_sent(void 
 	backlog_free(backlog);
 }
 
-static void without_any_room_the_new_entry_is_dropped_and_counted(void **state)
+static void backlog_drops_new_entry_if_in_flight_chunk_fills_memory(void **state)
 {
 	struct backlog *backlog = make(2 * ENTRY, 2 * ENTRY, LONG);
 	struct gap gap;
@@ -157,7 +157,7 @@ static void without_any_room_the_new_entry_is_dropped_and_counted(void **state)
 	backlog_free(backlog);
 }
 
-static void what_there_is_no_memory_for_is_dropped_and_counted(void **state)
+static void backlog_counts_entries_dropped_by_failed_allocation(void **state)
 {
 	struct backlog *backlog = make(2 * ENTRY, 0, LONG), *none = NULL;
 	struct backlog_status status;
@@ -191,7 +191,7 @@ static void what_there_is_no_memory_for_is_dropped_and_counted(void **state)
 	backlog_free(backlog);
 }
 
-static void an_entry_larger_than_a_chunk_has_one_of_its_own(void **state)
+static void backlog_puts_oversized_entry_in_its_own_chunk(void **state)
 {
 	struct backlog *backlog = make(ENTRY / 2, 0, LONG);
 
@@ -204,7 +204,7 @@ static void an_entry_larger_than_a_chunk_has_one_of_its_own(void **state)
 	backlog_free(backlog);
 }
 
-static void what_is_not_an_entry_is_refused_and_the_rest_kept(void **state)
+static void backlog_append_rejects_non_entry_and_keeps_rest(void **state)
 {
 	struct backlog *backlog = make(0, 0, LONG);
 	struct numbered_entry entries[2] = { number_entry(1), number_entry(2) };
@@ -217,7 +217,7 @@ static void what_is_not_an_entry_is_refused_and_the_rest_kept(void **state)
 	backlog_free(backlog);
 }
 
-static void a_rejected_entry_is_lost_without_a_spool(void **state)
+static void backlog_counts_rejected_entry_as_dropped_without_spool(void **state)
 {
 	struct backlog *backlog = make(0, 0, LONG);
 	struct backlog_status status;
@@ -259,7 +259,7 @@ static void *write_stream(void *user)
 }
 
 /* Each is either read, in order, or counted as dropped. */
-static void a_writer_and_a_reader_lose_nothing_that_is_not_counted(void **state)
+static void backlog_reader_gets_or_counts_every_entry_of_writer(void **state)
 {
 	struct backlog *backlog = make(100 * ENTRY, 1000 * ENTRY, LONG);
 	uint64_t next = 0, read = 0;
@@ -291,7 +291,7 @@ static void a_writer_and_a_reader_lose_nothing_that_is_not_counted(void **state)
 	backlog_free(backlog);
 }
 
-static void a_deferred_chunk_lets_the_others_go_first(void **state)
+static void backlog_sends_other_chunks_before_deferred_one(void **state)
 {
 	struct backlog *backlog = make(2 * ENTRY, 0, LONG);
 	struct chunk first, again;
@@ -340,7 +340,7 @@ int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 }
 
 /* What measuring does goes on; a deadlock would end in the alarm. */
-static void nobody_waits_for_who_reads_stderr(void **state)
+static void backlog_append_does_not_block_on_full_stderr(void **state)
 {
 	struct backlog *backlog = make(2 * ENTRY, 8 * ENTRY, LONG);
 	struct backlog_status status;
@@ -363,20 +363,20 @@ static void nobody_waits_for_who_reads_stderr(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_young_chunk_is_not_ready_and_says_when_it_is),
-		cmocka_unit_test(who_waits_is_told_of_a_young_chunk_without_having_asked),
-		cmocka_unit_test(a_full_chunk_is_ready_at_once_and_entries_are_never_split),
-		cmocka_unit_test(many_entries_in_one_call_are_cut_into_chunks),
-		cmocka_unit_test(a_chunk_stays_the_same_until_it_is_done),
-		cmocka_unit_test(the_oldest_is_dropped_and_counted_but_never_what_is_being_sent),
-		cmocka_unit_test(without_any_room_the_new_entry_is_dropped_and_counted),
-		cmocka_unit_test(what_there_is_no_memory_for_is_dropped_and_counted),
-		cmocka_unit_test(an_entry_larger_than_a_chunk_has_one_of_its_own),
-		cmocka_unit_test(what_is_not_an_entry_is_refused_and_the_rest_kept),
-		cmocka_unit_test(a_rejected_entry_is_lost_without_a_spool),
-		cmocka_unit_test(a_deferred_chunk_lets_the_others_go_first),
-		cmocka_unit_test(nobody_waits_for_who_reads_stderr),
-		cmocka_unit_test(a_writer_and_a_reader_lose_nothing_that_is_not_counted),
+		cmocka_unit_test(backlog_holds_young_chunk_until_its_seal_time),
+		cmocka_unit_test(backlog_wakes_reader_at_seal_time_without_prior_call),
+		cmocka_unit_test(backlog_returns_full_chunk_at_once_and_splits_no_entry),
+		cmocka_unit_test(backlog_divides_entries_of_one_append_into_chunks),
+		cmocka_unit_test(backlog_returns_same_chunk_until_done),
+		cmocka_unit_test(backlog_when_full_drops_oldest_but_not_in_flight_chunk),
+		cmocka_unit_test(backlog_drops_new_entry_if_in_flight_chunk_fills_memory),
+		cmocka_unit_test(backlog_counts_entries_dropped_by_failed_allocation),
+		cmocka_unit_test(backlog_puts_oversized_entry_in_its_own_chunk),
+		cmocka_unit_test(backlog_append_rejects_non_entry_and_keeps_rest),
+		cmocka_unit_test(backlog_counts_rejected_entry_as_dropped_without_spool),
+		cmocka_unit_test(backlog_sends_other_chunks_before_deferred_one),
+		cmocka_unit_test(backlog_append_does_not_block_on_full_stderr),
+		cmocka_unit_test(backlog_reader_gets_or_counts_every_entry_of_writer),
 	};
 
 	return cmocka_run_group_tests(tests, without_spill, NULL);

@@ -78,20 +78,20 @@ static void keeps_a_burst(const char *folder)
 	backlog_free(backlog);
 }
 
-static void a_burst_larger_than_memory_goes_to_the_spool(void **state)
+static void burst_larger_than_memory_goes_to_spool(void **state)
 {
 	(void)state;
 	keeps_a_burst(spool);
 }
 
-static void and_without_one_to_a_file_without_a_name(void **state)
+static void burst_without_spool_goes_to_unnamed_file(void **state)
 {
 	(void)state;
 	keeps_a_burst(NULL);
 }
 
 /* The first to meet it waits, in vain; those after it do not. */
-static void for_a_disk_that_hangs_it_is_waited_once(void **state)
+static void burst_waits_only_once_for_hanging_disk(void **state)
 {
 	const unsigned int more = 20;
 	struct backlog *backlog = make(spool);
@@ -121,9 +121,9 @@ static void for_a_disk_that_hangs_it_is_waited_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_burst_larger_than_memory_goes_to_the_spool, start),
-		cmocka_unit_test_setup(and_without_one_to_a_file_without_a_name, start),
-		cmocka_unit_test_setup(for_a_disk_that_hangs_it_is_waited_once, start),
+		cmocka_unit_test_setup(burst_larger_than_memory_goes_to_spool, start),
+		cmocka_unit_test_setup(burst_without_spool_goes_to_unnamed_file, start),
+		cmocka_unit_test_setup(burst_waits_only_once_for_hanging_disk, start),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

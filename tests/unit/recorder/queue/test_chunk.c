@@ -10,7 +10,7 @@
 
 #include "recorder/queue/chunk.h"
 
-static void an_id_is_its_random_bytes_in_base64(void **state)
+static void chunk_id_is_base64_of_its_random_bytes(void **state)
 {
 	static const uint8_t counted[CHUNK_ID_RANDOM_BYTES] = { 0, 1, 2,  3,  4,  5,  6,  7,
 								8, 9, 10, 11, 12, 13, 14, 15 };
@@ -25,7 +25,7 @@ static void an_id_is_its_random_bytes_in_base64(void **state)
 	assert_string_equal(id, "/////////////////////w==");
 }
 
-static void ids_that_are_drawn_differ(void **state)
+static void chunk_ids_drawn_are_distinct(void **state)
 {
 	char ids[100][CHUNK_ID_BYTES];
 
@@ -41,8 +41,8 @@ static void ids_that_are_drawn_differ(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_id_is_its_random_bytes_in_base64),
-		cmocka_unit_test(ids_that_are_drawn_differ),
+		cmocka_unit_test(chunk_id_is_base64_of_its_random_bytes),
+		cmocka_unit_test(chunk_ids_drawn_are_distinct),
 	};
 
 	return cmocka_run_group_tests_name("chunk", tests, NULL, NULL);

@@ -82,7 +82,7 @@ static uint64_t take_after_restart(uint64_t first)
 }
 
 /* Whatever fails, and why: at the end it is tried once more. */
-static void a_call_that_fails_once_costs_nothing(void **state)
+static void spool_survives_single_failure_of_any_disk_call(void **state)
 {
 	static const int errors[] = { EIO, EROFS, EINTR, 0 };
 	unsigned int call = 1;
@@ -110,7 +110,7 @@ static void a_call_that_fails_once_costs_nothing(void **state)
 }
 
 /* Also one that does so while nobody is told. */
-static void at_the_end_a_disk_that_failed_is_tried_once_more(void **state)
+static void spool_retries_failed_disk_once_more_when_freed(void **state)
 {
 	struct backlog *backlog = open_spool(SEGMENT, LONG, 0);
 
@@ -127,7 +127,7 @@ static void at_the_end_a_disk_that_failed_is_tried_once_more(void **state)
 }
 
 /* Who asks what is kept is told of now, and not of a second ago. */
-static void what_no_disk_takes_is_not_said_to_be_kept(void **state)
+static void spool_does_not_report_unwritten_records_as_kept(void **state)
 {
 	struct backlog *backlog = open_spool(SEGMENT, LONG, 0);
 	struct backlog_status status;
@@ -149,7 +149,7 @@ static void what_no_disk_takes_is_not_said_to_be_kept(void **state)
 	backlog_free(backlog);
 }
 
-static void writes_of_a_byte_at_a_time_are_whole(void **state)
+static void spool_completes_one_byte_writes(void **state)
 {
 	struct backlog *backlog = open_spool(SEGMENT, LONG, 0);
 
@@ -164,7 +164,7 @@ static void writes_of_a_byte_at_a_time_are_whole(void **state)
 }
 
 /* A disk that tells so only when it is written to, in each call of a segment. */
-static void a_full_disk_costs_the_oldest_never_the_newest_and_each_is_counted(void **state)
+static void spool_drops_and_counts_oldest_segment_on_full_disk(void **state)
 {
 	(void)state;
 	for (unsigned int call = 1; call <= 6; call++) {
@@ -204,7 +204,7 @@ static void a_full_disk_costs_the_oldest_never_the_newest_and_each_is_counted(vo
 }
 
 /* As long as memory can hold it. */
-static void a_full_disk_is_waited_for(void **state)
+static void spool_waits_for_full_disk_without_dropping(void **state)
 {
 	struct backlog *backlog = open_spool(SEGMENT, LONG, 0);
 	struct backlog_status status;
@@ -230,7 +230,7 @@ static void a_full_disk_is_waited_for(void **state)
 }
 
 /* They go out from memory, and nothing of them stays behind. */
-static void what_no_disk_takes_is_sent_from_memory(void **state)
+static void spool_sends_from_memory_if_disk_fails(void **state)
 {
 	struct backlog *backlog = open_spool(SEGMENT, LONG, 0);
 	struct backlog_status status;
@@ -258,7 +258,7 @@ static void what_no_disk_takes_is_sent_from_memory(void **state)
 }
 
 /* Once in a second, however much comes. */
-static void a_disk_that_fails_is_tried_again_after_a_second(void **state)
+static void spool_retries_failed_disk_once_per_second(void **state)
 {
 	struct backlog *backlog = open_spool(1, LONG, 0);
 	char path[PATH_MAX];
@@ -286,7 +286,7 @@ static void a_disk_that_fails_is_tried_again_after_a_second(void **state)
 }
 
 /* A chunk is given out when it is so old, or five times as old where others wait before it. */
-static void what_is_kept_is_sealed_when_its_time_has_come(void **state)
+static void spool_seals_open_segment_at_its_age_limit(void **state)
 {
 	const uint64_t seal_ns = 7 * NS_PER_S;
 	struct backlog *backlog = open_spool(100, seal_ns, 0);
@@ -315,7 +315,7 @@ static void what_is_kept_is_sealed_when_its_time_has_come(void **state)
 }
 
 /* Once each, however often it is tried. */
-static void that_a_disk_fails_is_said_and_that_it_is_over(void **state)
+static void spool_logs_start_and_end_of_each_outage_once(void **state)
 {
 	struct backlog *backlog =
 		make_backlog(&(struct backlog_options){ .spool = spool,
@@ -348,7 +348,7 @@ static void that_a_disk_fails_is_said_and_that_it_is_over(void **state)
 	assert_string_equal(said + strlen(expected), expected);
 }
 
-static void memory_that_no_disk_relieves_is_bounded_and_what_is_lost_is_counted(void **state)
+static void spool_bounds_memory_and_counts_drops_if_disk_fails(void **state)
 {
 	struct backlog *backlog =
 		make_backlog(&(struct backlog_options){ .segment_bytes = SEGMENT * ENTRY,
@@ -419,7 +419,7 @@ static bool die_at(unsigned int call, bool is_power, struct witness *witness)
 
 /* In each call: with all that was written so far, and with only what was synced. Nothing that was
  * said to be kept is missing then, and what is there is the beginning of what was appended. */
-static void no_death_costs_what_was_kept(void **state)
+static void spool_preserves_kept_records_across_crash_and_power_loss(void **state)
 {
 	struct witness *witness = mmap(NULL, sizeof(*witness), PROT_READ | PROT_WRITE,
 				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -462,7 +462,7 @@ static void write_over_a_failed_sync(struct witness *witness, unsigned int sync)
 }
 
 /* The kernel has thrown away what it could not sync, and says so once. */
-static void what_is_kept_after_a_failed_sync_is_on_the_disk(void **state)
+static void spool_rewrites_records_after_failed_sync(void **state)
 {
 	struct witness *witness = mmap(NULL, sizeof(*witness), PROT_READ | PROT_WRITE,
 				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -507,7 +507,7 @@ static void leave_torn(void)
 }
 
 /* What was cut off is salvaged, now or when the disk is well again. */
-static void a_disk_that_fails_while_a_spool_is_opened_costs_nothing(void **state)
+static void spool_open_loses_nothing_if_disk_fails(void **state)
 {
 	struct backlog *backlog = NULL;
 	unsigned int call = 0, failed;
@@ -568,7 +568,7 @@ static unsigned int take_each_once(struct backlog *backlog)
 }
 
 /* The first calls that read fail: nothing is lost, nor called damaged, and it is said once. */
-static void a_lack_while_reading_is_waited_for(void **state)
+static void spool_retries_failed_reads_without_loss(void **state)
 {
 	static const int errors[] = { EMFILE, ENFILE, EIO, EACCES };
 	struct backlog_status status;
@@ -602,7 +602,7 @@ static void a_lack_while_reading_is_waited_for(void **state)
 }
 
 /* Who sends a spool ends then; what is there is sent next time. */
-static void what_can_never_be_read_stays_where_it_is(void **state)
+static void spool_keeps_unreadable_records_for_next_start(void **state)
 {
 	struct backlog *backlog;
 
@@ -617,7 +617,7 @@ static void what_can_never_be_read_stays_where_it_is(void **state)
 	assert_int_equal(take_after_restart(0), COUNT);
 }
 
-static void of_a_spool_that_may_only_be_read_all_is_read(void **state)
+static void spool_delivers_all_records_from_read_only_disk(void **state)
 {
 	struct backlog *backlog = NULL;
 	struct ears ears;
@@ -656,7 +656,7 @@ static size_t rejected_bytes(void)
 }
 
 /* Only whole records are in it, however the disk fails. */
-static void what_cannot_be_set_aside_leaves_nothing_half(void **state)
+static void spool_reject_leaves_no_partial_record_if_disk_fails(void **state)
 {
 	struct numbered_entry entry = number_entry(1);
 	size_t before_bytes;
@@ -691,30 +691,28 @@ static void what_cannot_be_set_aside_leaves_nothing_half(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_call_that_fails_once_costs_nothing, make_spool),
-		cmocka_unit_test_setup(at_the_end_a_disk_that_failed_is_tried_once_more,
+		cmocka_unit_test_setup(spool_survives_single_failure_of_any_disk_call, make_spool),
+		cmocka_unit_test_setup(spool_retries_failed_disk_once_more_when_freed, make_spool),
+		cmocka_unit_test_setup(spool_does_not_report_unwritten_records_as_kept, make_spool),
+		cmocka_unit_test_setup(spool_completes_one_byte_writes, make_spool),
+		cmocka_unit_test_setup(spool_drops_and_counts_oldest_segment_on_full_disk,
 				       make_spool),
-		cmocka_unit_test_setup(what_no_disk_takes_is_not_said_to_be_kept, make_spool),
-		cmocka_unit_test_setup(writes_of_a_byte_at_a_time_are_whole, make_spool),
-		cmocka_unit_test_setup(
-			a_full_disk_costs_the_oldest_never_the_newest_and_each_is_counted,
-			make_spool),
-		cmocka_unit_test_setup(a_full_disk_is_waited_for, make_spool),
-		cmocka_unit_test_setup(what_no_disk_takes_is_sent_from_memory, make_spool),
-		cmocka_unit_test_setup(a_disk_that_fails_is_tried_again_after_a_second, make_spool),
-		cmocka_unit_test_setup(what_is_kept_is_sealed_when_its_time_has_come, make_spool),
-		cmocka_unit_test_setup(that_a_disk_fails_is_said_and_that_it_is_over, make_spool),
-		cmocka_unit_test_setup(
-			memory_that_no_disk_relieves_is_bounded_and_what_is_lost_is_counted,
-			make_spool),
-		cmocka_unit_test_setup(no_death_costs_what_was_kept, make_spool),
-		cmocka_unit_test_setup(what_is_kept_after_a_failed_sync_is_on_the_disk, make_spool),
-		cmocka_unit_test_setup(a_disk_that_fails_while_a_spool_is_opened_costs_nothing,
+		cmocka_unit_test_setup(spool_waits_for_full_disk_without_dropping, make_spool),
+		cmocka_unit_test_setup(spool_sends_from_memory_if_disk_fails, make_spool),
+		cmocka_unit_test_setup(spool_retries_failed_disk_once_per_second, make_spool),
+		cmocka_unit_test_setup(spool_seals_open_segment_at_its_age_limit, make_spool),
+		cmocka_unit_test_setup(spool_logs_start_and_end_of_each_outage_once, make_spool),
+		cmocka_unit_test_setup(spool_bounds_memory_and_counts_drops_if_disk_fails,
 				       make_spool),
-		cmocka_unit_test_setup(a_lack_while_reading_is_waited_for, make_spool),
-		cmocka_unit_test_setup(what_can_never_be_read_stays_where_it_is, make_spool),
-		cmocka_unit_test_setup(of_a_spool_that_may_only_be_read_all_is_read, make_spool),
-		cmocka_unit_test_setup(what_cannot_be_set_aside_leaves_nothing_half, make_spool),
+		cmocka_unit_test_setup(spool_preserves_kept_records_across_crash_and_power_loss,
+				       make_spool),
+		cmocka_unit_test_setup(spool_rewrites_records_after_failed_sync, make_spool),
+		cmocka_unit_test_setup(spool_open_loses_nothing_if_disk_fails, make_spool),
+		cmocka_unit_test_setup(spool_retries_failed_reads_without_loss, make_spool),
+		cmocka_unit_test_setup(spool_keeps_unreadable_records_for_next_start, make_spool),
+		cmocka_unit_test_setup(spool_delivers_all_records_from_read_only_disk, make_spool),
+		cmocka_unit_test_setup(spool_reject_leaves_no_partial_record_if_disk_fails,
+				       make_spool),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

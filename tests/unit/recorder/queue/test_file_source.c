@@ -146,7 +146,7 @@ static void expect_end(const struct chunk_source *chunks, int result)
 	assert_int_equal(next(chunks, &chunk), result);
 }
 
-static void a_file_goes_in_full_chunks_that_stay_the_same_until_they_are_done(void **state)
+static void file_source_returns_full_chunks_unchanged_until_done(void **state)
 {
 	FILE *file = begin();
 	struct file_source *source;
@@ -201,7 +201,7 @@ static size_t put_large(FILE *file, uint32_t string_bytes)
 	return sizeof(head) + string_bytes;
 }
 
-static void a_record_as_large_as_can_be_goes_alone(void **state)
+static void file_source_sends_largest_record_in_its_own_chunk(void **state)
 {
 	FILE *file = begin();
 	struct file_source *source;
@@ -224,7 +224,7 @@ static void a_record_as_large_as_can_be_goes_alone(void **state)
 }
 
 /* A chunk is filled to the last byte. */
-static void a_chunk_is_as_large_as_it_may_be_and_no_larger(void **state)
+static void file_source_fills_chunk_to_its_exact_limit(void **state)
 {
 	for (uint32_t more = 0; more <= 1; more++) {
 		FILE *file = begin();
@@ -242,7 +242,7 @@ static void a_chunk_is_as_large_as_it_may_be_and_no_larger(void **state)
 	}
 }
 
-static void what_is_skipped_is_done_and_not_sent(void **state)
+static void file_source_counts_skipped_records_as_done(void **state)
 {
 	static const uint64_t skips[] = { 0, 1, 5, CHUNK_ENTRIES, CHUNK_ENTRIES + 3 };
 	const uint64_t count = CHUNK_ENTRIES + 8;
@@ -264,7 +264,7 @@ static void what_is_skipped_is_done_and_not_sent(void **state)
 	}
 }
 
-static void more_may_be_skipped_than_there_is(void **state)
+static void file_source_counts_missing_records_if_skip_exceeds_file(void **state)
 {
 	FILE *file = begin();
 	struct file_source *source;
@@ -280,7 +280,7 @@ static void more_may_be_skipped_than_there_is(void **state)
 	file_source_free(source);
 }
 
-static void a_torn_end_is_not_sent(void **state)
+static void file_source_does_not_send_torn_end(void **state)
 {
 	struct numbered_entry torn = number_entry(2);
 	FILE *file = begin();
@@ -310,7 +310,7 @@ static void a_torn_end_is_not_sent(void **state)
 }
 
 /* Also where there is more of it than is read at once. */
-static void damage_is_passed_over_and_counted(void **state)
+static void file_source_skips_and_counts_damage(void **state)
 {
 	static const size_t sizes[] = { 1, 100, 5 * MIB };
 
@@ -347,7 +347,7 @@ static void damage_is_passed_over_and_counted(void **state)
 }
 
 /* The first record may be far behind, but not behind all that is searched for it. */
-static void a_file_without_a_record_at_its_front_is_something_else(void **state)
+static void file_source_rejects_file_without_record_near_its_start(void **state)
 {
 	static const struct {
 		size_t garbage_bytes;
@@ -376,7 +376,7 @@ static void a_file_without_a_record_at_its_front_is_something_else(void **state)
 	}
 }
 
-static void behind_a_record_any_damage_is_passed_over(void **state)
+static void file_source_skips_damage_of_any_size_after_record(void **state)
 {
 	FILE *file = begin();
 	struct file_source *source;
@@ -395,7 +395,7 @@ static void behind_a_record_any_damage_is_passed_over(void **state)
 	file_source_free(source);
 }
 
-static void an_empty_file_is_done(void **state)
+static void file_source_reports_empty_file_as_exhausted(void **state)
 {
 	struct file_source *source;
 	struct chunk_source chunks;
@@ -409,7 +409,7 @@ static void an_empty_file_is_done(void **state)
 	file_source_free(source);
 }
 
-static void what_cannot_be_read_is_an_error(void **state)
+static void file_source_reports_missing_file_and_folder(void **state)
 {
 	struct file_source *source = NULL;
 	struct chunk_source chunks;
@@ -425,7 +425,7 @@ static void what_cannot_be_read_is_an_error(void **state)
 	file_source_free(source);
 }
 
-static void without_memory_it_is_not_opened(void **state)
+static void file_source_open_fails_without_memory(void **state)
 {
 	struct file_source *source = NULL;
 
@@ -440,7 +440,7 @@ static void without_memory_it_is_not_opened(void **state)
 }
 
 /* The chunk that is being sent stays, for its ack; none comes after it. */
-static void a_file_that_is_ended_gives_no_more(void **state)
+static void file_source_ended_file_returns_no_further_chunk(void **state)
 {
 	FILE *file = begin();
 	struct file_source *source;
@@ -458,7 +458,7 @@ static void a_file_that_is_ended_gives_no_more(void **state)
 	file_source_free(source);
 }
 
-static void of_a_record_that_is_refused_it_is_said_where_it_is(void **state)
+static void file_source_logs_position_of_rejected_record(void **state)
 {
 	FILE *file = begin();
 	struct file_source *source;
@@ -545,7 +545,7 @@ static bool is_readable(const struct stream *stream, int timeout_ms)
 }
 
 /* And its fd says when it is worth to ask: when something came, and when that is due. */
-static void of_a_stream_a_chunk_comes_when_its_first_record_is_a_second_old(void **state)
+static void file_source_stream_returns_chunk_after_one_second(void **state)
 {
 	(void)state;
 	for (int has_name = 0; has_name <= 1; has_name++) {
@@ -574,7 +574,7 @@ static void of_a_stream_a_chunk_comes_when_its_first_record_is_a_second_old(void
 	}
 }
 
-static void or_when_it_is_full(void **state)
+static void file_source_stream_returns_full_chunk_at_once(void **state)
 {
 	struct stream stream = open_stream(0, false);
 
@@ -588,7 +588,7 @@ static void or_when_it_is_full(void **state)
 	close_stream(&stream);
 }
 
-static void or_when_there_is_no_more(void **state)
+static void file_source_stream_returns_last_chunk_at_end_of_input(void **state)
 {
 	struct stream stream = open_stream(0, false);
 
@@ -603,7 +603,7 @@ static void or_when_there_is_no_more(void **state)
 	close_stream(&stream);
 }
 
-static void a_stream_that_is_ended_gives_what_was_read_of_it(void **state)
+static void file_source_ended_stream_returns_records_already_read(void **state)
 {
 	struct stream stream = open_stream(0, false);
 
@@ -619,7 +619,7 @@ static void a_stream_that_is_ended_gives_what_was_read_of_it(void **state)
 	close_stream(&stream);
 }
 
-static void a_record_may_come_in_parts_and_the_first_be_skipped(void **state)
+static void file_source_stream_skips_first_and_joins_split_record(void **state)
 {
 	struct stream stream = open_stream(1, false);
 	struct numbered_entry torn = number_entry(1);
@@ -639,25 +639,25 @@ static void a_record_may_come_in_parts_and_the_first_be_skipped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_file_goes_in_full_chunks_that_stay_the_same_until_they_are_done),
-		cmocka_unit_test(a_record_as_large_as_can_be_goes_alone),
-		cmocka_unit_test(a_chunk_is_as_large_as_it_may_be_and_no_larger),
-		cmocka_unit_test(what_is_skipped_is_done_and_not_sent),
-		cmocka_unit_test(more_may_be_skipped_than_there_is),
-		cmocka_unit_test(a_torn_end_is_not_sent),
-		cmocka_unit_test(damage_is_passed_over_and_counted),
-		cmocka_unit_test(a_file_without_a_record_at_its_front_is_something_else),
-		cmocka_unit_test(behind_a_record_any_damage_is_passed_over),
-		cmocka_unit_test(an_empty_file_is_done),
-		cmocka_unit_test(what_cannot_be_read_is_an_error),
-		cmocka_unit_test(without_memory_it_is_not_opened),
-		cmocka_unit_test(a_file_that_is_ended_gives_no_more),
-		cmocka_unit_test(of_a_record_that_is_refused_it_is_said_where_it_is),
-		cmocka_unit_test(of_a_stream_a_chunk_comes_when_its_first_record_is_a_second_old),
-		cmocka_unit_test(or_when_it_is_full),
-		cmocka_unit_test(or_when_there_is_no_more),
-		cmocka_unit_test(a_stream_that_is_ended_gives_what_was_read_of_it),
-		cmocka_unit_test(a_record_may_come_in_parts_and_the_first_be_skipped),
+		cmocka_unit_test(file_source_returns_full_chunks_unchanged_until_done),
+		cmocka_unit_test(file_source_sends_largest_record_in_its_own_chunk),
+		cmocka_unit_test(file_source_fills_chunk_to_its_exact_limit),
+		cmocka_unit_test(file_source_counts_skipped_records_as_done),
+		cmocka_unit_test(file_source_counts_missing_records_if_skip_exceeds_file),
+		cmocka_unit_test(file_source_does_not_send_torn_end),
+		cmocka_unit_test(file_source_skips_and_counts_damage),
+		cmocka_unit_test(file_source_rejects_file_without_record_near_its_start),
+		cmocka_unit_test(file_source_skips_damage_of_any_size_after_record),
+		cmocka_unit_test(file_source_reports_empty_file_as_exhausted),
+		cmocka_unit_test(file_source_reports_missing_file_and_folder),
+		cmocka_unit_test(file_source_open_fails_without_memory),
+		cmocka_unit_test(file_source_ended_file_returns_no_further_chunk),
+		cmocka_unit_test(file_source_logs_position_of_rejected_record),
+		cmocka_unit_test(file_source_stream_returns_chunk_after_one_second),
+		cmocka_unit_test(file_source_stream_returns_full_chunk_at_once),
+		cmocka_unit_test(file_source_stream_returns_last_chunk_at_end_of_input),
+		cmocka_unit_test(file_source_ended_stream_returns_records_already_read),
+		cmocka_unit_test(file_source_stream_skips_first_and_joins_split_record),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

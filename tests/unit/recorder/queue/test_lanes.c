@@ -25,7 +25,7 @@ static void append_of(struct backlog *backlog, uint32_t pid, uint64_t first, uin
 	}
 }
 
-static void however_many_there_are_they_have_room_beside_each_other(void **state)
+static void lanes_of_many_processes_fit_in_memory_without_drops(void **state)
 {
 	struct backlog *backlog = make(LONG);
 	struct backlog_status status;
@@ -41,7 +41,7 @@ static void however_many_there_are_they_have_room_beside_each_other(void **state
 }
 
 /* The segment that others fill, slowly, is before those of a lane, which are full. */
-static void what_is_ready_waits_only_shortly_for_what_is_open_before_it(void **state)
+static void lanes_seal_open_segment_early_if_others_wait_behind_it(void **state)
 {
 	struct backlog *backlog = make(UINT64_C(1100000) * DEADLINE_MS);
 
@@ -62,8 +62,8 @@ static void what_is_ready_waits_only_shortly_for_what_is_open_before_it(void **s
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(however_many_there_are_they_have_room_beside_each_other),
-		cmocka_unit_test(what_is_ready_waits_only_shortly_for_what_is_open_before_it),
+		cmocka_unit_test(lanes_of_many_processes_fit_in_memory_without_drops),
+		cmocka_unit_test(lanes_seal_open_segment_early_if_others_wait_behind_it),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

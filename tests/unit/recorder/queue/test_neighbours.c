@@ -205,13 +205,13 @@ static void tell_stories(const char *folder)
 	}
 }
 
-static void a_process_within_its_share_loses_nothing(void **state)
+static void backlog_drops_nothing_of_process_within_its_share(void **state)
 {
 	(void)state;
 	tell_stories(NULL);
 }
 
-static void nor_does_it_with_a_spool(void **state)
+static void spool_drops_nothing_of_process_within_its_share(void **state)
 {
 	(void)state;
 	tell_stories(spool);
@@ -220,8 +220,8 @@ static void nor_does_it_with_a_spool(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_process_within_its_share_loses_nothing),
-		cmocka_unit_test_setup(nor_does_it_with_a_spool, empty),
+		cmocka_unit_test(backlog_drops_nothing_of_process_within_its_share),
+		cmocka_unit_test_setup(spool_drops_nothing_of_process_within_its_share, empty),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

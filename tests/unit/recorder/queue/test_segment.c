@@ -37,7 +37,7 @@ static bool put(struct segment *segment, uint64_t number)
 	return true;
 }
 
-static void it_takes_what_there_is_room_for(void **state)
+static void segment_accepts_entries_up_to_its_capacity(void **state)
 {
 	struct segment *segment = make(2 * ENTRY);
 
@@ -63,7 +63,7 @@ static void it_takes_what_there_is_room_for(void **state)
 	segment_free(NULL);
 }
 
-static void no_two_have_the_same_identity(void **state)
+static void segments_have_distinct_random_ids(void **state)
 {
 	struct segment *one = make(1), *other = make(1);
 
@@ -82,7 +82,7 @@ enum {
 };
 
 /* What is lost is in front of the first, between two, behind the last, or torn. */
-static void what_is_whole_is_moved_to_the_front(void **state)
+static void segment_salvage_moves_whole_entries_to_front(void **state)
 {
 	static const struct {
 		size_t front, middle, end; /* bytes of damage */
@@ -118,7 +118,7 @@ static void what_is_whole_is_moved_to_the_front(void **state)
 }
 
 /* Or another thread that sends it would see it change. */
-static void where_nothing_is_damaged_nothing_is_written(void **state)
+static void segment_salvage_writes_nothing_if_undamaged(void **state)
 {
 	static const uint8_t twice[] = "\x92\xd7\0\0\0\0\1\0\0\0\2\x82\xa6schema\1\xa4kind\xa1x"
 				       "\x92\xd7\0\0\0\0\1\0\0\0\3\x82\xa6schema\1\xa4kind\xa1x";
@@ -134,7 +134,7 @@ static void where_nothing_is_damaged_nothing_is_written(void **state)
 	assert_int_equal(segment.last_ns, UINT64_C(1000000003));
 }
 
-static void whole_entries_are_counted_up_to_a_torn_one(void **state)
+static void segment_count_stops_at_torn_entry(void **state)
 {
 	struct numbered_entry entries[] = { number_entry(3), number_entry(4), number_entry(5) };
 
@@ -155,11 +155,11 @@ static void whole_entries_are_counted_up_to_a_torn_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_takes_what_there_is_room_for),
-		cmocka_unit_test(no_two_have_the_same_identity),
-		cmocka_unit_test(what_is_whole_is_moved_to_the_front),
-		cmocka_unit_test(where_nothing_is_damaged_nothing_is_written),
-		cmocka_unit_test(whole_entries_are_counted_up_to_a_torn_one),
+		cmocka_unit_test(segment_accepts_entries_up_to_its_capacity),
+		cmocka_unit_test(segments_have_distinct_random_ids),
+		cmocka_unit_test(segment_salvage_moves_whole_entries_to_front),
+		cmocka_unit_test(segment_salvage_writes_nothing_if_undamaged),
+		cmocka_unit_test(segment_count_stops_at_torn_entry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ static struct segment *add(struct segment_queue *queue, size_t capacity_bytes, u
 }
 
 /* Through all that may become of a segment. */
-static void memory_is_what_they_have_room_for(void **state)
+static void segment_queue_tracks_memory_of_its_segments(void **state)
 {
 	struct segment_queue queue = { 0 };
 	struct segment *one = add(&queue, 10 * ENTRY, 3), *two = add(&queue, 5 * ENTRY, 2);
@@ -83,7 +83,7 @@ static void memory_is_what_they_have_room_for(void **state)
 	segment_queue_deinit(&queue);
 }
 
-static void the_next_is_the_oldest_that_is_not_put_off(void **state)
+static void segment_queue_next_is_oldest_not_deferred(void **state)
 {
 	struct segment_queue queue = { 0 };
 	struct segment *one = add(&queue, ENTRY, 1), *two = add(&queue, ENTRY, 1);
@@ -130,7 +130,7 @@ static struct segment *victim(struct segment_queue *queue)
 	return segment_queue_find_victim(queue, all_may);
 }
 
-static void what_is_dropped_is_the_oldest_of_those_with_more_than_their_share(void **state)
+static void segment_queue_victim_is_oldest_above_its_share(void **state)
 {
 	struct segment_queue queue = { 0 };
 	struct segment *small = add_of(&queue, 1, 0, 0), *mixed = add_of(&queue, 1, 5, 0);
@@ -151,7 +151,7 @@ static void what_is_dropped_is_the_oldest_of_those_with_more_than_their_share(vo
 	segment_queue_deinit(&queue);
 }
 
-static void of_equals_it_is_the_oldest(void **state)
+static void segment_queue_victim_among_equals_is_oldest(void **state)
 {
 	struct segment_queue queue = { 0 };
 	struct segment *first = add_of(&queue, 2, 2, 0), *second = add_of(&queue, 2, 2, 0);
@@ -172,7 +172,7 @@ static struct gap take(struct segment_queue *queue)
 	return gap;
 }
 
-static void what_is_lost_is_told_process_by_process(void **state)
+static void segment_queue_reports_lost_segment_per_process(void **state)
 {
 	struct segment_queue queue = { 0 };
 	struct segment *segment = add_of(&queue, 2, 3, 0);
@@ -202,7 +202,7 @@ static void what_is_lost_is_told_process_by_process(void **state)
 	segment_queue_deinit(&queue);
 }
 
-static void of_some_of_a_segment_it_is_known_whose_they_are_if_all_are_of_one(void **state)
+static void segment_queue_attributes_partial_loss_only_if_one_process(void **state)
 {
 	struct segment_queue queue = { 0 };
 	struct segment *mixed = add_of(&queue, 2, 3, 0), *pure = add_of(&queue, 0, 3, 0);
@@ -225,7 +225,7 @@ static void of_some_of_a_segment_it_is_known_whose_they_are_if_all_are_of_one(vo
 	segment_queue_deinit(&queue);
 }
 
-static void what_a_spool_had_is_of_nobody_known(void **state)
+static void segment_queue_adopts_spool_segments_without_process(void **state)
 {
 	struct segment_queue queue = { 0 };
 	struct segment *segment;
@@ -252,13 +252,13 @@ static void what_a_spool_had_is_of_nobody_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(memory_is_what_they_have_room_for),
-		cmocka_unit_test(the_next_is_the_oldest_that_is_not_put_off),
-		cmocka_unit_test(what_is_dropped_is_the_oldest_of_those_with_more_than_their_share),
-		cmocka_unit_test(of_equals_it_is_the_oldest),
-		cmocka_unit_test(what_is_lost_is_told_process_by_process),
-		cmocka_unit_test(of_some_of_a_segment_it_is_known_whose_they_are_if_all_are_of_one),
-		cmocka_unit_test(what_a_spool_had_is_of_nobody_known),
+		cmocka_unit_test(segment_queue_tracks_memory_of_its_segments),
+		cmocka_unit_test(segment_queue_next_is_oldest_not_deferred),
+		cmocka_unit_test(segment_queue_victim_is_oldest_above_its_share),
+		cmocka_unit_test(segment_queue_victim_among_equals_is_oldest),
+		cmocka_unit_test(segment_queue_reports_lost_segment_per_process),
+		cmocka_unit_test(segment_queue_attributes_partial_loss_only_if_one_process),
+		cmocka_unit_test(segment_queue_adopts_spool_segments_without_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

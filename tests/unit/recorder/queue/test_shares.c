@@ -28,7 +28,7 @@ static bool is_above(struct shares *shares, uint32_t pid)
 	return shares_is_above(shares, shares_find(shares, pid));
 }
 
-static void a_share_is_what_waits_divided_by_those_that_wait(void **state)
+static void shares_divide_queued_bytes_evenly_among_processes(void **state)
 {
 	struct shares shares = { 0 };
 
@@ -62,7 +62,7 @@ static const struct gap three = {
 	.dropped_records = 3, .first_ns = 5, .last_ns = 9, .reason = "x"
 };
 
-static void a_loss_is_told_once_and_counted_for_good(void **state)
+static void shares_report_each_gap_once_and_keep_process_totals(void **state)
 {
 	struct shares shares = { 0 };
 	struct gap gap;
@@ -94,7 +94,7 @@ static void lose(struct shares *shares, uint32_t pid)
 	assert_int_equal(gap.pid, pid);
 }
 
-static void of_many_that_lost_something_those_idle_for_the_longest_are_forgotten(void **state)
+static void shares_forget_longest_idle_process_first(void **state)
 {
 	const uint32_t more = 10;
 	struct shares shares = { 0 };
@@ -118,7 +118,7 @@ static void of_many_that_lost_something_those_idle_for_the_longest_are_forgotten
 	shares_deinit(&shares);
 }
 
-static void those_to_be_told_are_told_in_the_order_of_their_losses(void **state)
+static void shares_report_gaps_in_order_of_loss(void **state)
 {
 	static const uint32_t order[] = { 7, 3, 0, 5 };
 	struct shares shares = { 0 };
@@ -140,7 +140,7 @@ static void those_to_be_told_are_told_in_the_order_of_their_losses(void **state)
 	shares_deinit(&shares);
 }
 
-static void a_lane_has_as_few_as_can_be(void **state)
+static void shares_assign_process_to_least_used_lane(void **state)
 {
 	struct shares shares = { 0 };
 
@@ -164,12 +164,11 @@ static void a_lane_has_as_few_as_can_be(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_share_is_what_waits_divided_by_those_that_wait),
-		cmocka_unit_test(a_loss_is_told_once_and_counted_for_good),
-		cmocka_unit_test(
-			of_many_that_lost_something_those_idle_for_the_longest_are_forgotten),
-		cmocka_unit_test(those_to_be_told_are_told_in_the_order_of_their_losses),
-		cmocka_unit_test(a_lane_has_as_few_as_can_be),
+		cmocka_unit_test(shares_divide_queued_bytes_evenly_among_processes),
+		cmocka_unit_test(shares_report_each_gap_once_and_keep_process_totals),
+		cmocka_unit_test(shares_forget_longest_idle_process_first),
+		cmocka_unit_test(shares_report_gaps_in_order_of_loss),
+		cmocka_unit_test(shares_assign_process_to_least_used_lane),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,7 +75,7 @@ static void expect_numbers(size_t count)
 	assert_int_equal(fclose(file), 0);
 }
 
-static void a_new_file_is_private_and_holds_what_was_written(void **state)
+static void sink_new_file_is_private_and_holds_written_data(void **state)
 {
 	struct sink *sink = NULL;
 	struct stat status;
@@ -101,7 +101,7 @@ static void put(const char *content)
 	assert_int_equal(fclose(file), 0);
 }
 
-static void what_is_there_is_overwritten_only_on_demand_and_by_the_first_write(void **state)
+static void sink_overwrites_only_if_forced_and_on_first_write(void **state)
 {
 	struct sink *sink = NULL;
 
@@ -123,7 +123,7 @@ static void what_is_there_is_overwritten_only_on_demand_and_by_the_first_write(v
 	expect_content("newer");
 }
 
-static void an_empty_file_is_nothing_to_lose(void **state)
+static void sink_opens_empty_file_without_force(void **state)
 {
 	struct sink *sink = NULL;
 
@@ -134,7 +134,7 @@ static void an_empty_file_is_nothing_to_lose(void **state)
 	assert_int_equal(sink_close(sink, NULL), 0);
 }
 
-static void a_look_creates_nothing(void **state)
+static void sink_check_creates_no_file(void **state)
 {
 	(void)state;
 	(void)unlink(path);
@@ -145,7 +145,7 @@ static void a_look_creates_nothing(void **state)
 }
 
 /* Also by another path to it, and whoever may overwrite it; and not a moment longer. */
-static void a_file_has_one_writer(void **state)
+static void sink_refuses_second_writer_of_file(void **state)
 {
 	char other[sizeof(path) + 8];
 	struct sink *first = NULL, *second = NULL;
@@ -166,7 +166,7 @@ static void a_file_has_one_writer(void **state)
 }
 
 /* base/output_file.h has the reasons; to be told before anything is recorded, and with --force. */
-static void what_is_not_ours_alone_is_refused(void **state)
+static void sink_refuses_symlink_and_file_others_can_read(void **state)
 {
 	struct sink *sink = NULL;
 
@@ -203,7 +203,7 @@ int flock(int fd, int operation)
 	return (int)syscall(SYS_flock, fd, operation);
 }
 
-static void what_another_writer_wrote_last_is_not_overwritten(void **state)
+static void sink_keeps_data_written_just_before_lock(void **state)
 {
 	struct sink *sink = NULL;
 
@@ -215,7 +215,7 @@ static void what_another_writer_wrote_last_is_not_overwritten(void **state)
 	expect_content("the last");
 }
 
-static void a_file_that_cannot_be_locked_is_written_all_the_same(void **state)
+static void sink_warns_and_writes_file_that_cannot_be_locked(void **state)
 {
 	struct sink *sink = NULL;
 	struct ears ears;
@@ -235,7 +235,7 @@ static void a_file_that_cannot_be_locked_is_written_all_the_same(void **state)
 	expect_content("one");
 }
 
-static void a_named_pipe_has_one_writer_and_a_device_any_number(void **state)
+static void sink_locks_named_pipe_but_not_device(void **state)
 {
 	struct sink *first = NULL, *second = NULL;
 	int reader;
@@ -290,7 +290,7 @@ static void await_next_try(struct sink *sink)
 	now_ns++;
 }
 
-static void what_a_full_disk_does_not_take_waits_and_is_tried_again_after_a_pause(void **state)
+static void sink_buffers_and_retries_after_pause_on_full_disk(void **state)
 {
 	struct numbered_entry entry = number_entry(7);
 	struct sink *sink = NULL;
@@ -313,7 +313,7 @@ static void what_a_full_disk_does_not_take_waits_and_is_tried_again_after_a_paus
 }
 
 /* The file size limit makes the kernel accept a part of a write, as a filling disk does. */
-static void a_record_is_never_left_half_and_goes_on_when_there_is_room(void **state)
+static void sink_cuts_partial_record_and_resumes_when_space_returns(void **state)
 {
 	const struct numbered_entry entries[] = { number_entry(0), number_entry(1),
 						  number_entry(2) };
@@ -387,7 +387,7 @@ ssize_t write(int fd, const void *bytes, size_t size_bytes)
 }
 
 /* It is his end of the file by then: ours follows, when there is room again. */
-static void of_a_file_that_others_append_to_nothing_is_cut(void **state)
+static void sink_never_truncates_file_that_others_append_to(void **state)
 {
 	const struct numbered_entry entry = number_entry(7);
 	const size_t written = 10;
@@ -454,7 +454,7 @@ static size_t take_all(struct sink *sink, int reader, struct numbered_entry *ent
 	return got_bytes / sizeof(*entries);
 }
 
-static void a_reader_that_is_slow_is_not_waited_for(void **state)
+static void sink_does_not_block_on_slow_pipe_reader(void **state)
 {
 	enum {
 		COUNT = 10000
@@ -481,7 +481,7 @@ static void a_reader_that_is_slow_is_not_waited_for(void **state)
 	free(got);
 }
 
-static void what_finds_no_room_is_dropped_and_told_where_it_is_missing(void **state)
+static void sink_drops_overflow_and_reports_gap_after_it(void **state)
 {
 	enum {
 		PART = SINK_WAITING_BYTES / sizeof(struct numbered_entry) / 4
@@ -518,7 +518,7 @@ static void what_finds_no_room_is_dropped_and_told_where_it_is_missing(void **st
 	assert_int_equal(unlink(path), 0);
 }
 
-static void without_memory_it_is_dropped_and_told_and_the_next_is_written(void **state)
+static void sink_drops_record_without_memory_and_writes_next(void **state)
 {
 	struct numbered_entry entries[] = { number_entry(0), number_entry(1) }, got[2];
 	struct gap gap;
@@ -542,7 +542,7 @@ static void without_memory_it_is_dropped_and_told_and_the_next_is_written(void *
 }
 
 /* Neither what was written is counted as missing, nor what was not as written. */
-static void what_its_reader_never_took_is_said_to_be_missing(void **state)
+static void sink_close_logs_records_that_reader_never_took(void **state)
 {
 	enum {
 		COUNT = 1000,
@@ -578,7 +578,7 @@ static void what_its_reader_never_took_is_said_to_be_missing(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void a_signal_ends_the_wait_for_the_reader_of_a_named_pipe(void **state)
+static void sink_open_of_named_pipe_ends_on_signal(void **state)
 {
 	struct sink *sink = NULL;
 	int fd = signals_catch();
@@ -596,7 +596,7 @@ static void a_signal_ends_the_wait_for_the_reader_of_a_named_pipe(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void a_folder_that_does_not_exist_is_an_error(void **state)
+static void sink_open_fails_in_missing_folder(void **state)
 {
 	struct sink *sink = NULL;
 
@@ -624,7 +624,7 @@ static int write_to_stdout(int fd, const char *text)
 	return r;
 }
 
-static void a_pipe_without_a_reader_gives_epipe(void **state)
+static void sink_close_returns_epipe_for_pipe_without_reader(void **state)
 {
 	int fds[2];
 
@@ -635,7 +635,7 @@ static void a_pipe_without_a_reader_gives_epipe(void **state)
 	assert_int_equal(close(fds[1]), 0);
 }
 
-static void a_disk_that_takes_nothing_has_failed(void **state)
+static void sink_counts_zero_byte_write_as_failure(void **state)
 {
 	struct sink *sink = NULL;
 
@@ -652,7 +652,7 @@ static void a_disk_that_takes_nothing_has_failed(void **state)
 }
 
 /* It is not ours to make it a pipe that nobody waits for. */
-static void for_a_reader_that_is_gone_nothing_waits(void **state)
+static void sink_buffers_nothing_after_reader_is_gone(void **state)
 {
 	int reader;
 	struct sink *sink = open_narrow_pipe(&reader);
@@ -670,7 +670,7 @@ static void for_a_reader_that_is_gone_nothing_waits(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void a_slow_reader_of_standard_output_is_not_waited_for(void **state)
+static void sink_does_not_block_on_slow_stdout_reader(void **state)
 {
 	enum {
 		COUNT = 10000
@@ -699,7 +699,7 @@ static void a_slow_reader_of_standard_output_is_not_waited_for(void **state)
 	free(entries);
 }
 
-static void standard_output_stays_open_and_keeps_what_was_there(void **state)
+static void sink_leaves_stdout_open_and_keeps_its_content(void **state)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
 
@@ -713,7 +713,7 @@ static void standard_output_stays_open_and_keeps_what_was_there(void **state)
 }
 
 /* `> file` of two shells, against `>> file`, where the kernel keeps the writes apart. */
-static void standard_output_is_shared_only_by_those_that_append(void **state)
+static void sink_shares_stdout_only_in_append_mode(void **state)
 {
 	static const int modes[] = { O_TRUNC, O_APPEND };
 	struct sink *sink = NULL;
@@ -737,7 +737,7 @@ static void standard_output_is_shared_only_by_those_that_append(void **state)
 	}
 }
 
-static void a_terminal_is_refused(void **state)
+static void sink_refuses_terminal_as_output(void **state)
 {
 	int terminal = posix_openpt(O_RDWR | O_NOCTTY);
 	int fd;
@@ -818,7 +818,7 @@ static void expect_file_of(const char *name, bool has_heads, size_t first, size_
 	}
 }
 
-static void a_file_that_is_half_full_is_kept_beside_the_next_one(void **state)
+static void sink_rotates_file_at_half_of_limit(void **state)
 {
 	struct sink *sink = NULL;
 	struct stat status;
@@ -891,7 +891,7 @@ static void expect_spans(const char *name, bool has_heads, size_t first, size_t 
 }
 
 /* Two spans are half of the limit; a write of five would be more than all of it. */
-static void a_long_write_goes_on_in_the_next_file_behind_a_check(void **state)
+static void sink_splits_long_write_across_files_after_check(void **state)
 {
 	struct span spans[5];
 	struct sink *sink = NULL;
@@ -913,7 +913,7 @@ static void a_long_write_goes_on_in_the_next_file_behind_a_check(void **state)
 }
 
 /* A write that ended in the middle of a span goes on in the same file. */
-static void what_is_checked_at_once_is_in_one_file(void **state)
+static void sink_keeps_checked_span_in_one_file(void **state)
 {
 	struct rlimit old, small = { 0 };
 	struct span spans[3] = { span_of(0), span_of(8), span_of(16) };
@@ -940,7 +940,7 @@ static void what_is_checked_at_once_is_in_one_file(void **state)
 }
 
 /* An eighth of the room is left for one that is larger than any before. */
-static void a_file_leaves_room_for_a_write_that_grew(void **state)
+static void sink_rotation_reserves_space_for_larger_write(void **state)
 {
 	struct sink *sink = NULL;
 
@@ -955,7 +955,7 @@ static void a_file_leaves_room_for_a_write_that_grew(void **state)
 	assert_int_equal(sink_close(sink, NULL), 0);
 }
 
-static void each_of_its_files_has_one_writer(void **state)
+static void sink_locks_current_file_after_rotation(void **state)
 {
 	struct sink *sink = NULL, *second = NULL;
 
@@ -969,7 +969,7 @@ static void each_of_its_files_has_one_writer(void **state)
 	assert_int_equal(sink_close(sink, NULL), 0);
 }
 
-static void without_memory_a_file_begins_without_its_head(void **state)
+static void sink_rotates_without_head_if_out_of_memory(void **state)
 {
 	struct sink *sink = NULL;
 
@@ -982,7 +982,7 @@ static void without_memory_a_file_begins_without_its_head(void **state)
 	assert_int_equal(sink_close(sink, NULL), 0);
 }
 
-static void what_is_in_the_place_of_the_kept_one_is_replaced_by_force_alone(void **state)
+static void sink_replaces_existing_rotated_file_only_if_forced(void **state)
 {
 	struct sink_file forced = limited;
 	struct sink *sink = NULL;
@@ -1001,7 +1001,7 @@ static void what_is_in_the_place_of_the_kept_one_is_replaced_by_force_alone(void
 }
 
 /* New entries wait, and the limit holds; the old file is not touched. */
-static void while_a_file_cannot_be_kept_nothing_is_written(void **state)
+static void sink_buffers_records_while_rotation_fails(void **state)
 {
 	struct sink *sink = NULL;
 	struct ears ears = ears_open();
@@ -1026,7 +1026,7 @@ static void while_a_file_cannot_be_kept_nothing_is_written(void **state)
 	assert_non_null(strstr(said, "again"));
 }
 
-static void what_somebody_else_moved_or_put_there_stays(void **state)
+static void sink_leaves_moved_and_foreign_files_alone(void **state)
 {
 	char other[sizeof(path) + 8];
 	struct sink *sink = NULL;
@@ -1054,7 +1054,7 @@ static void what_somebody_else_moved_or_put_there_stays(void **state)
 	assert_non_null(strstr(said, strerror(EEXIST)));
 }
 
-static void a_limit_wants_a_file(void **state)
+static void sink_limit_requires_regular_file(void **state)
 {
 	struct sink_file file = limited;
 	struct sink *sink = NULL;
@@ -1073,55 +1073,51 @@ static void a_limit_wants_a_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_new_file_is_private_and_holds_what_was_written),
-		cmocka_unit_test(
-			what_is_there_is_overwritten_only_on_demand_and_by_the_first_write),
-		cmocka_unit_test(an_empty_file_is_nothing_to_lose),
-		cmocka_unit_test(a_look_creates_nothing),
-		cmocka_unit_test(a_file_has_one_writer),
-		cmocka_unit_test(what_is_not_ours_alone_is_refused),
-		cmocka_unit_test(what_another_writer_wrote_last_is_not_overwritten),
-		cmocka_unit_test(a_file_that_cannot_be_locked_is_written_all_the_same),
-		cmocka_unit_test(a_named_pipe_has_one_writer_and_a_device_any_number),
-		cmocka_unit_test(
-			what_a_full_disk_does_not_take_waits_and_is_tried_again_after_a_pause),
-		cmocka_unit_test(a_record_is_never_left_half_and_goes_on_when_there_is_room),
-		cmocka_unit_test(of_a_file_that_others_append_to_nothing_is_cut),
-		cmocka_unit_test(a_reader_that_is_slow_is_not_waited_for),
-		cmocka_unit_test(what_finds_no_room_is_dropped_and_told_where_it_is_missing),
-		cmocka_unit_test(without_memory_it_is_dropped_and_told_and_the_next_is_written),
-		cmocka_unit_test(what_its_reader_never_took_is_said_to_be_missing),
-		cmocka_unit_test(a_signal_ends_the_wait_for_the_reader_of_a_named_pipe),
-		cmocka_unit_test(a_folder_that_does_not_exist_is_an_error),
-		cmocka_unit_test(a_pipe_without_a_reader_gives_epipe),
-		cmocka_unit_test(a_disk_that_takes_nothing_has_failed),
-		cmocka_unit_test(for_a_reader_that_is_gone_nothing_waits),
-		cmocka_unit_test(a_slow_reader_of_standard_output_is_not_waited_for),
-		cmocka_unit_test(standard_output_stays_open_and_keeps_what_was_there),
-		cmocka_unit_test(standard_output_is_shared_only_by_those_that_append),
-		cmocka_unit_test(a_terminal_is_refused),
-		cmocka_unit_test_setup_teardown(
-			a_file_that_is_half_full_is_kept_beside_the_next_one, begin_limited,
-			end_limited),
-		cmocka_unit_test_setup_teardown(a_file_leaves_room_for_a_write_that_grew,
-						begin_limited, end_limited),
-		cmocka_unit_test_setup_teardown(each_of_its_files_has_one_writer, begin_limited,
+		cmocka_unit_test(sink_new_file_is_private_and_holds_written_data),
+		cmocka_unit_test(sink_overwrites_only_if_forced_and_on_first_write),
+		cmocka_unit_test(sink_opens_empty_file_without_force),
+		cmocka_unit_test(sink_check_creates_no_file),
+		cmocka_unit_test(sink_refuses_second_writer_of_file),
+		cmocka_unit_test(sink_refuses_symlink_and_file_others_can_read),
+		cmocka_unit_test(sink_keeps_data_written_just_before_lock),
+		cmocka_unit_test(sink_warns_and_writes_file_that_cannot_be_locked),
+		cmocka_unit_test(sink_locks_named_pipe_but_not_device),
+		cmocka_unit_test(sink_buffers_and_retries_after_pause_on_full_disk),
+		cmocka_unit_test(sink_cuts_partial_record_and_resumes_when_space_returns),
+		cmocka_unit_test(sink_never_truncates_file_that_others_append_to),
+		cmocka_unit_test(sink_does_not_block_on_slow_pipe_reader),
+		cmocka_unit_test(sink_drops_overflow_and_reports_gap_after_it),
+		cmocka_unit_test(sink_drops_record_without_memory_and_writes_next),
+		cmocka_unit_test(sink_close_logs_records_that_reader_never_took),
+		cmocka_unit_test(sink_open_of_named_pipe_ends_on_signal),
+		cmocka_unit_test(sink_open_fails_in_missing_folder),
+		cmocka_unit_test(sink_close_returns_epipe_for_pipe_without_reader),
+		cmocka_unit_test(sink_counts_zero_byte_write_as_failure),
+		cmocka_unit_test(sink_buffers_nothing_after_reader_is_gone),
+		cmocka_unit_test(sink_does_not_block_on_slow_stdout_reader),
+		cmocka_unit_test(sink_leaves_stdout_open_and_keeps_its_content),
+		cmocka_unit_test(sink_shares_stdout_only_in_append_mode),
+		cmocka_unit_test(sink_refuses_terminal_as_output),
+		cmocka_unit_test_setup_teardown(sink_rotates_file_at_half_of_limit, begin_limited,
 						end_limited),
-		cmocka_unit_test_setup_teardown(
-			a_long_write_goes_on_in_the_next_file_behind_a_check, begin_limited,
-			end_limited),
-		cmocka_unit_test_setup_teardown(what_is_checked_at_once_is_in_one_file,
+		cmocka_unit_test_setup_teardown(sink_rotation_reserves_space_for_larger_write,
 						begin_limited, end_limited),
-		cmocka_unit_test_setup_teardown(without_memory_a_file_begins_without_its_head,
+		cmocka_unit_test_setup_teardown(sink_locks_current_file_after_rotation,
 						begin_limited, end_limited),
-		cmocka_unit_test_setup_teardown(
-			what_is_in_the_place_of_the_kept_one_is_replaced_by_force_alone,
-			begin_limited, end_limited),
-		cmocka_unit_test_setup_teardown(while_a_file_cannot_be_kept_nothing_is_written,
+		cmocka_unit_test_setup_teardown(sink_splits_long_write_across_files_after_check,
 						begin_limited, end_limited),
-		cmocka_unit_test_setup_teardown(what_somebody_else_moved_or_put_there_stays,
+		cmocka_unit_test_setup_teardown(sink_keeps_checked_span_in_one_file, begin_limited,
+						end_limited),
+		cmocka_unit_test_setup_teardown(sink_rotates_without_head_if_out_of_memory,
 						begin_limited, end_limited),
-		cmocka_unit_test_setup_teardown(a_limit_wants_a_file, begin_limited, end_limited),
+		cmocka_unit_test_setup_teardown(sink_replaces_existing_rotated_file_only_if_forced,
+						begin_limited, end_limited),
+		cmocka_unit_test_setup_teardown(sink_buffers_records_while_rotation_fails,
+						begin_limited, end_limited),
+		cmocka_unit_test_setup_teardown(sink_leaves_moved_and_foreign_files_alone,
+						begin_limited, end_limited),
+		cmocka_unit_test_setup_teardown(sink_limit_requires_regular_file, begin_limited,
+						end_limited),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

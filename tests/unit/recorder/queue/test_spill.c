@@ -46,7 +46,7 @@ static void append_as_the_disk_can(struct backlog *backlog, uint64_t count)
 	}
 }
 
-static void an_outage_goes_to_disk_and_comes_back_in_order(void **state)
+static void spill_returns_records_of_outage_in_order(void **state)
 {
 	struct backlog *backlog = make_backlog(&(struct backlog_options){
 		.segment_bytes = 100 * ENTRY, .memory_bytes_max = MEMORY_BYTES, .seal_ns = LONG });
@@ -72,7 +72,7 @@ static void an_outage_goes_to_disk_and_comes_back_in_order(void **state)
 	backlog_free(backlog);
 }
 
-static void what_there_is_no_memory_to_read_back_into_waits_for_some(void **state)
+static void spill_retries_read_back_after_failed_allocation(void **state)
 {
 	struct backlog *backlog = make_backlog(&(struct backlog_options){
 		.segment_bytes = 100 * ENTRY, .memory_bytes_max = MEMORY_BYTES, .seal_ns = LONG });
@@ -107,7 +107,7 @@ static void what_there_is_no_memory_to_read_back_into_waits_for_some(void **stat
 	backlog_free(backlog);
 }
 
-static void it_is_bounded_and_the_oldest_goes_first(void **state)
+static void spill_is_bounded_and_drops_oldest_first(void **state)
 {
 	struct backlog *backlog =
 		make_backlog(&(struct backlog_options){ .segment_bytes = 100 * ENTRY,
@@ -135,7 +135,7 @@ static void it_is_bounded_and_the_oldest_goes_first(void **state)
 }
 
 /* So that what is soon sent is not written first. */
-static void half_of_the_memory_stays_in_use(void **state)
+static void spill_leaves_half_of_memory_in_use(void **state)
 {
 	const uint64_t each = 100, half_bytes = MEMORY_BYTES / 2;
 	struct backlog *backlog = make_backlog(&(struct backlog_options){
@@ -181,7 +181,7 @@ static off_t disk_bytes(int fd)
 }
 
 /* What was sent gives its place back, at once, although the file only grows. */
-static void what_is_sent_takes_no_disk_any_more(void **state)
+static void spill_frees_disk_space_of_sent_records(void **state)
 {
 	unsigned int before = count_inheritable();
 	struct backlog *backlog =
@@ -227,7 +227,7 @@ static void what_is_sent_takes_no_disk_any_more(void **state)
 	backlog_free(backlog);
 }
 
-static void without_a_folder_for_it_it_is_in_var_tmp(void **state)
+static void spill_uses_var_tmp_without_tmpdir(void **state)
 {
 	static const char *const folders[] = { NULL, "" };
 	char here[] = "/tmp/test_spill.XXXXXX";
@@ -253,12 +253,12 @@ static void without_a_folder_for_it_it_is_in_var_tmp(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_outage_goes_to_disk_and_comes_back_in_order),
-		cmocka_unit_test(half_of_the_memory_stays_in_use),
-		cmocka_unit_test(what_is_sent_takes_no_disk_any_more),
-		cmocka_unit_test(without_a_folder_for_it_it_is_in_var_tmp),
-		cmocka_unit_test(what_there_is_no_memory_to_read_back_into_waits_for_some),
-		cmocka_unit_test(it_is_bounded_and_the_oldest_goes_first),
+		cmocka_unit_test(spill_returns_records_of_outage_in_order),
+		cmocka_unit_test(spill_leaves_half_of_memory_in_use),
+		cmocka_unit_test(spill_frees_disk_space_of_sent_records),
+		cmocka_unit_test(spill_uses_var_tmp_without_tmpdir),
+		cmocka_unit_test(spill_retries_read_back_after_failed_allocation),
+		cmocka_unit_test(spill_is_bounded_and_drops_oldest_first),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -49,7 +49,7 @@ int fstatvfs(int fd, struct statvfs *ret_system)
 	return r;
 }
 
-static void it_is_private_and_for_one_process(void **state)
+static void spool_is_private_and_locked_by_one_process(void **state)
 {
 	struct backlog_options options = { .spool = spool };
 	struct backlog *first = make_backlog(&options), *second;
@@ -75,7 +75,7 @@ static void it_is_private_and_for_one_process(void **state)
 	backlog_free(first);
 }
 
-static void what_cannot_be_a_spool_is_an_error(void **state)
+static void spool_open_rejects_non_folder_and_missing_parent(void **state)
 {
 	struct backlog_options options = { .spool = "/dev/null" };
 	struct backlog *backlog = NULL;
@@ -88,7 +88,7 @@ static void what_cannot_be_a_spool_is_an_error(void **state)
 	assert_int_equal(backlog_new(&options, &backlog), -ENOENT);
 }
 
-static void a_restart_sends_what_is_left_first_with_the_same_ids(void **state)
+static void spool_restart_sends_leftover_chunks_first_with_same_ids(void **state)
 {
 	struct backlog *backlog = open_spool(2, LONG, 0);
 	struct chunk first, second;
@@ -118,7 +118,7 @@ static void a_restart_sends_what_is_left_first_with_the_same_ids(void **state)
 	backlog_free(backlog);
 }
 
-static void a_chunk_is_kept_before_it_is_given_out(void **state)
+static void spool_writes_chunk_before_returning_it(void **state)
 {
 	const struct numbered_entry entries[] = { number_entry(1), number_entry(2),
 						  number_entry(3) };
@@ -150,7 +150,7 @@ static void write_file(const char *name, const void *bytes, size_t size_bytes)
 #define OPEN_NAME "0000000000000007-000102030405060708090a0b0c0d0e0f.open"
 
 /* A power loss may leave any part of a file that was not yet sealed, and zeros after it. */
-static void a_torn_end_is_salvaged_entry_by_entry(void **state)
+static void spool_salvages_whole_entries_of_torn_file(void **state)
 {
 	struct numbered_entry entries[4] = { number_entry(0), number_entry(1), number_entry(2) };
 	char path[PATH_MAX];
@@ -196,7 +196,7 @@ static void expect_in_damaged(const char *end, unsigned int count)
 }
 
 /* A power loss may leave a file as long as it was, and nothing of what was in it. */
-static void a_segment_without_a_whole_record_is_told_and_set_aside(void **state)
+static void spool_logs_and_sets_aside_segment_without_whole_record(void **state)
 {
 	static const char zeros[300 * 1000];
 	struct backlog_status status;
@@ -236,7 +236,7 @@ int fsync(int fd)
 	return (int)syscall(SYS_fsync, fd);
 }
 
-static void a_segment_whose_name_was_not_synced_is_written_again(void **state)
+static void spool_rewrites_segment_if_folder_sync_fails(void **state)
 {
 	struct numbered_entry entry = number_entry(1);
 	struct segment *segments = NULL, *segment;
@@ -297,7 +297,7 @@ static void send_all(void)
 		backlog_done(of_the_keeper);
 }
 
-static void what_was_sent_makes_room_before_anything_is_dropped(void **state)
+static void spool_reuses_space_of_sent_segments_before_dropping(void **state)
 {
 	const uint64_t segment_bytes = ENTRY + 2 * CHECK_BYTES;
 	struct backlog *backlog = open_spool(1, LONG, 3 * segment_bytes);
@@ -324,7 +324,7 @@ static void what_was_sent_makes_room_before_anything_is_dropped(void **state)
 }
 
 /* As a power loss may have it, between a failed sync and the end of what was written again. */
-static void of_a_segment_with_two_files_one_is_read(void **state)
+static void spool_reads_segment_with_two_files_once(void **state)
 {
 	char sealed[PATH_MAX], open_name[PATH_MAX + 8];
 	struct backlog *backlog;
@@ -357,7 +357,7 @@ static void change_bit(const char *path, off_t offset)
 }
 
 /* All that its check covers is lost with it, and nothing else. */
-static void of_a_damaged_segment_what_checks_is_sent_and_the_rest_counted(void **state)
+static void spool_sends_intact_part_of_damaged_segment_and_counts_rest(void **state)
 {
 	char path[PATH_MAX], said[1024], lost[128];
 	struct backlog *backlog;
@@ -384,7 +384,7 @@ static void of_a_damaged_segment_what_checks_is_sent_and_the_rest_counted(void *
 	backlog_free(backlog);
 }
 
-static void a_segment_that_is_gone_is_counted(void **state)
+static void spool_counts_records_of_deleted_segment_as_dropped(void **state)
 {
 	struct backlog *backlog = open_spool(3, LONG, 0);
 	char path[PATH_MAX], said[1024];
@@ -410,7 +410,7 @@ static void a_segment_that_is_gone_is_counted(void **state)
 }
 
 /* What is behind the damage moves up, and is not found where it was, too. */
-static void a_damaged_segment_that_was_deferred_gives_the_same_again(void **state)
+static void spool_rereads_deferred_damaged_segment_unchanged(void **state)
 {
 	struct backlog *backlog;
 	char path[PATH_MAX];
@@ -435,7 +435,7 @@ static void a_damaged_segment_that_was_deferred_gives_the_same_again(void **stat
 }
 
 /* A kill in the middle of a write: what was kept before is whole; what has no check is not sent. */
-static void of_a_torn_write_nothing_is_sent(void **state)
+static void spool_sends_nothing_of_torn_write(void **state)
 {
 	char path[PATH_MAX], part[PATH_MAX], said[1024];
 	const size_t first_bytes = CHECK_BYTES + 2 * ENTRY + CHECK_BYTES;
@@ -467,7 +467,7 @@ static void of_a_torn_write_nothing_is_sent(void **state)
 	}
 }
 
-static void files_that_are_not_ours_are_left_alone(void **state)
+static void spool_leaves_foreign_files_alone(void **state)
 {
 	static const char *const names[] = {
 		"!notes.txt",
@@ -509,7 +509,7 @@ static void append_pair(struct backlog *backlog, uint64_t number)
 	assert_int_equal(backlog_append(backlog, entries, sizeof(entries)), 0);
 }
 
-static void a_full_spool_drops_the_oldest_but_not_what_is_being_sent(void **state)
+static void spool_when_full_drops_oldest_but_not_in_flight_segment(void **state)
 {
 	const uint64_t max_bytes = UINT64_C(4) * (2 * ENTRY + 2 * CHECK_BYTES);
 	struct backlog *backlog = open_spool(2, LONG, max_bytes);
@@ -541,7 +541,7 @@ static void a_full_spool_drops_the_oldest_but_not_what_is_being_sent(void **stat
 	backlog_free(backlog);
 }
 
-static void a_rejected_entry_is_set_aside(void **state)
+static void spool_sets_rejected_entry_aside(void **state)
 {
 	struct backlog *backlog = open_spool(3, LONG, 0);
 	struct numbered_entry found[2];
@@ -586,7 +586,7 @@ static void fill_disk(void)
 }
 
 /* A file system of 64 KiB in a namespace of our own. */
-static void a_full_disk_costs_the_oldest_and_never_the_end_of_it(void **state)
+static void spool_on_full_file_system_drops_oldest_and_keeps_newest(void **state)
 {
 	struct backlog *backlog;
 	struct backlog_status status;
@@ -648,7 +648,7 @@ static struct backlog *make_backlog_of_four_segments(void)
 						       .spool = spool });
 }
 
-static void on_a_disk_that_others_fill_as_much_is_dropped_as_memory_cannot_hold(void **state)
+static void spool_on_full_disk_drops_only_what_memory_cannot_hold(void **state)
 {
 	struct backlog *backlog = make_backlog_of_four_segments();
 	struct backlog_status status;
@@ -704,7 +704,7 @@ static void come_late(void)
 	before_it_is_full = NULL;
 }
 
-static void there_the_oldest_is_dropped_however_late_the_keeper_is(void **state)
+static void spool_on_full_disk_drops_oldest_even_if_keeper_is_late(void **state)
 {
 	struct backlog *backlog = make_backlog_of_four_segments();
 	struct backlog_status status;
@@ -734,7 +734,7 @@ static void there_the_oldest_is_dropped_however_late_the_keeper_is(void **state)
 }
 
 /* Only the folder's own sync keeps what is in it through a power loss. */
-static void a_new_folder_is_synced_where_it_is(void **state)
+static void spool_syncs_parent_of_new_folder(void **state)
 {
 	struct backlog *backlog;
 	struct stat status;
@@ -759,7 +759,7 @@ static void a_new_folder_is_synced_where_it_is(void **state)
 	}
 }
 
-static void nothing_of_it_is_inherited(void **state)
+static void spool_descriptors_are_not_inherited(void **state)
 {
 	unsigned int before = count_inheritable();
 	struct backlog *backlog = open_spool(2, LONG, 0);
@@ -806,7 +806,7 @@ enum {
 	FILE_BYTES_MAX = 16 * 1024 * 1024,
 };
 
-static void what_is_rejected_is_private_and_bounded(void **state)
+static void spool_rejected_file_is_private_and_bounded(void **state)
 {
 	struct backlog *backlog = open_spool(2, LONG, 0);
 	struct numbered_entry entry = number_entry(1);
@@ -822,7 +822,7 @@ static void what_is_rejected_is_private_and_bounded(void **state)
 	backlog_free(backlog);
 }
 
-static void an_empty_segment_is_a_damaged_one(void **state)
+static void spool_treats_empty_segment_as_damaged(void **state)
 {
 	struct backlog_status status;
 	struct backlog *backlog;
@@ -849,7 +849,7 @@ static unsigned int count_open(void)
 }
 
 /* Where a descriptor may be 0. */
-static void it_works_and_is_closed_where_standard_input_is(void **state)
+static void spool_works_with_stdin_closed_and_leaks_no_descriptor(void **state)
 {
 	static const char *const wrong[] = { "/dev/null", "/nonexistent/spool" };
 	int saved = dup(STDIN_FILENO);
@@ -880,7 +880,7 @@ static void it_works_and_is_closed_where_standard_input_is(void **state)
 }
 
 /* As a segment, which has the lowest number that is free. */
-static void also_where_standard_input_ends_later(void **state)
+static void spool_works_if_stdin_is_closed_after_open(void **state)
 {
 	int saved = dup(STDIN_FILENO);
 	struct backlog *backlog = open_spool(3, LONG, 0);
@@ -910,7 +910,7 @@ static void also_where_standard_input_ends_later(void **state)
 }
 
 /* Whoever can write there could have us write, or send, what is elsewhere. */
-static void no_link_is_followed(void **state)
+static void spool_follows_no_symlink(void **state)
 {
 	static const char *const links[] = { "", "/lock", "/rejected",
 					     "/rejected/rejected.msgpack" };
@@ -952,7 +952,7 @@ static void no_link_is_followed(void **state)
 	}
 }
 
-static void nor_one_in_place_of_a_segment(void **state)
+static void spool_treats_symlinked_segment_as_damaged(void **state)
 {
 	struct backlog *backlog = open_spool(2, LONG, 0);
 	struct backlog_status status;
@@ -979,7 +979,7 @@ static void nor_one_in_place_of_a_segment(void **state)
 #define CHUNK_NAME "0000000000000007-000102030405060708090a0b0c0d0e0f-3-1-2.chunk"
 
 /* What is in there already, in two files, leaves room for one more, or just not. */
-static void what_is_damaged_is_private_and_bounded(void **state)
+static void spool_damaged_folder_is_private_and_bounded(void **state)
 {
 	char path[PATH_MAX], folder[sizeof(spool)];
 	struct chunk chunk;
@@ -1026,7 +1026,7 @@ static void what_is_damaged_is_private_and_bounded(void **state)
 	}
 }
 
-static void a_file_larger_than_any_segment_is_left_alone(void **state)
+static void spool_warns_of_oversized_file_and_leaves_it_alone(void **state)
 {
 	struct backlog_status status;
 	char path[PATH_MAX], said[1024], expected[512];
@@ -1054,7 +1054,7 @@ static void a_file_larger_than_any_segment_is_left_alone(void **state)
 }
 
 /* The oldest first, also of those that were cut off, and what is new behind them. */
-static void what_several_processes_left_is_in_order(void **state)
+static void spool_orders_leftover_segments_by_number(void **state)
 {
 	static const char *const names[] = {
 		"0000000000000019-000102030405060708090a0b0c0d0e0f-1-1-1.chunk",
@@ -1085,7 +1085,7 @@ static void what_several_processes_left_is_in_order(void **state)
 }
 
 /* Nothing was written before its writer was gone. */
-static void behind_an_empty_torn_segment_the_rest_is_loaded(void **state)
+static void spool_loads_segments_behind_empty_torn_one(void **state)
 {
 	const struct numbered_entry entry = number_entry(1);
 	struct backlog *backlog;
@@ -1105,43 +1105,45 @@ static void behind_an_empty_torn_segment_the_rest_is_loaded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(it_is_private_and_for_one_process, empty),
-		cmocka_unit_test_setup(what_cannot_be_a_spool_is_an_error, empty),
-		cmocka_unit_test_setup(a_restart_sends_what_is_left_first_with_the_same_ids, empty),
-		cmocka_unit_test_setup(a_chunk_is_kept_before_it_is_given_out, empty),
-		cmocka_unit_test_setup(a_torn_end_is_salvaged_entry_by_entry, empty),
-		cmocka_unit_test_setup(a_segment_whose_name_was_not_synced_is_written_again, empty),
-		cmocka_unit_test_setup(
-			of_a_damaged_segment_what_checks_is_sent_and_the_rest_counted, empty),
-		cmocka_unit_test_setup(what_was_sent_makes_room_before_anything_is_dropped, empty),
-		cmocka_unit_test_setup(of_a_segment_with_two_files_one_is_read, empty),
-		cmocka_unit_test_setup(a_segment_that_is_gone_is_counted, empty),
-		cmocka_unit_test_setup(of_a_torn_write_nothing_is_sent, empty),
-		cmocka_unit_test_setup(files_that_are_not_ours_are_left_alone, empty),
-		cmocka_unit_test_setup(a_damaged_segment_that_was_deferred_gives_the_same_again,
+		cmocka_unit_test_setup(spool_is_private_and_locked_by_one_process, empty),
+		cmocka_unit_test_setup(spool_open_rejects_non_folder_and_missing_parent, empty),
+		cmocka_unit_test_setup(spool_restart_sends_leftover_chunks_first_with_same_ids,
 				       empty),
-		cmocka_unit_test_setup(a_full_spool_drops_the_oldest_but_not_what_is_being_sent,
+		cmocka_unit_test_setup(spool_writes_chunk_before_returning_it, empty),
+		cmocka_unit_test_setup(spool_salvages_whole_entries_of_torn_file, empty),
+		cmocka_unit_test_setup(spool_rewrites_segment_if_folder_sync_fails, empty),
+		cmocka_unit_test_setup(spool_sends_intact_part_of_damaged_segment_and_counts_rest,
 				       empty),
-		cmocka_unit_test_setup(a_rejected_entry_is_set_aside, empty),
-		cmocka_unit_test_setup(a_new_folder_is_synced_where_it_is, empty),
-		cmocka_unit_test_setup(nothing_of_it_is_inherited, empty),
-		cmocka_unit_test_setup(an_empty_segment_is_a_damaged_one, empty),
-		cmocka_unit_test_setup(it_works_and_is_closed_where_standard_input_is, empty),
-		cmocka_unit_test_setup(also_where_standard_input_ends_later, empty),
-		cmocka_unit_test_setup(no_link_is_followed, empty),
-		cmocka_unit_test_setup(nor_one_in_place_of_a_segment, empty),
-		cmocka_unit_test_setup(what_is_rejected_is_private_and_bounded, empty),
-		cmocka_unit_test_setup(what_is_damaged_is_private_and_bounded, empty),
-		cmocka_unit_test_setup(a_file_larger_than_any_segment_is_left_alone, empty),
-		cmocka_unit_test_setup(what_several_processes_left_is_in_order, empty),
-		cmocka_unit_test_setup(behind_an_empty_torn_segment_the_rest_is_loaded, empty),
-		cmocka_unit_test_setup(
-			on_a_disk_that_others_fill_as_much_is_dropped_as_memory_cannot_hold, empty),
-		cmocka_unit_test_setup(there_the_oldest_is_dropped_however_late_the_keeper_is,
+		cmocka_unit_test_setup(spool_reuses_space_of_sent_segments_before_dropping, empty),
+		cmocka_unit_test_setup(spool_reads_segment_with_two_files_once, empty),
+		cmocka_unit_test_setup(spool_counts_records_of_deleted_segment_as_dropped, empty),
+		cmocka_unit_test_setup(spool_sends_nothing_of_torn_write, empty),
+		cmocka_unit_test_setup(spool_leaves_foreign_files_alone, empty),
+		cmocka_unit_test_setup(spool_rereads_deferred_damaged_segment_unchanged, empty),
+		cmocka_unit_test_setup(spool_when_full_drops_oldest_but_not_in_flight_segment,
 				       empty),
-		cmocka_unit_test_setup(a_segment_without_a_whole_record_is_told_and_set_aside,
+		cmocka_unit_test_setup(spool_sets_rejected_entry_aside, empty),
+		cmocka_unit_test_setup(spool_syncs_parent_of_new_folder, empty),
+		cmocka_unit_test_setup(spool_descriptors_are_not_inherited, empty),
+		cmocka_unit_test_setup(spool_treats_empty_segment_as_damaged, empty),
+		cmocka_unit_test_setup(spool_works_with_stdin_closed_and_leaks_no_descriptor,
 				       empty),
-		cmocka_unit_test_setup(a_full_disk_costs_the_oldest_and_never_the_end_of_it, empty),
+		cmocka_unit_test_setup(spool_works_if_stdin_is_closed_after_open, empty),
+		cmocka_unit_test_setup(spool_follows_no_symlink, empty),
+		cmocka_unit_test_setup(spool_treats_symlinked_segment_as_damaged, empty),
+		cmocka_unit_test_setup(spool_rejected_file_is_private_and_bounded, empty),
+		cmocka_unit_test_setup(spool_damaged_folder_is_private_and_bounded, empty),
+		cmocka_unit_test_setup(spool_warns_of_oversized_file_and_leaves_it_alone, empty),
+		cmocka_unit_test_setup(spool_orders_leftover_segments_by_number, empty),
+		cmocka_unit_test_setup(spool_loads_segments_behind_empty_torn_one, empty),
+		cmocka_unit_test_setup(spool_on_full_disk_drops_only_what_memory_cannot_hold,
+				       empty),
+		cmocka_unit_test_setup(spool_on_full_disk_drops_oldest_even_if_keeper_is_late,
+				       empty),
+		cmocka_unit_test_setup(spool_logs_and_sets_aside_segment_without_whole_record,
+				       empty),
+		cmocka_unit_test_setup(spool_on_full_file_system_drops_oldest_and_keeps_newest,
+				       empty),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -12,7 +12,7 @@ static void remove_newest_chunk(void)
 }
 
 /* Or it would wait for a turn of others that there are none of. */
-static void what_was_deferred_comes_back_when_the_other_cannot_be_read(void **state)
+static void spool_returns_deferred_chunk_if_other_is_unreadable(void **state)
 {
 	struct backlog *backlog = open_spool(2, LONG, 0);
 	char path[PATH_MAX];
@@ -31,7 +31,7 @@ static void what_was_deferred_comes_back_when_the_other_cannot_be_read(void **st
 }
 
 /* It was read back from the spool, and is there still: nothing is lost with its memory. */
-static void memory_runs_full_without_a_loss_of_what_is_kept(void **state)
+static void spool_drops_no_kept_chunk_when_memory_is_full(void **state)
 {
 	struct backlog *backlog =
 		make_backlog(&(struct backlog_options){ .segment_bytes = 2 * ENTRY,
@@ -62,9 +62,8 @@ static void memory_runs_full_without_a_loss_of_what_is_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_was_deferred_comes_back_when_the_other_cannot_be_read,
-				       empty),
-		cmocka_unit_test_setup(memory_runs_full_without_a_loss_of_what_is_kept, empty),
+		cmocka_unit_test_setup(spool_returns_deferred_chunk_if_other_is_unreadable, empty),
+		cmocka_unit_test_setup(spool_drops_no_kept_chunk_when_memory_is_full, empty),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

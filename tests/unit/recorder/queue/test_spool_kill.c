@@ -52,7 +52,7 @@ static void await_sealed(const volatile uint64_t *sealed, uint64_t more_than)
 }
 
 /* Whenever it is killed, all that was sealed is there, in order, with no hole. */
-static void what_was_sealed_survives_kill_9(void **state)
+static void spool_preserves_sealed_records_across_sigkill(void **state)
 {
 	uint64_t *sealed = mmap(NULL, sizeof(*sealed), PROT_READ | PROT_WRITE,
 				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -91,7 +91,7 @@ static void what_was_sealed_survives_kill_9(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_sealed_survives_kill_9),
+		cmocka_unit_test(spool_preserves_sealed_records_across_sigkill),
 	};
 
 	return cmocka_run_group_tests(tests, quiet_setup, teardown);

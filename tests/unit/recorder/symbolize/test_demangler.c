@@ -36,7 +36,7 @@ static int need_library(void **state)
 	return dlclose(library);
 }
 
-static void names_of_c_stay_as_they_are(void **state)
+static void demangler_keeps_c_names(void **state)
 {
 	(void)state;
 	assert_string_equal(written("SHA256_Transform"), "SHA256_Transform");
@@ -46,7 +46,7 @@ static void names_of_c_stay_as_they_are(void **state)
 	assert_string_equal(written("_RNvC6_123foo3bar"), "_RNvC6_123foo3bar");
 }
 
-static void names_of_cpp_are_written_out(void **state)
+static void demangler_demangles_cpp_names(void **state)
 {
 	need_library(state);
 	assert_string_equal(written("_ZN3foo3barEi"), "foo::bar(int)");
@@ -54,7 +54,7 @@ static void names_of_cpp_are_written_out(void **state)
 			    "std::vector<int, std::allocator<int> >::push_back(int const&)");
 }
 
-static void names_of_rust_are_without_their_hash(void **state)
+static void demangler_strips_hash_from_rust_names(void **state)
 {
 	need_library(state);
 	assert_string_equal(written("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
@@ -67,7 +67,7 @@ static void names_of_rust_are_without_their_hash(void **state)
 			    "core::fmt::h0123456789abcdeg");
 }
 
-static void a_long_name_ends_where_there_is_room(void **state)
+static void demangler_truncates_long_names_at_character_boundary(void **state)
 {
 	char name[TEXT_BYTES + 8];
 
@@ -85,7 +85,7 @@ static void a_long_name_ends_where_there_is_room(void **state)
 }
 
 /* Each argument is twice the one before. */
-static void what_grows_without_end_stays_as_it_is(void **state)
+static void demangler_keeps_names_that_grow_exponentially(void **state)
 {
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	char name[512] = "_Z1f1aIiiE";
@@ -110,11 +110,11 @@ static void what_grows_without_end_stays_as_it_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_of_c_stay_as_they_are),
-		cmocka_unit_test(names_of_cpp_are_written_out),
-		cmocka_unit_test(names_of_rust_are_without_their_hash),
-		cmocka_unit_test(a_long_name_ends_where_there_is_room),
-		cmocka_unit_test(what_grows_without_end_stays_as_it_is),
+		cmocka_unit_test(demangler_keeps_c_names),
+		cmocka_unit_test(demangler_demangles_cpp_names),
+		cmocka_unit_test(demangler_strips_hash_from_rust_names),
+		cmocka_unit_test(demangler_truncates_long_names_at_character_boundary),
+		cmocka_unit_test(demangler_keeps_names_that_grow_exponentially),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

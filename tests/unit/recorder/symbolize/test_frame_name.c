@@ -76,7 +76,7 @@ static void set_body(struct fixture *fixture, uint64_t iseq, uint32_t offset, ui
 	forged_write_u64(&fixture->ruby->memory, object.words[2] + offset, word);
 }
 
-static void a_frame_has_label_path_and_lines(void **state)
+static void frame_name_has_label_path_and_lines(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = ruby_frame_of(forge_iseq(fixture->ruby, "total", "total"), 2, 0);
@@ -94,7 +94,7 @@ static void a_frame_has_label_path_and_lines(void **state)
 	assert_true(fixture->name.is_line_old);
 }
 
-static void the_line_is_that_before_the_pc_and_of_this_code(void **state)
+static void frame_name_line_precedes_pc_and_stays_within_code(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t iseq = forge_iseq(fixture->ruby, "total", "total");
@@ -123,7 +123,7 @@ static void the_line_is_that_before_the_pc_and_of_this_code(void **state)
 	assert_int_equal(fixture->name.line, 0);
 }
 
-static void without_a_line_table_the_line_is_unknown(void **state)
+static void frame_name_line_is_unknown_without_line_table(void **state)
 {
 	struct fixture *fixture = *state;
 	uint32_t *members[] = { &fixture->layout.body_lines, &fixture->layout.body_line_count,
@@ -140,7 +140,7 @@ static void without_a_line_table_the_line_is_unknown(void **state)
 	}
 }
 
-static void the_first_line_is_a_fixnum_or_an_int(void **state)
+static void frame_name_first_line_is_fixnum_or_int(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t iseq = forge_iseq(fixture->ruby, "total", "total");
@@ -162,7 +162,7 @@ static void the_first_line_is_a_fixnum_or_an_int(void **state)
 }
 
 /* What would be read where no member is, is what the member says. */
-static void a_member_that_is_not_known_is_not_read(void **state)
+static void frame_name_does_not_read_members_unknown_to_layout(void **state)
 {
 	struct fixture *fixture = *state;
 	struct forged_memory *memory = &fixture->ruby->memory;
@@ -188,7 +188,7 @@ static void a_member_that_is_not_known_is_not_read(void **state)
 	}
 }
 
-static void a_path_can_stand_in_an_array(void **state)
+static void frame_name_reads_path_from_array(void **state)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -208,7 +208,7 @@ static void a_path_can_stand_in_an_array(void **state)
 				     2, 0));
 }
 
-static void the_depth_of_a_block_is_what_the_label_says(void **state)
+static void frame_name_takes_block_depth_from_label(void **state)
 {
 	static const struct {
 		const char *label;
@@ -243,7 +243,7 @@ static void the_depth_of_a_block_is_what_the_label_says(void **state)
 		     "x");
 }
 
-static void a_method_is_called_by_its_class(void **state)
+static void frame_name_qualifies_method_with_its_class(void **state)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -285,7 +285,7 @@ static void a_method_is_called_by_its_class(void **state)
 	}
 }
 
-static void a_block_that_is_a_methods_body_has_the_methods_name(void **state)
+static void frame_name_of_block_method_is_its_method_name(void **state)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -321,7 +321,7 @@ static void a_block_that_is_a_methods_body_has_the_methods_name(void **state)
 	assert_label(fixture, ruby_frame_of(iseq, 2, block | 1), "request_id");
 }
 
-static void evaluated_code_is_called_by_what_stands_around_it(void **state)
+static void frame_name_of_evaluated_code_is_its_surrounding_method(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t order = forge_class(fixture->ruby, RUBY_TYPE_CLASS, 0, "Order", 0);
@@ -332,7 +332,7 @@ static void evaluated_code_is_called_by_what_stands_around_it(void **state)
 	assert_label(fixture, ruby_frame_of(iseq, 2, method), "Order#request_id");
 }
 
-static void without_classes_names_the_label_is_as_it_is(void **state)
+static void frame_name_keeps_label_without_class_names(void **state)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -353,7 +353,7 @@ static void without_classes_names_the_label_is_as_it_is(void **state)
 		     "request_id");
 }
 
-static void what_is_not_what_it_should_be_is_unknown(void **state)
+static void frame_name_is_unknown_for_malformed_objects(void **state)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -385,7 +385,7 @@ static void what_is_not_what_it_should_be_is_unknown(void **state)
 	assert_unknown(fixture, c_frame_of(method));
 }
 
-static void a_collection_is_called_so(void **state)
+static void frame_name_of_collection_is_gc_label(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -393,7 +393,7 @@ static void a_collection_is_called_so(void **state)
 	assert_string_equal(fixture->name.path, "");
 }
 
-static void texts_are_bounded_and_fit_to_print(void **state)
+static void frame_name_texts_are_bounded_and_escaped(void **state)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -424,7 +424,7 @@ static void texts_are_bounded_and_fit_to_print(void **state)
 	assert_label(fixture, ruby_frame_of(forge_iseq(ruby, "", ""), 2, 0), "");
 }
 
-static void a_text_of_another_encoding_is_escaped(void **state)
+static void frame_name_escapes_text_of_other_encoding(void **state)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -440,7 +440,7 @@ static void a_text_of_another_encoding_is_escaped(void **state)
 }
 
 /* Whatever of it cannot be read. */
-static void a_frame_of_which_a_part_is_not_there_is_unknown(void **state)
+static void frame_name_is_unknown_if_any_part_is_unreadable(void **state)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -470,7 +470,7 @@ static int read_fails(const struct memory_reader *reader, uint64_t address, void
 	return *(const int *)reader->context;
 }
 
-static void an_error_of_the_reader_is_passed_on(void **state)
+static void frame_name_returns_error_of_reader(void **state)
 {
 	static const int errors[] = { -ESRCH, -EPERM, -ETIMEDOUT };
 	struct fixture *fixture = *state;
@@ -501,7 +501,7 @@ static int read_fails_once(const struct memory_reader *reader, uint64_t address,
 				    : memory_read(failing->real, address, buffer, size_bytes);
 }
 
-static void an_error_of_whichever_read_is_passed_on(void **state)
+static void frame_name_returns_error_of_any_single_read(void **state)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -533,24 +533,24 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_frame_has_label_path_and_lines),
-		TEST(the_line_is_that_before_the_pc_and_of_this_code),
-		TEST(without_a_line_table_the_line_is_unknown),
-		TEST(the_first_line_is_a_fixnum_or_an_int),
-		TEST(a_member_that_is_not_known_is_not_read),
-		TEST(a_path_can_stand_in_an_array),
-		TEST(the_depth_of_a_block_is_what_the_label_says),
-		TEST(a_method_is_called_by_its_class),
-		TEST(a_block_that_is_a_methods_body_has_the_methods_name),
-		TEST(evaluated_code_is_called_by_what_stands_around_it),
-		TEST(without_classes_names_the_label_is_as_it_is),
-		TEST(what_is_not_what_it_should_be_is_unknown),
-		TEST(a_collection_is_called_so),
-		TEST(texts_are_bounded_and_fit_to_print),
-		TEST(a_text_of_another_encoding_is_escaped),
-		TEST(a_frame_of_which_a_part_is_not_there_is_unknown),
-		TEST(an_error_of_the_reader_is_passed_on),
-		TEST(an_error_of_whichever_read_is_passed_on),
+		TEST(frame_name_has_label_path_and_lines),
+		TEST(frame_name_line_precedes_pc_and_stays_within_code),
+		TEST(frame_name_line_is_unknown_without_line_table),
+		TEST(frame_name_first_line_is_fixnum_or_int),
+		TEST(frame_name_does_not_read_members_unknown_to_layout),
+		TEST(frame_name_reads_path_from_array),
+		TEST(frame_name_takes_block_depth_from_label),
+		TEST(frame_name_qualifies_method_with_its_class),
+		TEST(frame_name_of_block_method_is_its_method_name),
+		TEST(frame_name_of_evaluated_code_is_its_surrounding_method),
+		TEST(frame_name_keeps_label_without_class_names),
+		TEST(frame_name_is_unknown_for_malformed_objects),
+		TEST(frame_name_of_collection_is_gc_label),
+		TEST(frame_name_texts_are_bounded_and_escaped),
+		TEST(frame_name_escapes_text_of_other_encoding),
+		TEST(frame_name_is_unknown_if_any_part_is_unreadable),
+		TEST(frame_name_returns_error_of_reader),
+		TEST(frame_name_returns_error_of_any_single_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,7 +107,7 @@ static void assert_counts(const struct fixture *fixture, uint64_t kept, uint64_t
 	assert_int_equal(counts.unknown, unknown);
 }
 
-static void a_name_that_is_kept_costs_one_read(void **state)
+static void frame_names_cached_lookup_costs_one_batch_read(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -133,7 +133,7 @@ static void a_name_that_is_kept_costs_one_read(void **state)
 	assert_true(fixture->name.is_line_old);
 }
 
-static void what_tells_frames_apart_is_told_apart(void **state)
+static void frame_names_distinguish_pc_and_method(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "block in total");
@@ -156,7 +156,7 @@ static void what_tells_frames_apart_is_told_apart(void **state)
  * Each word of all memory is another one once: a name is then what it is when nothing was kept. So
  * an iseq, a method, a text that were freed and are something else are never what they were.
  */
-static void no_word_can_change_and_the_name_stays_what_it_was(void **state)
+static void frame_names_notice_change_of_any_byte(void **state)
 {
 	struct fixture *fixture = *state;
 	struct forged_memory *memory = &fixture->ruby->memory;
@@ -185,7 +185,7 @@ static void no_word_can_change_and_the_name_stays_what_it_was(void **state)
 	assert_true(others > 50);
 }
 
-static void a_name_whose_memory_is_gone_is_unknown_until_it_is_back(void **state)
+static void frame_names_are_unknown_while_memory_is_unreadable(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -201,7 +201,7 @@ static void a_name_whose_memory_is_gone_is_unknown_until_it_is_back(void **state
 	assert_string_equal(fixture->name.label, "Order#request_id");
 }
 
-static void what_is_unknown_is_not_kept(void **state)
+static void frame_names_do_not_cache_unknown_frames(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = { forge_string(fixture->ruby, "x") | RUBY_FRAME_RUBY, 0, 0 };
@@ -213,7 +213,7 @@ static void what_is_unknown_is_not_kept(void **state)
 	}
 }
 
-static void what_changes_while_it_is_read_is_unknown(void **state)
+static void frame_names_are_unknown_if_memory_changes_while_read(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -232,7 +232,7 @@ static void what_changes_while_it_is_read_is_unknown(void **state)
 	assert_string_equal(fixture->name.label, "Order#request_id");
 }
 
-static void more_frames_than_are_kept_are_named_rightly(void **state)
+static void frame_names_stay_correct_beyond_cache_capacity(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -250,7 +250,7 @@ static void more_frames_than_are_kept_are_named_rightly(void **state)
 	assert_true(frame_names_count(fixture->names).kept > 0);
 }
 
-static void an_error_of_the_reader_is_passed_on(void **state)
+static void frame_names_return_error_of_reader(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total"), other = new_frame(fixture, "x");
@@ -267,7 +267,7 @@ static void an_error_of_the_reader_is_passed_on(void **state)
 	assert_int_equal(fixture->name.line, 77);
 }
 
-static void without_memory_names_are_found_and_not_kept(void **state)
+static void frame_names_are_found_without_memory_for_cache(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -381,7 +381,7 @@ static void part(struct met *met)
 	free(met->message);
 }
 
-static void what_may_have_been_freed_since_it_was_met_is_unknown(void **state)
+static void frame_names_are_unknown_if_object_may_have_been_freed(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -396,7 +396,7 @@ static void what_may_have_been_freed_since_it_was_met_is_unknown(void **state)
 	part(&met);
 }
 
-static void old_objects_are_known_after_one_collection_and_not_after_two(void **state)
+static void frame_names_of_old_objects_survive_one_collection(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -412,7 +412,7 @@ static void old_objects_are_known_after_one_collection_and_not_after_two(void **
 	part(&met);
 }
 
-static void met_while_a_collection_marked_the_next_one_is_one_too_many(void **state)
+static void frame_names_sampled_while_marking_expire_earlier(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -433,7 +433,7 @@ static void met_while_a_collection_marked_the_next_one_is_one_too_many(void **st
 }
 
 /* Old ones, that a compaction has moved there. */
-static void other_code_or_another_method_at_the_address_is_unknown(void **state)
+static void frame_names_are_unknown_if_code_or_method_was_replaced(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -461,7 +461,7 @@ static void other_code_or_another_method_at_the_address_is_unknown(void **state)
 	part(&met);
 }
 
-static void of_a_method_in_c_that_is_so_too(void **state)
+static void frame_names_of_c_methods_check_object_age_and_class(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame =
@@ -479,7 +479,7 @@ static void of_a_method_in_c_that_is_so_too(void **state)
 }
 
 /* Checked in each stack it is in, it stays known; and what was met before it was known is not. */
-static void what_was_known_before_and_after_was_so_in_between(void **state)
+static void frame_names_confirmed_before_and_after_are_known_between(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -499,7 +499,7 @@ static void what_was_known_before_and_after_was_so_in_between(void **state)
 	part(&met);
 }
 
-static void of_what_has_outlived_many_collections_it_is_so_after_many(void **state)
+static void frame_names_of_confirmed_old_objects_stay_known(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -523,7 +523,7 @@ static void of_what_has_outlived_many_collections_it_is_so_after_many(void **sta
 	part(&met);
 }
 
-static void as_long_as_nothing_is_collected_what_is_known_is_not_read_again(void **state)
+static void frame_names_are_not_reread_without_collection(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -550,7 +550,7 @@ static void as_long_as_nothing_is_collected_what_is_known_is_not_read_again(void
 	part(&met);
 }
 
-static void where_collections_are_not_counted_nothing_that_was_met_is_known(void **state)
+static void frame_names_are_unknown_if_collections_are_not_counted(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -566,7 +566,7 @@ static void where_collections_are_not_counted_nothing_that_was_met_is_known(void
 	part(&met);
 }
 
-static void a_witness_notes_as_much_as_it_has_room_for(void **state)
+static void witness_rejects_reads_beyond_its_capacity(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct memory_reader *reader = &fixture->ruby->reader;
@@ -595,25 +595,25 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_name_that_is_kept_costs_one_read),
-		TEST(what_tells_frames_apart_is_told_apart),
-		TEST(no_word_can_change_and_the_name_stays_what_it_was),
-		TEST(a_name_whose_memory_is_gone_is_unknown_until_it_is_back),
-		TEST(what_is_unknown_is_not_kept),
-		TEST(what_changes_while_it_is_read_is_unknown),
-		TEST(more_frames_than_are_kept_are_named_rightly),
-		TEST(an_error_of_the_reader_is_passed_on),
-		TEST(without_memory_names_are_found_and_not_kept),
-		TEST(what_may_have_been_freed_since_it_was_met_is_unknown),
-		TEST(old_objects_are_known_after_one_collection_and_not_after_two),
-		TEST(met_while_a_collection_marked_the_next_one_is_one_too_many),
-		TEST(other_code_or_another_method_at_the_address_is_unknown),
-		TEST(of_a_method_in_c_that_is_so_too),
-		TEST(what_was_known_before_and_after_was_so_in_between),
-		TEST(of_what_has_outlived_many_collections_it_is_so_after_many),
-		TEST(as_long_as_nothing_is_collected_what_is_known_is_not_read_again),
-		TEST(where_collections_are_not_counted_nothing_that_was_met_is_known),
-		TEST(a_witness_notes_as_much_as_it_has_room_for),
+		TEST(frame_names_cached_lookup_costs_one_batch_read),
+		TEST(frame_names_distinguish_pc_and_method),
+		TEST(frame_names_notice_change_of_any_byte),
+		TEST(frame_names_are_unknown_while_memory_is_unreadable),
+		TEST(frame_names_do_not_cache_unknown_frames),
+		TEST(frame_names_are_unknown_if_memory_changes_while_read),
+		TEST(frame_names_stay_correct_beyond_cache_capacity),
+		TEST(frame_names_return_error_of_reader),
+		TEST(frame_names_are_found_without_memory_for_cache),
+		TEST(frame_names_are_unknown_if_object_may_have_been_freed),
+		TEST(frame_names_of_old_objects_survive_one_collection),
+		TEST(frame_names_sampled_while_marking_expire_earlier),
+		TEST(frame_names_are_unknown_if_code_or_method_was_replaced),
+		TEST(frame_names_of_c_methods_check_object_age_and_class),
+		TEST(frame_names_confirmed_before_and_after_are_known_between),
+		TEST(frame_names_of_confirmed_old_objects_stay_known),
+		TEST(frame_names_are_not_reread_without_collection),
+		TEST(frame_names_are_unknown_if_collections_are_not_counted),
+		TEST(witness_rejects_reads_beyond_its_capacity),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ static uint32_t compare_standing(struct known_ruby *known, const char *body)
 	return count;
 }
 
-static void every_frame_is_what_ruby_says(void **state)
+static void frame_names_match_ruby_backtrace(void **state)
 {
 	struct known_ruby *known = *state;
 	uint32_t compared = 0;
@@ -57,7 +57,7 @@ static void every_frame_is_what_ruby_says(void **state)
 	assert_true(compared > FRAMES_MIN);
 }
 
-static void of_a_deep_recursion_the_innermost_are_right(void **state)
+static void frame_names_of_deep_recursion_match_innermost_frames(void **state)
 {
 	struct known_ruby *known = *state;
 
@@ -68,7 +68,7 @@ static void of_a_deep_recursion_the_innermost_are_right(void **state)
 }
 
 /* Code that comes and goes, with collections and compactions in between. */
-static void code_that_was_freed_lends_its_name_to_none(void **state)
+static void frame_names_do_not_reuse_names_of_freed_code(void **state)
 {
 	struct known_ruby *known = *state;
 	char body[128];
@@ -83,7 +83,7 @@ static void code_that_was_freed_lends_its_name_to_none(void **state)
 	assert_true(frame_names_count(known->names).changed > 0);
 }
 
-static void a_dead_process_is_an_error(void **state)
+static void frame_names_return_esrch_for_dead_process(void **state)
 {
 	struct known_ruby *known = *state;
 	struct frame_name name = { .line = 77 };
@@ -106,10 +106,10 @@ static void a_dead_process_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_frame_is_what_ruby_says),
-		cmocka_unit_test(of_a_deep_recursion_the_innermost_are_right),
-		cmocka_unit_test(code_that_was_freed_lends_its_name_to_none),
-		cmocka_unit_test(a_dead_process_is_an_error),
+		cmocka_unit_test(frame_names_match_ruby_backtrace),
+		cmocka_unit_test(frame_names_of_deep_recursion_match_innermost_frames),
+		cmocka_unit_test(frame_names_do_not_reuse_names_of_freed_code),
+		cmocka_unit_test(frame_names_return_esrch_for_dead_process),
 	};
 
 	/* Without this Ruby there is nothing to compare with: 77 is "skipped". */

@@ -20,7 +20,7 @@ static void assert_phase(uint32_t flags, enum gc_phase phase)
 }
 
 /* Of struct rb_objspace: mode in two bits, during_gc 0x20, during_compacting 0x40. */
-static void a_phase_is_what_the_flags_say(void **state)
+static void gc_state_phase_follows_flags(void **state)
 {
 	(void)state;
 	assert_phase(0x00, GC_SETTLED);
@@ -38,7 +38,7 @@ static void a_phase_is_what_the_flags_say(void **state)
 	assert_phase(0x100, GC_UNKNOWN);
 }
 
-static void without_a_counter_or_with_other_flags_it_is_unknown(void **state)
+static void gc_state_is_unknown_without_counter_or_known_flags(void **state)
 {
 	struct ruby_stack_layout layout = known;
 
@@ -50,7 +50,7 @@ static void without_a_counter_or_with_other_flags_it_is_unknown(void **state)
 	assert_int_equal(gc_state_of(&layout, 7, 0).phase, GC_UNKNOWN);
 }
 
-static void a_reading_in_which_the_phase_changed_is_unknown(void **state)
+static void gc_state_is_unknown_if_phase_changes_while_read(void **state)
 {
 	struct memory_span spans[GC_SPANS];
 	struct gc_reading reading;
@@ -70,7 +70,7 @@ static void a_reading_in_which_the_phase_changed_is_unknown(void **state)
 	assert_int_equal(gc_state_read(&known, &reading).phase, GC_UNKNOWN);
 }
 
-static void only_a_collection_that_has_marked_frees(void **state)
+static void gc_state_frees_only_after_marking(void **state)
 {
 	static const struct {
 		enum gc_phase then;
@@ -94,7 +94,7 @@ static void only_a_collection_that_has_marked_frees(void **state)
 	}
 }
 
-static void a_survivor_is_the_same_for_one_collection(void **state)
+static void gc_state_keeps_survivors_for_one_collection(void **state)
 {
 	const struct gc_state settled = { 4, GC_SETTLED }, marking = { 4, GC_MARKING };
 
@@ -110,11 +110,11 @@ static void a_survivor_is_the_same_for_one_collection(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_phase_is_what_the_flags_say),
-		cmocka_unit_test(without_a_counter_or_with_other_flags_it_is_unknown),
-		cmocka_unit_test(a_reading_in_which_the_phase_changed_is_unknown),
-		cmocka_unit_test(only_a_collection_that_has_marked_frees),
-		cmocka_unit_test(a_survivor_is_the_same_for_one_collection),
+		cmocka_unit_test(gc_state_phase_follows_flags),
+		cmocka_unit_test(gc_state_is_unknown_without_counter_or_known_flags),
+		cmocka_unit_test(gc_state_is_unknown_if_phase_changes_while_read),
+		cmocka_unit_test(gc_state_frees_only_after_marking),
+		cmocka_unit_test(gc_state_keeps_survivors_for_one_collection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

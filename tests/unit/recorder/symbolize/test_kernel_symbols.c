@@ -58,7 +58,7 @@ static struct kernel_symbols *known(void)
 	return symbols;
 }
 
-static void an_address_is_called_by_the_function_that_it_is_in(void **state)
+static void kernel_symbols_find_function_of_address(void **state)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 
@@ -72,7 +72,7 @@ static void an_address_is_called_by_the_function_that_it_is_in(void **state)
 	assert_string_equal(name_of(symbols, 0xffffffff81000fff), "last");
 }
 
-static void of_several_names_it_is_the_most_public(void **state)
+static void kernel_symbols_prefer_most_public_name(void **state)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 
@@ -84,7 +84,7 @@ static void of_several_names_it_is_the_most_public(void **state)
 	assert_string_equal(name_of(symbols, 0x10), "local");
 }
 
-static void what_is_outside_of_the_text_has_no_name(void **state)
+static void kernel_symbols_have_no_name_outside_text(void **state)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 
@@ -101,7 +101,7 @@ static void what_is_outside_of_the_text_has_no_name(void **state)
 	assert_string_equal(name_of(symbols, 0x20), "");
 }
 
-static void modules_are_named_and_end_with_the_page_of_their_last_symbol(void **state)
+static void kernel_symbols_of_module_end_with_page_of_last_symbol(void **state)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 
@@ -113,7 +113,7 @@ static void modules_are_named_and_end_with_the_page_of_their_last_symbol(void **
 	assert_string_equal(name_of(symbols, 0xffffffffc0004000), "");
 }
 
-static void programs_that_come_and_go_are_not_told_apart(void **state)
+static void kernel_symbols_merge_bpf_and_ftrace_programs(void **state)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 
@@ -122,7 +122,7 @@ static void programs_that_come_and_go_are_not_told_apart(void **state)
 	assert_string_equal(name_of(symbols, 0xffffffffc0009010), "[__builtin__ftrace]");
 }
 
-static void what_may_come_and_go_is_all_but_the_kernels_own_text(void **state)
+static void kernel_symbols_are_movable_outside_kernel_text(void **state)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 
@@ -134,7 +134,7 @@ static void what_may_come_and_go_is_all_but_the_kernels_own_text(void **state)
 	assert_true(kernel_symbols_is_movable(symbols, 0xffffffffc0001000));
 }
 
-static void hidden_addresses_are_an_error_and_no_names(void **state)
+static void kernel_symbols_return_eperm_if_addresses_are_hidden(void **state)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 
@@ -148,7 +148,7 @@ static void hidden_addresses_are_an_error_and_no_names(void **state)
 	assert_string_equal(name_of(symbols, 0xffffffff81000000), "");
 }
 
-static void lines_that_are_none_are_passed_over(void **state)
+static void kernel_symbols_skip_malformed_lines(void **state)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 
@@ -161,7 +161,7 @@ static void lines_that_are_none_are_passed_over(void **state)
 	assert_string_equal(name_of(symbols, 0x20), "a\\x01z");
 }
 
-static void a_long_name_is_cut(void **state)
+static void kernel_symbols_truncate_long_names(void **state)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 	static char text[1024];
@@ -173,7 +173,7 @@ static void a_long_name_is_cut(void **state)
 	assert_int_equal(strlen(name_of(symbols, 0x10)), KERNEL_NAME_BYTES - 1);
 }
 
-static void without_memory_there_are_no_names(void **state)
+static void kernel_symbols_are_empty_without_memory(void **state)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 	int r = -ENOMEM, tries = 0;
@@ -199,7 +199,7 @@ static uint64_t number_of(const char *text)
 	return kernel_symbols_modules(file);
 }
 
-static void modules_have_another_number_when_one_comes_or_goes(void **state)
+static void kernel_modules_number_changes_with_loaded_modules(void **state)
 {
 	static const char xfs[] = "xfs 2371584 1 - Live 0xffffffffc0a00000\n";
 	uint64_t number = number_of(xfs);
@@ -217,17 +217,17 @@ static void modules_have_another_number_when_one_comes_or_goes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_address_is_called_by_the_function_that_it_is_in),
-		cmocka_unit_test(of_several_names_it_is_the_most_public),
-		cmocka_unit_test(what_is_outside_of_the_text_has_no_name),
-		cmocka_unit_test(modules_are_named_and_end_with_the_page_of_their_last_symbol),
-		cmocka_unit_test(programs_that_come_and_go_are_not_told_apart),
-		cmocka_unit_test(what_may_come_and_go_is_all_but_the_kernels_own_text),
-		cmocka_unit_test(hidden_addresses_are_an_error_and_no_names),
-		cmocka_unit_test(lines_that_are_none_are_passed_over),
-		cmocka_unit_test(a_long_name_is_cut),
-		cmocka_unit_test(without_memory_there_are_no_names),
-		cmocka_unit_test(modules_have_another_number_when_one_comes_or_goes),
+		cmocka_unit_test(kernel_symbols_find_function_of_address),
+		cmocka_unit_test(kernel_symbols_prefer_most_public_name),
+		cmocka_unit_test(kernel_symbols_have_no_name_outside_text),
+		cmocka_unit_test(kernel_symbols_of_module_end_with_page_of_last_symbol),
+		cmocka_unit_test(kernel_symbols_merge_bpf_and_ftrace_programs),
+		cmocka_unit_test(kernel_symbols_are_movable_outside_kernel_text),
+		cmocka_unit_test(kernel_symbols_return_eperm_if_addresses_are_hidden),
+		cmocka_unit_test(kernel_symbols_skip_malformed_lines),
+		cmocka_unit_test(kernel_symbols_truncate_long_names),
+		cmocka_unit_test(kernel_symbols_are_empty_without_memory),
+		cmocka_unit_test(kernel_modules_number_changes_with_loaded_modules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

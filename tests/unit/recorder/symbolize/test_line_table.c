@@ -130,7 +130,7 @@ static void begin_each(struct fixture *fixture, uint32_t step)
 		fixture->begins[fixture->count++] = position;
 }
 
-static void the_line_of_every_position_is_found(void **state)
+static void line_table_finds_line_of_each_position(void **state)
 {
 	static const uint32_t steps[] = { 1, 2, 3, 7, 53, 64, 97, 512, 851 };
 	struct fixture *fixture = *state;
@@ -145,7 +145,7 @@ static void the_line_of_every_position_is_found(void **state)
 	}
 }
 
-static void a_single_entry_is_of_all_positions(void **state)
+static void line_table_applies_single_entry_to_all_positions(void **state)
 {
 	struct fixture *fixture = *state;
 	uint32_t line = 0;
@@ -169,7 +169,7 @@ static void assert_not_found(struct fixture *fixture, uint32_t position, int err
 	assert_int_equal(line, 77);
 }
 
-static void what_is_not_there_is_not_found(void **state)
+static void line_table_returns_enoent_if_absent(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -182,7 +182,7 @@ static void what_is_not_there_is_not_found(void **state)
 	assert_not_found(fixture, 5, -ENOENT);
 }
 
-static void a_table_that_makes_no_sense_has_no_line(void **state)
+static void line_table_rejects_inconsistent_table(void **state)
 {
 	struct fixture *fixture = *state;
 	const uint32_t line = 0x80000000, last_line = 0x7fffffff;
@@ -213,7 +213,7 @@ static void a_table_that_makes_no_sense_has_no_line(void **state)
 	assert_int_equal(found, last_line);
 }
 
-static void what_cannot_be_read_is_said(void **state)
+static void line_table_returns_error_of_failed_read(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -234,11 +234,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(the_line_of_every_position_is_found),
-		TEST(a_single_entry_is_of_all_positions),
-		TEST(what_is_not_there_is_not_found),
-		TEST(a_table_that_makes_no_sense_has_no_line),
-		TEST(what_cannot_be_read_is_said),
+		TEST(line_table_finds_line_of_each_position),
+		TEST(line_table_applies_single_entry_to_all_positions),
+		TEST(line_table_returns_enoent_if_absent),
+		TEST(line_table_rejects_inconsistent_table),
+		TEST(line_table_returns_error_of_failed_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ static const struct native_name *name_at(struct bench *bench, const void *addres
 	return &bench->name;
 }
 
-static void code_of_a_file_is_called_by_its_function(void **state)
+static void native_names_find_function_of_mapped_file(void **state)
 {
 	char path[FRAME_PATH_BYTES] = "";
 	struct bench *bench = *state;
@@ -81,7 +81,7 @@ static void code_of_a_file_is_called_by_its_function(void **state)
 	assert_true(native_names_size_bytes(bench->names) > 0);
 }
 
-static void code_that_is_no_files_has_no_name(void **state)
+static void native_names_are_empty_for_anonymous_code(void **state)
 {
 	struct bench *bench = *state;
 	char *code =
@@ -94,7 +94,7 @@ static void code_that_is_no_files_has_no_name(void **state)
 	assert_string_equal(name_at(bench, code + 5)->label, FRAME_UNKNOWN);
 }
 
-static void the_kernels_own_object_is_named_as_the_kernel_does(void **state)
+static void native_names_label_vdso(void **state)
 {
 	const char *vdso = (const char *)getauxval(AT_SYSINFO_EHDR);
 	struct bench *bench = *state;
@@ -104,7 +104,7 @@ static void the_kernels_own_object_is_named_as_the_kernel_does(void **state)
 	assert_string_equal(name_at(bench, vdso + 64)->label, "[vdso]");
 }
 
-static void what_is_mapped_nowhere_or_is_no_code_is_unknown(void **state)
+static void native_names_are_unknown_for_unmapped_or_data_address(void **state)
 {
 	struct bench *bench = *state;
 
@@ -135,7 +135,7 @@ static char *map_file(const char *name, void *at)
 	return code;
 }
 
-static void a_file_without_symbols_is_named_itself(void **state)
+static void native_names_use_file_name_without_symbols(void **state)
 {
 	struct bench *bench = *state;
 	char *code = map_file("no.so", NULL);
@@ -146,7 +146,7 @@ static void a_file_without_symbols_is_named_itself(void **state)
 }
 
 /* Also when the mappings were read a moment ago. */
-static void what_has_come_to_the_place_of_a_file_does_not_get_its_name(void **state)
+static void native_names_do_not_name_replaced_mapping_after_old_file(void **state)
 {
 	struct bench *bench = *state;
 	char *code = map_file("one.so", NULL);
@@ -167,7 +167,7 @@ static void what_has_come_to_the_place_of_a_file_does_not_get_its_name(void **st
 }
 
 /* What has no file could be one's by now: it is looked at again after a while. */
-static void what_was_no_files_may_be_later(void **state)
+static void native_names_look_again_at_anonymous_mapping(void **state)
 {
 	struct bench *bench = *state;
 	char *code =
@@ -179,7 +179,7 @@ static void what_was_no_files_may_be_later(void **state)
 	assert_int_equal(munmap(code, PAGE_BYTES), 0);
 }
 
-static void what_may_not_be_read_is_less_well_known(void **state)
+static void native_names_use_only_cached_files_if_reading_is_denied(void **state)
 {
 	struct bench *bench = *state;
 	uint64_t address = (uint64_t)(const void *)l64a;
@@ -203,7 +203,7 @@ static void what_may_not_be_read_is_less_well_known(void **state)
 	assert_string_equal(bench->name.label, "l64a");
 }
 
-static void a_process_that_is_gone_is_unknown(void **state)
+static void native_names_are_unknown_for_exited_process(void **state)
 {
 	struct bench *bench = *state;
 
@@ -213,7 +213,7 @@ static void a_process_that_is_gone_is_unknown(void **state)
 }
 
 /* Whatever is missing it is never another name. */
-static void without_memory_no_name_is_wrong(void **state)
+static void native_names_are_never_wrong_without_memory(void **state)
 {
 	struct bench *bench = *state;
 	size_t tries = 0;
@@ -237,25 +237,26 @@ static void without_memory_no_name_is_wrong(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(code_of_a_file_is_called_by_its_function, set_up,
+		cmocka_unit_test_setup_teardown(native_names_find_function_of_mapped_file, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(code_that_is_no_files_has_no_name, set_up,
+		cmocka_unit_test_setup_teardown(native_names_are_empty_for_anonymous_code, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(the_kernels_own_object_is_named_as_the_kernel_does,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_mapped_nowhere_or_is_no_code_is_unknown,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_file_without_symbols_is_named_itself, set_up,
+		cmocka_unit_test_setup_teardown(native_names_label_vdso, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			native_names_are_unknown_for_unmapped_or_data_address, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(native_names_use_file_name_without_symbols, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(
-			what_has_come_to_the_place_of_a_file_does_not_get_its_name, set_up,
+			native_names_do_not_name_replaced_mapping_after_old_file, set_up,
 			tear_down),
-		cmocka_unit_test_setup_teardown(what_was_no_files_may_be_later, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_may_not_be_read_is_less_well_known, set_up,
+		cmocka_unit_test_setup_teardown(native_names_look_again_at_anonymous_mapping,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			native_names_use_only_cached_files_if_reading_is_denied, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(native_names_are_unknown_for_exited_process, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(a_process_that_is_gone_is_unknown, set_up,
+		cmocka_unit_test_setup_teardown(native_names_are_never_wrong_without_memory, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(without_memory_no_name_is_wrong, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@ static uint64_t forge_stack(struct forged_ruby *ruby, uint64_t jit_return, uint6
 	return forged_words(&ruby->memory, context, 3);
 }
 
-static void frames_are_read_with_their_methods(void **state)
+static void stack_reader_reads_frames_with_methods(void **state)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
 	static struct ruby_frames frames;
@@ -43,7 +43,7 @@ static void frames_are_read_with_their_methods(void **state)
 	free(ruby);
 }
 
-static void compiled_code_is_told_by_the_stack_pointer(void **state)
+static void stack_reader_detects_compiled_code_by_stack_pointer(void **state)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
 	static struct ruby_frames frames;
@@ -60,8 +60,8 @@ static void compiled_code_is_told_by_the_stack_pointer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(frames_are_read_with_their_methods),
-		cmocka_unit_test(compiled_code_is_told_by_the_stack_pointer),
+		cmocka_unit_test(stack_reader_reads_frames_with_methods),
+		cmocka_unit_test(stack_reader_detects_compiled_code_by_stack_pointer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

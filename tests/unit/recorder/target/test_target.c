@@ -24,7 +24,7 @@ __attribute__((used)) __thread void *otel_thread_ctx_v1;
 
 static const struct target_keys ruby_contexts = { .wants_ruby = true };
 
-static void what_a_process_loads_and_unloads_is_noticed(void **state)
+static void target_refresh_detects_loaded_and_unloaded_libraries(void **state)
 {
 	_cleanup_(target_freep) struct target *target = NULL;
 	void *library;
@@ -48,7 +48,7 @@ static void what_a_process_loads_and_unloads_is_noticed(void **state)
 	assert_non_null(target_publisher(target));
 }
 
-static void a_process_is_opened_by_the_map_that_was_read_and_its_end_is_noticed(void **state)
+static void target_open_uses_given_map_and_refresh_detects_exit(void **state)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	_cleanup_(target_freep) struct target *target = NULL;
@@ -71,7 +71,7 @@ static void a_process_is_opened_by_the_map_that_was_read_and_its_end_is_noticed(
 	stand_in_remove(&files);
 }
 
-static void a_second_process_of_the_same_files_opens_none(void **state)
+static void target_open_reuses_files_of_other_process(void **state)
 {
 	_cleanup_(object_files_freep) struct object_files *files = object_files_new();
 	struct target *targets[3];
@@ -103,7 +103,7 @@ static void a_second_process_of_the_same_files_opens_none(void **state)
 	stand_in_remove(&stand_in);
 }
 
-static void opentelemetry_is_looked_for_where_it_is_wanted(void **state)
+static void target_searches_otel_only_if_wanted(void **state)
 {
 	static const char *const names[] = { "trace_id" }, *const none[] = { NULL };
 	const struct target_keys keys = {
@@ -127,7 +127,7 @@ static void opentelemetry_is_looked_for_where_it_is_wanted(void **state)
 	assert_int_equal(config.tls.model, TLS_MODEL_NONE);
 }
 
-static void a_pid_that_is_another_process_by_now_is_gone(void **state)
+static void target_refresh_fails_if_pid_was_reused(void **state)
 {
 	_cleanup_(target_freep) struct target *target = NULL;
 
@@ -138,7 +138,7 @@ static void a_pid_that_is_another_process_by_now_is_gone(void **state)
 	assert_int_equal(target_refresh(target), -ESRCH);
 }
 
-static void keys_are_missing_that_have_a_name(void **state)
+static void target_counts_missing_named_keys(void **state)
 {
 	static const char *const names[] = { "request_id", NULL, "endpoint" };
 	static const char *const none[] = { NULL, NULL, NULL };
@@ -155,7 +155,7 @@ static void keys_are_missing_that_have_a_name(void **state)
 	assert_false(target_is_complete(target));
 }
 
-static void it_has_changed_if_its_process_context_has(void **state)
+static void target_has_changed_with_its_process_context(void **state)
 {
 	static struct {
 		char signature[8];
@@ -207,7 +207,7 @@ static void free_complete(struct complete *complete)
 	free(complete->ruby);
 }
 
-static void a_target_is_complete_with_all_that_is_wanted_of_it(void **state)
+static void target_is_complete_with_everything_wanted(void **state)
 {
 	struct complete complete;
 	struct ruby_symbols *symbols;
@@ -233,7 +233,7 @@ static void a_target_is_complete_with_all_that_is_wanted_of_it(void **state)
 	free_complete(&complete);
 }
 
-static void the_programs_are_told_of_one_variable_and_whose_code_sets_it(void **state)
+static void target_config_describes_one_variable_and_its_setters(void **state)
 {
 	struct complete complete;
 	struct process_config config;
@@ -268,7 +268,7 @@ static void the_programs_are_told_of_one_variable_and_whose_code_sets_it(void **
 	free_complete(&complete);
 }
 
-static void threads_are_mixed_if_native_ones_are_shared_and_nobody_follows(void **state)
+static void target_mixes_threads_if_native_ones_are_shared_untracked(void **state)
 {
 	struct complete complete;
 
@@ -285,7 +285,7 @@ static void threads_are_mixed_if_native_ones_are_shared_and_nobody_follows(void 
 	free_complete(&complete);
 }
 
-static void native_threads_are_shared_if_the_environment_says_so(void **state)
+static void target_shares_native_threads_by_environment_variable(void **state)
 {
 	static const struct {
 		const char *value;
@@ -317,7 +317,7 @@ static void native_threads_are_shared_if_the_environment_says_so(void **state)
 	stand_in_remove(&files);
 }
 
-static void wherever_memory_runs_out_there_is_no_target_or_a_whole_one(void **state)
+static void target_open_is_complete_or_fails_without_memory(void **state)
 {
 	size_t failures;
 
@@ -342,19 +342,18 @@ static void wherever_memory_runs_out_there_is_no_target_or_a_whole_one(void **st
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_process_loads_and_unloads_is_noticed),
-		cmocka_unit_test(
-			a_process_is_opened_by_the_map_that_was_read_and_its_end_is_noticed),
-		cmocka_unit_test(a_second_process_of_the_same_files_opens_none),
-		cmocka_unit_test(opentelemetry_is_looked_for_where_it_is_wanted),
-		cmocka_unit_test(a_pid_that_is_another_process_by_now_is_gone),
-		cmocka_unit_test(keys_are_missing_that_have_a_name),
-		cmocka_unit_test(it_has_changed_if_its_process_context_has),
-		cmocka_unit_test(a_target_is_complete_with_all_that_is_wanted_of_it),
-		cmocka_unit_test(the_programs_are_told_of_one_variable_and_whose_code_sets_it),
-		cmocka_unit_test(threads_are_mixed_if_native_ones_are_shared_and_nobody_follows),
-		cmocka_unit_test(native_threads_are_shared_if_the_environment_says_so),
-		cmocka_unit_test(wherever_memory_runs_out_there_is_no_target_or_a_whole_one),
+		cmocka_unit_test(target_refresh_detects_loaded_and_unloaded_libraries),
+		cmocka_unit_test(target_open_uses_given_map_and_refresh_detects_exit),
+		cmocka_unit_test(target_open_reuses_files_of_other_process),
+		cmocka_unit_test(target_searches_otel_only_if_wanted),
+		cmocka_unit_test(target_refresh_fails_if_pid_was_reused),
+		cmocka_unit_test(target_counts_missing_named_keys),
+		cmocka_unit_test(target_has_changed_with_its_process_context),
+		cmocka_unit_test(target_is_complete_with_everything_wanted),
+		cmocka_unit_test(target_config_describes_one_variable_and_its_setters),
+		cmocka_unit_test(target_mixes_threads_if_native_ones_are_shared_untracked),
+		cmocka_unit_test(target_shares_native_threads_by_environment_variable),
+		cmocka_unit_test(target_open_is_complete_or_fails_without_memory),
 	};
 
 	if (argc > 1)

@@ -20,7 +20,7 @@ static uint64_t ask_number(struct live_ruby *ruby, const char *line)
 }
 
 /* What one process has for a key is tried in the next, and must not be believed there. */
-static void each_process_has_ids_of_its_own(void **state)
+static void target_finds_key_ids_of_each_process(void **state)
 {
 	static const char *const names[] = { "a_key_of_this_test", "another_of_it" };
 	static const char *const none[] = { NULL, NULL };
@@ -73,7 +73,7 @@ static struct target *open_ruby(struct live_ruby *ruby, const struct target_keys
 }
 
 /* Nothing of it is found elsewhere than in the object that its symbols are of. */
-static void frames_are_found_in_the_object_that_is_ruby(void **state)
+static void target_finds_stack_layout_only_in_its_ruby_object(void **state)
 {
 	static const char *const none[] = { NULL };
 	const struct target_keys keys = { .ruby_names = none, .otel_names = none };
@@ -110,7 +110,7 @@ static void frames_are_found_in_the_object_that_is_ruby(void **state)
 	target_free(target);
 }
 
-static void process_that_ends_before_its_keys_are_found_is_told(void **state)
+static void target_refresh_fails_if_process_exits_before_keys_are_found(void **state)
 {
 	static const char *const names[] = { "a_key_that_no_program_has" };
 	static const char *const none[] = { NULL };
@@ -133,9 +133,9 @@ static void process_that_ends_before_its_keys_are_found_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_process_has_ids_of_its_own),
-		cmocka_unit_test(frames_are_found_in_the_object_that_is_ruby),
-		cmocka_unit_test(process_that_ends_before_its_keys_are_found_is_told),
+		cmocka_unit_test(target_finds_key_ids_of_each_process),
+		cmocka_unit_test(target_finds_stack_layout_only_in_its_ruby_object),
+		cmocka_unit_test(target_refresh_fails_if_process_exits_before_keys_are_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

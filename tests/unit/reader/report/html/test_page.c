@@ -86,7 +86,7 @@ static void expect(const char *part)
 		fail_msg("no %s", part);
 }
 
-static void a_page_has_all_its_parts(void **state)
+static void page_contains_all_its_parts(void **state)
 {
 	(void)state;
 	assert_int_equal(try_print(1), 0);
@@ -102,7 +102,7 @@ static void a_page_has_all_its_parts(void **state)
 	expect("color-scheme");
 }
 
-static void what_is_of_the_target_is_no_markup(void **state)
+static void page_escapes_target_text_in_markup(void **state)
 {
 	(void)state;
 	assert_int_equal(try_print(2), 0);
@@ -116,7 +116,7 @@ static void what_is_of_the_target_is_no_markup(void **state)
 	assert_int_equal(count_of("<dl class=\"facts\">"), 2);
 }
 
-static void its_policy_lets_its_own_script_run(void **state)
+static void page_policy_allows_only_its_own_script(void **state)
 {
 	char first[33], *nonce;
 
@@ -133,7 +133,7 @@ static void its_policy_lets_its_own_script_run(void **state)
 	assert_int_equal(count_of(first), 0);
 }
 
-static void its_tables_have_the_figures(void **state)
+static void page_tables_show_figures(void **state)
 {
 	(void)state;
 	assert_int_equal(try_print(1), 0);
@@ -154,7 +154,7 @@ static void its_tables_have_the_figures(void **state)
 	expect("<dt>from</dt><dd>1970-01-01 00:00:00 UTC</dd>");
 }
 
-static void of_a_recording_without_windows_there_is_no_time(void **state)
+static void page_omits_time_without_windows(void **state)
 {
 	(void)state;
 	totals.selection.recording.start_ns = totals.selection.recording.end_ns = 0;
@@ -163,7 +163,7 @@ static void of_a_recording_without_windows_there_is_no_time(void **state)
 	assert_int_equal(count_of("<dt>for</dt>"), 0);
 }
 
-static void what_is_damaged_or_hidden_is_said(void **state)
+static void page_reports_damage_losses_and_hidden_rows(void **state)
 {
 	(void)state;
 	file.is_truncated = true;
@@ -187,7 +187,7 @@ static void what_is_damaged_or_hidden_is_said(void **state)
 	expect("<th scope=\"row\">in its BPF programs</th><td>1.000 us = 24.98 %</td>");
 }
 
-static void without_memory_there_is_no_page(void **state)
+static void page_returns_enomem_without_memory(void **state)
 {
 	int r = -ENOMEM;
 	size_t failures = 0;
@@ -227,7 +227,7 @@ static void expect_file(const char *begin)
 	assert_string_equal(got, begin);
 }
 
-static void only_a_page_is_replaced(void **state)
+static void page_output_replaces_only_pages(void **state)
 {
 	(void)state;
 	assert_int_equal(page_output_check(path), 0);
@@ -244,7 +244,7 @@ static void only_a_page_is_replaced(void **state)
 	assert_int_equal(page_output_check("/proc/nothing/page.html"), 0);
 }
 
-static void a_page_is_written_whole(void **state)
+static void page_output_writes_complete_page(void **state)
 {
 	struct stat status;
 
@@ -256,7 +256,7 @@ static void a_page_is_written_whole(void **state)
 	assert_true(status.st_size > 10000);
 }
 
-static void what_fails_leaves_the_old_one(void **state)
+static void page_output_keeps_old_page_on_failure(void **state)
 {
 	int r = -ENOMEM;
 
@@ -274,14 +274,14 @@ static void what_fails_leaves_the_old_one(void **state)
 	assert_int_equal(page_output_write("/proc/nothing/page.html", recordings, 1), -ENOENT);
 }
 
-static void a_full_device_is_an_error(void **state)
+static void page_output_reports_full_device(void **state)
 {
 	(void)state;
 	assert_int_equal(page_output_write("/dev/full", recordings, 1), -ENOSPC);
 	assert_int_equal(page_output_write("/dev/null", recordings, 1), 0);
 }
 
-static void a_link_is_refused(void **state)
+static void page_output_rejects_symlink(void **state)
 {
 	char link[80];
 
@@ -300,18 +300,18 @@ static void a_link_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_page_has_all_its_parts),
-		TEST(what_is_of_the_target_is_no_markup),
-		TEST(its_policy_lets_its_own_script_run),
-		TEST(its_tables_have_the_figures),
-		TEST(of_a_recording_without_windows_there_is_no_time),
-		TEST(what_is_damaged_or_hidden_is_said),
-		TEST(without_memory_there_is_no_page),
-		TEST(only_a_page_is_replaced),
-		TEST(a_page_is_written_whole),
-		TEST(what_fails_leaves_the_old_one),
-		TEST(a_full_device_is_an_error),
-		TEST(a_link_is_refused),
+		TEST(page_contains_all_its_parts),
+		TEST(page_escapes_target_text_in_markup),
+		TEST(page_policy_allows_only_its_own_script),
+		TEST(page_tables_show_figures),
+		TEST(page_omits_time_without_windows),
+		TEST(page_reports_damage_losses_and_hidden_rows),
+		TEST(page_returns_enomem_without_memory),
+		TEST(page_output_replaces_only_pages),
+		TEST(page_output_writes_complete_page),
+		TEST(page_output_keeps_old_page_on_failure),
+		TEST(page_output_reports_full_device),
+		TEST(page_output_rejects_symlink),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,7 +125,7 @@ static int64_t number_of(const char *table, const char *name)
 	return json_integer_value(json_object_get(json_object_get(printed, table), name));
 }
 
-static void cells_are_as_they_were_told(void **state)
+static void page_columns_encode_cells_as_recorded(void **state)
 {
 	static const char *const ids[] = { "a", "b\\x01" }, *const groups[] = { "GET /", "</p>" },
 				 *const threads[] = { "42/1 worker", "42/2 worker" };
@@ -167,7 +167,7 @@ static void cells_are_as_they_were_told(void **state)
 	assert_int_equal(json_integer_value(json_object_get(printed, "folded")), 0);
 }
 
-static void times_have_their_books(void **state)
+static void page_columns_encode_books_of_each_time(void **state)
 {
 	struct sample sample;
 
@@ -206,7 +206,7 @@ static void times_have_their_books(void **state)
 			       "ring full"));
 }
 
-static void slices_count_from_the_one_before(void **state)
+static void page_columns_encode_slice_starts_as_deltas(void **state)
 {
 	(void)state;
 	story_cpu(&totals, (struct story_cpu){ 1000, 7, "a", "GET /", 1, 910, 990 });
@@ -228,7 +228,7 @@ static void slices_count_from_the_one_before(void **state)
 	EXPECT_COLUMN("slices", "thread", 2, 2, 2, 2);
 }
 
-static void samples_are_of_the_frames_that_they_are_in(void **state)
+static void page_columns_link_samples_to_their_frames(void **state)
 {
 	static const char *const texts[] = { "call", "spin", "[unknown]", "app.rb" };
 	json_t *all;
@@ -267,7 +267,7 @@ static void samples_are_of_the_frames_that_they_are_in(void **state)
 	printed = all;
 }
 
-static void of_nothing_there_is_nothing(void **state)
+static void page_columns_are_empty_without_records(void **state)
 {
 	(void)state;
 	print();
@@ -282,11 +282,11 @@ static void of_nothing_there_is_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(cells_are_as_they_were_told),
-		TEST(times_have_their_books),
-		TEST(slices_count_from_the_one_before),
-		TEST(samples_are_of_the_frames_that_they_are_in),
-		TEST(of_nothing_there_is_nothing),
+		TEST(page_columns_encode_cells_as_recorded),
+		TEST(page_columns_encode_books_of_each_time),
+		TEST(page_columns_encode_slice_starts_as_deltas),
+		TEST(page_columns_link_samples_to_their_frames),
+		TEST(page_columns_are_empty_without_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,7 +83,7 @@ static const struct page_request *expect_request(const char *id, size_t cell_cou
 	return request;
 }
 
-static void a_request_has_a_cell_for_each_window_and_thread(void **state)
+static void page_data_keeps_cell_per_window_and_thread(void **state)
 {
 	const struct page_request *request;
 
@@ -114,7 +114,7 @@ static void a_request_has_a_cell_for_each_window_and_thread(void **state)
 	assert_int_equal(data.folded_requests, 0);
 }
 
-static void what_is_of_no_request_is_nobodys(void **state)
+static void page_data_keeps_time_without_request_under_nobody(void **state)
 {
 	struct sample sample;
 
@@ -145,7 +145,7 @@ static void what_is_of_no_request_is_nobodys(void **state)
 	assert_int_equal(data.nobody.cells[4].group, PAGE_NO_NAME);
 }
 
-static void what_is_not_wanted_is_left_out(void **state)
+static void page_data_omits_filtered_requests(void **state)
 {
 	(void)state;
 	assert_int_equal(filter_add(&totals.selection.filter, "endpoint=GET /"), 0);
@@ -163,7 +163,7 @@ static void what_is_not_wanted_is_left_out(void **state)
 	assert_int_equal(data.times.count, 2);
 }
 
-static void a_request_that_comes_again_is_a_second_one(void **state)
+static void page_data_counts_reappearing_request_as_new(void **state)
 {
 	char id[16];
 
@@ -181,7 +181,7 @@ static void a_request_that_comes_again_is_a_second_one(void **state)
 	assert_int_equal(totals.groupings[0].request_count, REQUESTS_OPEN_MAX + 2);
 }
 
-static void slices_are_their_requests(void **state)
+static void page_data_attaches_slices_to_their_request(void **state)
 {
 	const struct page_request *request;
 
@@ -218,7 +218,7 @@ static void slices_are_their_requests(void **state)
 	assert_int_equal(data.dropped_slices, 0);
 }
 
-static void of_many_requests_the_costliest_are_kept(void **state)
+static void page_data_keeps_most_expensive_requests(void **state)
 {
 	char id[16];
 
@@ -249,7 +249,7 @@ static void of_many_requests_the_costliest_are_kept(void **state)
 	assert_int_equal(data.cell_count, 5);
 }
 
-static void a_folded_request_has_one_group_throughout(void **state)
+static void page_data_fills_missing_groups_of_folded_request(void **state)
 {
 	(void)state;
 	data.limits.requests = 2;
@@ -268,7 +268,7 @@ static void a_folded_request_has_one_group_throughout(void **state)
 		assert_int_equal(data.nobody.cells[i].group, i < 3 ? 1 : 2);
 }
 
-static void more_cells_than_there_is_room_for_lose_detail(void **state)
+static void page_data_reduces_detail_beyond_cell_limit(void **state)
 {
 	int64_t told = 0;
 	char id[16];
@@ -291,7 +291,7 @@ static void more_cells_than_there_is_room_for_lose_detail(void **state)
 	assert_true(data.times.merged_count > 0);
 }
 
-static void threads_of_nobody_go_first(void **state)
+static void page_data_drops_threads_without_request_first(void **state)
 {
 	(void)state;
 	data.limits.cells = 8;
@@ -311,7 +311,7 @@ static void threads_of_nobody_go_first(void **state)
 	assert_int_not_equal(expect_request("a", 2)->cells[0].thread, PAGE_NO_NAME);
 }
 
-static void where_nothing_else_is_left_requests_are_folded(void **state)
+static void page_data_folds_requests_beyond_cell_limit(void **state)
 {
 	int64_t told = 0;
 	char id[16];
@@ -329,7 +329,7 @@ static void where_nothing_else_is_left_requests_are_folded(void **state)
 	assert_int_equal(data.folded_requests + data.request_count, 100);
 }
 
-static void the_last_request_is_folded_before_windows_become_longer(void **state)
+static void page_data_folds_last_request_before_merging_windows(void **state)
 {
 	(void)state;
 	data.limits.cells = 6;
@@ -342,7 +342,7 @@ static void the_last_request_is_folded_before_windows_become_longer(void **state
 	assert_int_equal(sum_of_all(), 7);
 }
 
-static void without_requests_windows_become_longer(void **state)
+static void page_data_merges_windows_if_no_requests_remain(void **state)
 {
 	static const struct {
 		size_t cells;
@@ -365,7 +365,7 @@ static void without_requests_windows_become_longer(void **state)
 	}
 }
 
-static void slices_have_their_room_too(void **state)
+static void page_data_bounds_total_slices(void **state)
 {
 	char id[16];
 
@@ -384,7 +384,7 @@ static void slices_have_their_room_too(void **state)
 	assert_int_equal(data.slice_count + data.dropped_slices, 16);
 }
 
-static void of_slices_the_cheaper_half_goes_first(void **state)
+static void page_data_drops_slices_of_cheaper_half_first(void **state)
 {
 	char id[16];
 
@@ -406,7 +406,7 @@ static void of_slices_the_cheaper_half_goes_first(void **state)
 	}
 }
 
-static void a_request_has_no_more_slices_than_there_is_room_for(void **state)
+static void page_data_bounds_slices_per_request(void **state)
 {
 	enum {
 		ROOM = 20000
@@ -420,7 +420,7 @@ static void a_request_has_no_more_slices_than_there_is_room_for(void **state)
 	assert_int_equal(data.dropped_slices, 2);
 }
 
-static void samples_stay_with_their_request(void **state)
+static void page_data_attaches_samples_to_their_request(void **state)
 {
 	const struct page_request *request;
 
@@ -446,7 +446,7 @@ static void samples_stay_with_their_request(void **state)
 	assert_string_equal(request->samples[0].frame->name->bytes, "[unknown]");
 }
 
-static void those_of_a_folded_request_are_of_its_group(void **state)
+static void page_data_moves_samples_of_folded_request_to_group(void **state)
 {
 	char id[16];
 	uint64_t samples = 0;
@@ -471,7 +471,7 @@ static void those_of_a_folded_request_are_of_its_group(void **state)
 	assert_int_equal(samples, 4);
 }
 
-static void those_of_a_request_that_nothing_else_is_known_of_are_lost(void **state)
+static void page_data_drops_samples_of_request_without_cells(void **state)
 {
 	char text[] = "endpoint=GET /";
 
@@ -492,7 +492,7 @@ static void those_of_a_request_that_nothing_else_is_known_of_are_lost(void **sta
 	}
 }
 
-static void samples_of_nobody_are_filtered_and_have_a_part(void **state)
+static void page_data_filters_samples_without_request(void **state)
 {
 	char text[] = "endpoint=GET /";
 
@@ -507,7 +507,7 @@ static void samples_of_nobody_are_filtered_and_have_a_part(void **state)
 	assert_int_equal(data.nobody.samples[0].group, 1);
 }
 
-static void of_more_samples_than_there_is_room_for_it_says_how_many(void **state)
+static void page_data_counts_samples_dropped_beyond_limit(void **state)
 {
 	(void)state;
 	data.limits.samples = 2;
@@ -517,7 +517,7 @@ static void of_more_samples_than_there_is_room_for_it_says_how_many(void **state
 	assert_int_equal(data.dropped_samples, 6);
 }
 
-static void a_slice_without_a_state_or_a_time_is_none(void **state)
+static void page_data_rejects_slice_without_state_or_time(void **state)
 {
 	(void)state;
 	for (int part = 0; part < 4; part++) {
@@ -537,7 +537,7 @@ static void a_slice_without_a_state_or_a_time_is_none(void **state)
 	}
 }
 
-static void what_is_nobodys_is_by_time_part_and_group(void **state)
+static void page_data_sorts_nobody_cells_by_time_part_and_group(void **state)
 {
 	(void)state;
 	data.limits.requests = 1;
@@ -562,7 +562,7 @@ static void what_is_nobodys_is_by_time_part_and_group(void **state)
 	assert_int_equal(sum_of_cells(&data.nobody), 32 - 1 + 1);
 }
 
-static void the_origin_is_where_the_first_window_starts(void **state)
+static void page_data_origin_is_earliest_window_start(void **state)
 {
 	struct sample sample;
 
@@ -576,7 +576,7 @@ static void the_origin_is_where_the_first_window_starts(void **state)
 	assert_int_equal(data.origin_ns, 400);
 }
 
-static void of_several_hosts_a_thread_has_its_own(void **state)
+static void page_data_keeps_threads_of_hosts_apart(void **state)
 {
 	static const char *const hosts[] = { "one", "two" };
 
@@ -648,7 +648,7 @@ static void fail_and_tell_all(const struct page_limits *limits_of_page)
 	}
 }
 
-static void without_memory_it_says_so(void **state)
+static void page_data_returns_enomem_without_memory(void **state)
 {
 	/* What is given up takes some, too: slices at once, requests at the end. */
 	static const struct page_limits tight = {
@@ -668,31 +668,31 @@ static void without_memory_it_says_so(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_request_has_a_cell_for_each_window_and_thread),
-		TEST(what_is_of_no_request_is_nobodys),
-		TEST(what_is_not_wanted_is_left_out),
-		TEST(a_request_that_comes_again_is_a_second_one),
-		TEST(slices_are_their_requests),
-		TEST(of_many_requests_the_costliest_are_kept),
-		TEST(a_folded_request_has_one_group_throughout),
-		TEST(more_cells_than_there_is_room_for_lose_detail),
-		TEST(threads_of_nobody_go_first),
-		TEST(where_nothing_else_is_left_requests_are_folded),
-		TEST(the_last_request_is_folded_before_windows_become_longer),
-		TEST(without_requests_windows_become_longer),
-		TEST(slices_have_their_room_too),
-		TEST(of_slices_the_cheaper_half_goes_first),
-		TEST(a_request_has_no_more_slices_than_there_is_room_for),
-		TEST(a_slice_without_a_state_or_a_time_is_none),
-		TEST(samples_stay_with_their_request),
-		TEST(those_of_a_folded_request_are_of_its_group),
-		TEST(those_of_a_request_that_nothing_else_is_known_of_are_lost),
-		TEST(samples_of_nobody_are_filtered_and_have_a_part),
-		TEST(of_more_samples_than_there_is_room_for_it_says_how_many),
-		TEST(what_is_nobodys_is_by_time_part_and_group),
-		TEST(the_origin_is_where_the_first_window_starts),
-		TEST(of_several_hosts_a_thread_has_its_own),
-		cmocka_unit_test(without_memory_it_says_so),
+		TEST(page_data_keeps_cell_per_window_and_thread),
+		TEST(page_data_keeps_time_without_request_under_nobody),
+		TEST(page_data_omits_filtered_requests),
+		TEST(page_data_counts_reappearing_request_as_new),
+		TEST(page_data_attaches_slices_to_their_request),
+		TEST(page_data_keeps_most_expensive_requests),
+		TEST(page_data_fills_missing_groups_of_folded_request),
+		TEST(page_data_reduces_detail_beyond_cell_limit),
+		TEST(page_data_drops_threads_without_request_first),
+		TEST(page_data_folds_requests_beyond_cell_limit),
+		TEST(page_data_folds_last_request_before_merging_windows),
+		TEST(page_data_merges_windows_if_no_requests_remain),
+		TEST(page_data_bounds_total_slices),
+		TEST(page_data_drops_slices_of_cheaper_half_first),
+		TEST(page_data_bounds_slices_per_request),
+		TEST(page_data_rejects_slice_without_state_or_time),
+		TEST(page_data_attaches_samples_to_their_request),
+		TEST(page_data_moves_samples_of_folded_request_to_group),
+		TEST(page_data_drops_samples_of_request_without_cells),
+		TEST(page_data_filters_samples_without_request),
+		TEST(page_data_counts_samples_dropped_beyond_limit),
+		TEST(page_data_sorts_nobody_cells_by_time_part_and_group),
+		TEST(page_data_origin_is_earliest_window_start),
+		TEST(page_data_keeps_threads_of_hosts_apart),
+		cmocka_unit_test(page_data_returns_enomem_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

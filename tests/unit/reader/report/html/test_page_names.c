@@ -25,7 +25,7 @@ static uint32_t put(struct page_names *names, const char *text)
 	return number;
 }
 
-static void a_text_has_one_number(void **state)
+static void page_names_number_each_text_once(void **state)
 {
 	struct page_names names;
 
@@ -41,7 +41,7 @@ static void a_text_has_one_number(void **state)
 	assert_int_equal(names.count, 0);
 }
 
-static void there_may_be_many(void **state)
+static void page_names_return_no_name_beyond_limit(void **state)
 {
 	struct page_names names;
 	char text[16];
@@ -61,7 +61,7 @@ static void there_may_be_many(void **state)
 	page_names_deinit(&names);
 }
 
-static void without_memory_it_is_as_before(void **state)
+static void page_names_stay_unchanged_without_memory(void **state)
 {
 	struct page_names names;
 	uint32_t number;
@@ -86,9 +86,9 @@ static void without_memory_it_is_as_before(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_text_has_one_number),
-		cmocka_unit_test(there_may_be_many),
-		cmocka_unit_test(without_memory_it_is_as_before),
+		cmocka_unit_test(page_names_number_each_text_once),
+		cmocka_unit_test(page_names_return_no_name_beyond_limit),
+		cmocka_unit_test(page_names_stay_unchanged_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

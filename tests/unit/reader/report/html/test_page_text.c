@@ -22,7 +22,7 @@ static void expect_put(const char *text, const char *expected)
 	free(got);
 }
 
-static void text_is_no_markup(void **state)
+static void page_text_escapes_markup_and_control_characters(void **state)
 {
 	(void)state;
 	expect_put("GET /orders", "GET /orders");
@@ -48,7 +48,7 @@ static void expect_script(const char *text, const char *expected)
 	free(got);
 }
 
-static void a_script_ends_where_it_should(void **state)
+static void page_text_escapes_tags_inside_script(void **state)
 {
 	(void)state;
 	expect_script("{\"a\":[1,2]}", "{\"a\":[1,2]}");
@@ -62,8 +62,8 @@ static void a_script_ends_where_it_should(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_is_no_markup),
-		cmocka_unit_test(a_script_ends_where_it_should),
+		cmocka_unit_test(page_text_escapes_markup_and_control_characters),
+		cmocka_unit_test(page_text_escapes_tags_inside_script),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

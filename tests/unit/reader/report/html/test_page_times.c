@@ -56,7 +56,7 @@ static void expect_ends(const uint64_t *ends, size_t count)
 		assert_int_equal(times.times[i].end_ns, ends[i]);
 }
 
-static void they_ascend_whatever_comes_first(void **state)
+static void page_times_sort_windows_by_end(void **state)
 {
 	static const uint64_t walls[] = { 300, 100, 200, 100, 300, 50 };
 	static const uint64_t ends[] = { 50, 100, 200, 300 };
@@ -69,7 +69,7 @@ static void they_ascend_whatever_comes_first(void **state)
 	assert_int_equal(times.merged_count, 0);
 }
 
-static void what_ends_between_two_is_of_the_later_one(void **state)
+static void page_times_find_later_window_between_two_ends(void **state)
 {
 	(void)state;
 	add_window(100);
@@ -81,7 +81,7 @@ static void what_ends_between_two_is_of_the_later_one(void **state)
 	assert_int_equal(page_times_find(&times, 201), 1);
 }
 
-static void a_window_starts_where_its_record_says(void **state)
+static void page_times_derive_start_from_window_length(void **state)
 {
 	(void)state;
 	assert_int_equal(add("self", 100, 60, "own_cpu_ns", 7), 0);
@@ -102,7 +102,7 @@ static void a_window_starts_where_its_record_says(void **state)
 	assert_int_equal(times.times[2].self_cpu_ns, 0);
 }
 
-static void a_balance_goes_into_its_books(void **state)
+static void page_times_add_balance_to_books(void **state)
 {
 	struct sample sample;
 	static struct record_view view;
@@ -125,7 +125,7 @@ static void a_balance_goes_into_its_books(void **state)
 	assert_int_equal(times.times[0].start_ns, 60);
 }
 
-static void two_become_one(void **state)
+static void page_times_halve_merges_adjacent_windows(void **state)
 {
 	static const uint64_t even[] = { 200, 400 }, odd[] = { 200, 400, 500 };
 
@@ -156,7 +156,7 @@ static void two_become_one(void **state)
 	assert_int_equal(times.count, 2);
 }
 
-static void the_longer_of_two_is_as_long_as_it_was(void **state)
+static void page_times_halve_keeps_earliest_start(void **state)
 {
 	(void)state;
 	assert_int_equal(add("cpu", 100, 10, NULL, 0), 0);
@@ -166,7 +166,7 @@ static void the_longer_of_two_is_as_long_as_it_was(void **state)
 	assert_int_equal(times.times[0].start_ns, 50);
 }
 
-static void there_are_never_more_than_asked_for(void **state)
+static void page_times_stay_within_limit(void **state)
 {
 	(void)state;
 	for (uint64_t end = 100; end <= 600; end += 100)
@@ -186,7 +186,7 @@ static void there_are_never_more_than_asked_for(void **state)
 	assert_int_equal(times.times[0].start_ns, 90);
 }
 
-static void without_memory_there_are_none(void **state)
+static void page_times_init_fails_without_memory(void **state)
 {
 	struct page_times none;
 
@@ -199,18 +199,18 @@ static void without_memory_there_are_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(they_ascend_whatever_comes_first, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_ends_between_two_is_of_the_later_one, setup,
+		cmocka_unit_test_setup_teardown(page_times_sort_windows_by_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(page_times_find_later_window_between_two_ends,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(page_times_derive_start_from_window_length, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(a_window_starts_where_its_record_says, setup,
+		cmocka_unit_test_setup_teardown(page_times_add_balance_to_books, setup, teardown),
+		cmocka_unit_test_setup_teardown(page_times_halve_merges_adjacent_windows, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(a_balance_goes_into_its_books, setup, teardown),
-		cmocka_unit_test_setup_teardown(two_become_one, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_longer_of_two_is_as_long_as_it_was, setup,
+		cmocka_unit_test_setup_teardown(page_times_halve_keeps_earliest_start, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(there_are_never_more_than_asked_for, setup,
-						teardown),
-		cmocka_unit_test(without_memory_there_are_none),
+		cmocka_unit_test_setup_teardown(page_times_stay_within_limit, setup, teardown),
+		cmocka_unit_test(page_times_init_fails_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

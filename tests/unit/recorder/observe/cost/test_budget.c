@@ -40,14 +40,14 @@ static unsigned int windows_until(enum budget_step step, double percent)
 	return NEVER;
 }
 
-static void without_one_nothing_is_called_for(void **state)
+static void budget_zero_never_steps_down(void **state)
 {
 	(void)state;
 	budget_init(&budget, 0);
 	assert_int_equal(windows_until(BUDGET_STEP_DOWN, OVER), NEVER);
 }
 
-static void three_windows_over_it_call_for_a_step_down_and_so_on(void **state)
+static void budget_steps_down_after_consecutive_windows_over_it(void **state)
 {
 	(void)state;
 	assert_int_equal(windows_until(BUDGET_STEP_DOWN, OVER), BUDGET_WINDOWS_OVER);
@@ -59,7 +59,7 @@ static void three_windows_over_it_call_for_a_step_down_and_so_on(void **state)
 	assert_int_equal(windows_until(BUDGET_STEP_DOWN, OVER), BUDGET_WINDOWS_OVER);
 }
 
-static void a_step_up_needs_a_cost_well_below_it(void **state)
+static void budget_steps_up_only_well_below_its_limit(void **state)
 {
 	(void)state;
 	(void)windows_until(BUDGET_STEP_DOWN, OVER);
@@ -69,14 +69,14 @@ static void a_step_up_needs_a_cost_well_below_it(void **state)
 	assert_int_equal(windows_until(BUDGET_STEP_UP, BELOW), BUDGET_PATIENCE_FIRST);
 }
 
-static void all_of_it_may_be_used(void **state)
+static void budget_stays_at_exactly_its_limit(void **state)
 {
 	(void)state;
 	assert_int_equal(windows_until(BUDGET_STEP_DOWN, BUDGET), NEVER);
 }
 
 /* Each step up doubles the cost again, at once. */
-static void one_that_is_taken_back_soon_waits_longer_next_time(void **state)
+static void budget_doubles_patience_after_step_up_is_reverted(void **state)
 {
 	unsigned int expected = BUDGET_PATIENCE_FIRST;
 
@@ -98,7 +98,7 @@ static void step_up_for(unsigned int windows)
 	assert_int_equal(windows_until(BUDGET_STEP_DOWN, OVER), BUDGET_WINDOWS_OVER);
 }
 
-static void one_that_has_lasted_as_long_as_it_was_waited_for_is_forgotten(void **state)
+static void budget_resets_patience_after_step_up_lasts(void **state)
 {
 	(void)state;
 	(void)windows_until(BUDGET_STEP_DOWN, OVER);
@@ -116,14 +116,12 @@ static void one_that_has_lasted_as_long_as_it_was_waited_for_is_forgotten(void *
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(without_one_nothing_is_called_for, set_up),
-		cmocka_unit_test_setup(three_windows_over_it_call_for_a_step_down_and_so_on,
-				       set_up),
-		cmocka_unit_test_setup(a_step_up_needs_a_cost_well_below_it, set_up),
-		cmocka_unit_test_setup(all_of_it_may_be_used, set_up),
-		cmocka_unit_test_setup(one_that_is_taken_back_soon_waits_longer_next_time, set_up),
-		cmocka_unit_test_setup(
-			one_that_has_lasted_as_long_as_it_was_waited_for_is_forgotten, set_up),
+		cmocka_unit_test_setup(budget_zero_never_steps_down, set_up),
+		cmocka_unit_test_setup(budget_steps_down_after_consecutive_windows_over_it, set_up),
+		cmocka_unit_test_setup(budget_steps_up_only_well_below_its_limit, set_up),
+		cmocka_unit_test_setup(budget_stays_at_exactly_its_limit, set_up),
+		cmocka_unit_test_setup(budget_doubles_patience_after_step_up_is_reverted, set_up),
+		cmocka_unit_test_setup(budget_resets_patience_after_step_up_lasts, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 
 #define START (1000 * NS_PER_S)
 
-static void the_first_sample_begins_at_once(void **state)
+static void sampling_begins_first_sample_immediately(void **state)
 {
 	struct sampling sampling = { 0 };
 
@@ -49,7 +49,7 @@ static uint64_t sample(uint64_t window_ns, uint64_t windows, unsigned int *ret_s
 	return sum_ns;
 }
 
-static void it_is_one_sample_a_second_whatever_the_windows(void **state)
+static void sampling_takes_one_sample_per_second_for_any_window_length(void **state)
 {
 	static const uint64_t windows_ms[] = { 100, 250, 1000, 3000, 60000 };
 	unsigned int samples;
@@ -67,7 +67,7 @@ static void it_is_one_sample_a_second_whatever_the_windows(void **state)
 	assert_int_equal(samples, 10);
 }
 
-static void it_is_anywhere_in_the_second(void **state)
+static void sampling_places_sample_anywhere_in_the_second(void **state)
 {
 	struct sampling first = { .period_end_ns = START }, last = first;
 
@@ -79,7 +79,7 @@ static void it_is_anywhere_in_the_second(void **state)
 	assert_int_equal(last.end_ns - last.begin_ns, SAMPLING_SAMPLE_NS);
 }
 
-static void a_rest_of_a_window_that_is_too_short_has_none(void **state)
+static void sampling_skips_window_remainder_too_short_for_a_sample(void **state)
 {
 	const uint64_t end_ns = START + NS_PER_S;
 	struct sampling sampling = { .period_end_ns = end_ns - SAMPLING_SAMPLE_NS };
@@ -101,10 +101,10 @@ static void a_rest_of_a_window_that_is_too_short_has_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_sample_begins_at_once),
-		cmocka_unit_test(it_is_one_sample_a_second_whatever_the_windows),
-		cmocka_unit_test(it_is_anywhere_in_the_second),
-		cmocka_unit_test(a_rest_of_a_window_that_is_too_short_has_none),
+		cmocka_unit_test(sampling_begins_first_sample_immediately),
+		cmocka_unit_test(sampling_takes_one_sample_per_second_for_any_window_length),
+		cmocka_unit_test(sampling_places_sample_anywhere_in_the_second),
+		cmocka_unit_test(sampling_skips_window_remainder_too_short_for_a_sample),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

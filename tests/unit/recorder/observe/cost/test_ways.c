@@ -37,7 +37,7 @@ static void look(int times, unsigned int lean_causes)
 		ways_follow(&ways, &fake.session, &table);
 }
 
-static void the_long_way_is_measured_once_somebody_goes_it_and_a_little_longer(void **state)
+static void ways_measure_long_way_while_in_use_and_a_while_after(void **state)
 {
 	(void)state;
 	look(20, 0);
@@ -53,7 +53,7 @@ static void the_long_way_is_measured_once_somebody_goes_it_and_a_little_longer(v
 	assert_string_equal(fake.told, "way 1\nno way 1\nway 1\n");
 }
 
-static void who_goes_it_meanwhile_has_it_measured_as_long_again(void **state)
+static void ways_extend_measurement_when_long_way_is_used_again(void **state)
 {
 	(void)state;
 	look(1, LEAN_BUDGET);
@@ -65,7 +65,7 @@ static void who_goes_it_meanwhile_has_it_measured_as_long_again(void **state)
 	assert_string_equal(fake.told, "way 1\nno way 1\n");
 }
 
-static void one_that_cannot_be_measured_is_not_tried_each_time(void **state)
+static void ways_do_not_retry_failed_measurement_at_once(void **state)
 {
 	(void)state;
 	fake.failures[FAKE_CALIBRATE] = -EIO;
@@ -73,7 +73,7 @@ static void one_that_cannot_be_measured_is_not_tried_each_time(void **state)
 	assert_string_equal(fake.told, "way 1\n");
 }
 
-static void with_a_split_that_was_given_up_it_has_ended_and_begins_anew(void **state)
+static void ways_restart_measurement_after_split_is_given_up(void **state)
 {
 	(void)state;
 	look(1, LEAN_BUDGET);
@@ -82,7 +82,7 @@ static void with_a_split_that_was_given_up_it_has_ended_and_begins_anew(void **s
 	assert_string_equal(fake.told, "way 1\nway 1\n");
 }
 
-static void nobody_goes_it_without_a_split_or_where_all_are_lean(void **state)
+static void ways_skip_long_way_without_split_or_in_lean_session(void **state)
 {
 	(void)state;
 	fake.has_split = false;
@@ -97,7 +97,7 @@ static void nobody_goes_it_without_a_split_or_where_all_are_lean(void **state)
 	assert_false(process->books.has_both_ways);
 }
 
-static void a_long_way_that_is_not_measured_is_the_short_one_and_doubted(void **state)
+static void ways_use_short_way_with_full_spread_until_long_is_measured(void **state)
 {
 	(void)state;
 	ways_measure(&fake.session, 0, lengths);
@@ -112,7 +112,7 @@ static void a_long_way_that_is_not_measured_is_the_short_one_and_doubted(void **
 	assert_true(lengths[SESSION_WAY_LONG].spread_ns == 0);
 }
 
-static void in_the_window_of_a_change_a_process_went_both(void **state)
+static void ways_note_both_ways_in_window_of_mode_change(void **state)
 {
 	static const struct {
 		unsigned int lean_causes;
@@ -138,13 +138,13 @@ static void in_the_window_of_a_change_a_process_went_both(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_long_way_is_measured_once_somebody_goes_it_and_a_little_longer),
-		TEST(who_goes_it_meanwhile_has_it_measured_as_long_again),
-		TEST(one_that_cannot_be_measured_is_not_tried_each_time),
-		TEST(with_a_split_that_was_given_up_it_has_ended_and_begins_anew),
-		TEST(nobody_goes_it_without_a_split_or_where_all_are_lean),
-		TEST(a_long_way_that_is_not_measured_is_the_short_one_and_doubted),
-		TEST(in_the_window_of_a_change_a_process_went_both),
+		TEST(ways_measure_long_way_while_in_use_and_a_while_after),
+		TEST(ways_extend_measurement_when_long_way_is_used_again),
+		TEST(ways_do_not_retry_failed_measurement_at_once),
+		TEST(ways_restart_measurement_after_split_is_given_up),
+		TEST(ways_skip_long_way_without_split_or_in_lean_session),
+		TEST(ways_use_short_way_with_full_spread_until_long_is_measured),
+		TEST(ways_note_both_ways_in_window_of_mode_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ static uint64_t mapped_bytes(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void our_cpu_is_that_of_all_that_we_run_since_the_last_window(void **state)
+static void window_cost_counts_own_cpu_since_last_window(void **state)
 {
 	(void)state;
 	fake.own_cpu_ns = 5000;
@@ -86,7 +86,7 @@ static void use(uint64_t own_ns, uint64_t asked_ns)
 }
 
 /* CPU time that others cause is in the record, but not in the percentage that the budget bounds. */
-static void what_others_ask_for_is_in_no_budget(void **state)
+static void window_cost_excludes_requested_work_from_budget(void **state)
 {
 	(void)state;
 	begin(true);
@@ -101,7 +101,7 @@ static void what_others_ask_for_is_in_no_budget(void **state)
 	assert_true(cost.percent == 100.0 * 10.0 / 1000);
 }
 
-static void programs_that_are_measured_all_the_time_are_told_as_they_are(void **state)
+static void window_cost_reports_exact_runs_of_always_timed_programs(void **state)
 {
 	(void)state;
 	begin(true);
@@ -133,7 +133,7 @@ static void programs_that_are_measured_all_the_time_are_told_as_they_are(void **
 	assert_string_equal(fake.told, "programs timed\n");
 }
 
-static void as_many_programs_are_told_as_there_may_be(void **state)
+static void window_cost_reports_up_to_max_programs(void **state)
 {
 	(void)state;
 	fake.program_count = SESSION_PROGRAMS_MAX;
@@ -149,7 +149,7 @@ static void as_many_programs_are_told_as_there_may_be(void **state)
 		assert_int_equal(programs[i].run_count, 100 + i);
 }
 
-static void where_the_kernel_does_it_anyway_it_is_not_asked(void **state)
+static void window_cost_uses_kernel_stats_that_are_already_on(void **state)
 {
 	(void)state;
 	for (int measures_all = 0; measures_all < 2; measures_all++) {
@@ -165,7 +165,7 @@ static void where_the_kernel_does_it_anyway_it_is_not_asked(void **state)
 	}
 }
 
-static void of_a_stretch_the_window_is_estimated(void **state)
+static void window_cost_extrapolates_sample_to_whole_window(void **state)
 {
 	(void)state;
 	begin(false);
@@ -202,7 +202,7 @@ static void of_a_stretch_the_window_is_estimated(void **state)
 	assert_int_equal(record.programs_samples, 1);
 }
 
-static void a_stretch_ends_with_its_window(void **state)
+static void window_cost_ends_sample_with_its_window(void **state)
 {
 	(void)state;
 	begin(false);
@@ -214,7 +214,7 @@ static void a_stretch_ends_with_its_window(void **state)
 	assert_int_equal(record.programs_samples, 1);
 }
 
-static void without_any_run_nothing_was_measured_and_the_last_figure_holds(void **state)
+static void window_cost_keeps_last_percent_if_no_program_ran(void **state)
 {
 	(void)state;
 	begin(true);
@@ -252,7 +252,7 @@ static void expect_error(int error, const char *text)
 	}
 }
 
-static void what_the_kernel_refuses_is_said_and_not_asked_for_again(void **state)
+static void window_cost_records_kernel_refusal_and_does_not_retry(void **state)
 {
 	(void)state;
 	expect_error(-EPERM, "that needs CAP_SYS_ADMIN");
@@ -264,15 +264,15 @@ static void what_the_kernel_refuses_is_said_and_not_asked_for_again(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(our_cpu_is_that_of_all_that_we_run_since_the_last_window),
-		TEST(what_others_ask_for_is_in_no_budget),
-		TEST(programs_that_are_measured_all_the_time_are_told_as_they_are),
-		TEST(as_many_programs_are_told_as_there_may_be),
-		TEST(where_the_kernel_does_it_anyway_it_is_not_asked),
-		TEST(of_a_stretch_the_window_is_estimated),
-		TEST(a_stretch_ends_with_its_window),
-		TEST(without_any_run_nothing_was_measured_and_the_last_figure_holds),
-		TEST(what_the_kernel_refuses_is_said_and_not_asked_for_again),
+		TEST(window_cost_counts_own_cpu_since_last_window),
+		TEST(window_cost_excludes_requested_work_from_budget),
+		TEST(window_cost_reports_exact_runs_of_always_timed_programs),
+		TEST(window_cost_reports_up_to_max_programs),
+		TEST(window_cost_uses_kernel_stats_that_are_already_on),
+		TEST(window_cost_extrapolates_sample_to_whole_window),
+		TEST(window_cost_ends_sample_with_its_window),
+		TEST(window_cost_keeps_last_percent_if_no_program_ran),
+		TEST(window_cost_records_kernel_refusal_and_does_not_retry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,7 +142,7 @@ static void expect_said(const char *expected)
 		fail_msg("not said: %s, but: %s", expected, said);
 }
 
-static void what_it_is_about_is_in_its_environment(void **state)
+static void alert_program_gets_alert_in_environment(void **state)
 {
 	static const char expected[] = "[max(cpu) > 5ns by endpoint][firing][endpoint]"
 				       "[`id` $(id) \"'\\x0a;][77][5][ns][1111][2222][0][]\n";
@@ -163,7 +163,7 @@ static void what_it_is_about_is_in_its_environment(void **state)
 	expect_said("");
 }
 
-static void what_is_not_there_is_empty(void **state)
+static void alert_program_gets_empty_variables_for_absent_values(void **state)
 {
 	(void)state;
 	write_script("exec >output\n"
@@ -179,7 +179,7 @@ static void what_is_not_there_is_empty(void **state)
 	}
 }
 
-static void it_gets_no_descriptor_and_no_signal_mask_of_ours(void **state)
+static void alert_program_inherits_no_descriptors_or_signal_mask(void **state)
 {
 	int leak = fcntl(STDERR_FILENO, F_DUPFD, 20);
 	const char *ignored;
@@ -222,7 +222,7 @@ static void it_gets_no_descriptor_and_no_signal_mask_of_ours(void **state)
 	expect_said("on both\non both\n");
 }
 
-static void one_runs_at_a_time_in_their_order(void **state)
+static void alert_program_runs_one_at_a_time_in_order(void **state)
 {
 	(void)state;
 	write_script(WAIT "[ ! -e running ] || echo two at a time >>output\n>running\n"
@@ -239,7 +239,7 @@ static void one_runs_at_a_time_in_their_order(void **state)
 	expect_said("");
 }
 
-static void so_many_wait_and_more_are_dropped_and_said(void **state)
+static void alert_program_drops_and_logs_changes_over_queue_limit(void **state)
 {
 	(void)state;
 	write_script(WAIT "echo \"$CORRELATOR_ALERT_GROUP\" >>output");
@@ -261,7 +261,7 @@ static void so_many_wait_and_more_are_dropped_and_said(void **state)
 	expect_said("not run for 3 changes: there were too many at a time");
 }
 
-static void one_that_hangs_is_killed_with_what_it_started(void **state)
+static void alert_program_is_killed_with_its_children_on_timeout(void **state)
 {
 	struct pollfd fd;
 
@@ -291,7 +291,7 @@ static void one_that_hangs_is_killed_with_what_it_started(void **state)
 	assert_non_null(strstr(said, "killed by signal 9"));
 }
 
-static void how_it_failed_is_said(void **state)
+static void alert_program_logs_exit_status(void **state)
 {
 	(void)state;
 	write_script("exit 7");
@@ -300,7 +300,7 @@ static void how_it_failed_is_said(void **state)
 	expect_said("on alert: ended with status 7\n");
 }
 
-static void one_that_cannot_be_run_is_said_and_the_next_one_is_tried(void **state)
+static void alert_program_logs_failed_start_and_tries_next_change(void **state)
 {
 	(void)state;
 	write_script("exit 0");
@@ -313,7 +313,7 @@ static void one_that_cannot_be_run_is_said_and_the_next_one_is_tried(void **stat
 	expect_said("on alert: cannot start: Permission denied\n");
 }
 
-static void what_waits_at_the_end_is_not_run(void **state)
+static void alert_program_skips_and_logs_queued_changes_at_end(void **state)
 {
 	(void)state;
 	write_script(WAIT);
@@ -325,7 +325,7 @@ static void what_waits_at_the_end_is_not_run(void **state)
 	expect_said("not run for the last 2 changes\n");
 }
 
-static void without_a_program_nothing_is_run(void **state)
+static void alert_program_runs_nothing_if_none_is_set(void **state)
 {
 	(void)state;
 	alert_program_init(&program, NULL);
@@ -335,7 +335,7 @@ static void without_a_program_nothing_is_run(void **state)
 	expect_said("");
 }
 
-static void it_is_the_path_of_a_program(void **state)
+static void alert_program_check_accepts_only_executable_path(void **state)
 {
 	char expected[256];
 
@@ -353,7 +353,7 @@ static void it_is_the_path_of_a_program(void **state)
 	assert_non_null(strstr(said, "--on-alert true; id: not the path of a program"));
 }
 
-static void one_that_everybody_may_write_is_warned_of(void **state)
+static void alert_program_check_warns_about_world_writable_file(void **state)
 {
 	char expected[256];
 
@@ -374,18 +374,18 @@ int main(void)
 {
 #define RUN_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 	const struct CMUnitTest tests[] = {
-		RUN_TEST(one_that_everybody_may_write_is_warned_of),
-		RUN_TEST(what_it_is_about_is_in_its_environment),
-		RUN_TEST(what_is_not_there_is_empty),
-		RUN_TEST(it_gets_no_descriptor_and_no_signal_mask_of_ours),
-		RUN_TEST(one_runs_at_a_time_in_their_order),
-		RUN_TEST(so_many_wait_and_more_are_dropped_and_said),
-		RUN_TEST(one_that_hangs_is_killed_with_what_it_started),
-		RUN_TEST(how_it_failed_is_said),
-		RUN_TEST(one_that_cannot_be_run_is_said_and_the_next_one_is_tried),
-		RUN_TEST(what_waits_at_the_end_is_not_run),
-		RUN_TEST(without_a_program_nothing_is_run),
-		RUN_TEST(it_is_the_path_of_a_program),
+		RUN_TEST(alert_program_check_warns_about_world_writable_file),
+		RUN_TEST(alert_program_gets_alert_in_environment),
+		RUN_TEST(alert_program_gets_empty_variables_for_absent_values),
+		RUN_TEST(alert_program_inherits_no_descriptors_or_signal_mask),
+		RUN_TEST(alert_program_runs_one_at_a_time_in_order),
+		RUN_TEST(alert_program_drops_and_logs_changes_over_queue_limit),
+		RUN_TEST(alert_program_is_killed_with_its_children_on_timeout),
+		RUN_TEST(alert_program_logs_exit_status),
+		RUN_TEST(alert_program_logs_failed_start_and_tries_next_change),
+		RUN_TEST(alert_program_skips_and_logs_queued_changes_at_end),
+		RUN_TEST(alert_program_runs_nothing_if_none_is_set),
+		RUN_TEST(alert_program_check_accepts_only_executable_path),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -85,7 +85,7 @@ static int end_window(uint64_t start_ns, uint64_t end_ns, bool is_last)
 	return r;
 }
 
-static void a_change_is_a_record_and_a_line(void **state)
+static void alerting_records_and_logs_each_change(void **state)
 {
 	(void)state;
 	watch("sum(cpu) > 5ns by endpoint");
@@ -109,7 +109,7 @@ static void a_change_is_a_record_and_a_line(void **state)
 	assert_string_equal(taken, "400 own_cpu >= 0ns resolved [none=none] 0:0/0 ns 300|");
 }
 
-static void at_the_end_open_requests_have_ended(void **state)
+static void alerting_closes_open_requests_at_end(void **state)
 {
 	(void)state;
 	watch("max(cpu) > 5ns");
@@ -120,7 +120,7 @@ static void at_the_end_open_requests_have_ended(void **state)
 	assert_string_equal(taken, "300 max(cpu) > 5ns firing [none=none] 1:6/5 ns 100|");
 }
 
-static void in_the_log_there_are_no_more_than_people_read(void **state)
+static void alerting_limits_log_lines_per_window(void **state)
 {
 	char name[16];
 	size_t lines = 0;
@@ -150,7 +150,7 @@ static void in_the_log_there_are_no_more_than_people_read(void **state)
 	assert_null(strstr(said, "more changes"));
 }
 
-static void what_cannot_be_taken_is_told(void **state)
+static void alerting_returns_error_of_failed_record(void **state)
 {
 	(void)state;
 	watch("sum(cpu) > 5ns");
@@ -160,7 +160,7 @@ static void what_cannot_be_taken_is_told(void **state)
 	assert_non_null(strstr(said, "alert firing"));
 }
 
-static void requests_that_there_was_no_memory_for_are_said_to_be_missing(void **state)
+static void alerting_logs_requests_missing_for_lack_of_memory(void **state)
 {
 	struct alert_window window = { 100, 200, 0, 0 };
 	struct ears ears;
@@ -180,7 +180,7 @@ static void requests_that_there_was_no_memory_for_are_said_to_be_missing(void **
 	} while (!strstr(said, "no memory: requests are missing"));
 }
 
-static void without_alerts_there_is_nothing(void **state)
+static void alerting_without_alerts_does_nothing(void **state)
 {
 	(void)state;
 	alerting_init(&alerting, NULL, NULL);
@@ -192,12 +192,12 @@ int main(void)
 {
 #define ALERTING_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 	const struct CMUnitTest tests[] = {
-		ALERTING_TEST(a_change_is_a_record_and_a_line),
-		ALERTING_TEST(at_the_end_open_requests_have_ended),
-		ALERTING_TEST(in_the_log_there_are_no_more_than_people_read),
-		ALERTING_TEST(what_cannot_be_taken_is_told),
-		ALERTING_TEST(requests_that_there_was_no_memory_for_are_said_to_be_missing),
-		ALERTING_TEST(without_alerts_there_is_nothing),
+		ALERTING_TEST(alerting_records_and_logs_each_change),
+		ALERTING_TEST(alerting_closes_open_requests_at_end),
+		ALERTING_TEST(alerting_limits_log_lines_per_window),
+		ALERTING_TEST(alerting_returns_error_of_failed_record),
+		ALERTING_TEST(alerting_logs_requests_missing_for_lack_of_memory),
+		ALERTING_TEST(alerting_without_alerts_does_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,7 +104,7 @@ static void expect(const char *expected)
 	assert_string_equal(found, expected);
 }
 
-static void what_holds_is_there(void **state)
+static void heads_hold_current_meta_and_process_records(void **state)
 {
 	struct meta_record meta = { .common = common,
 				    .tool_version = "0.1.0",
@@ -128,7 +128,7 @@ static void what_holds_is_there(void **state)
 	expect("meta; found a; fork b; exec c; ");
 }
 
-static void the_last_of_each_event_of_a_process_holds(void **state)
+static void heads_keep_last_record_of_each_process_event(void **state)
 {
 	(void)state;
 	assert_int_equal(add_process(7, PROCESS_EVENT_FOUND, "a"), 0);
@@ -139,7 +139,7 @@ static void the_last_of_each_event_of_a_process_holds(void **state)
 	expect("found a; load c; unload e; mode d; ");
 }
 
-static void a_process_that_ended_is_forgotten(void **state)
+static void heads_drop_process_after_exit(void **state)
 {
 	(void)state;
 	assert_int_equal(add_process(7, PROCESS_EVENT_FOUND, "a"), 0);
@@ -152,7 +152,7 @@ static void a_process_that_ended_is_forgotten(void **state)
 }
 
 /* A reader holds what is not checked yet. */
-static void many_have_a_check_now_and_then(void **state)
+static void heads_insert_checks_between_many_records(void **state)
 {
 	size_t size_bytes, entry_bytes, longest = 0, last = 0;
 	const uint8_t *bytes;
@@ -172,7 +172,7 @@ static void many_have_a_check_now_and_then(void **state)
 	assert_true(longest >= CHECK_SPAN_BYTES && longest < CHECK_SPAN_BYTES + 1024);
 }
 
-static void without_memory_one_is_missing(void **state)
+static void heads_report_lack_of_memory_and_stay_usable(void **state)
 {
 	size_t size_bytes;
 
@@ -196,11 +196,11 @@ static void without_memory_one_is_missing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_holds_is_there),
-		TEST(the_last_of_each_event_of_a_process_holds),
-		TEST(a_process_that_ended_is_forgotten),
-		TEST(many_have_a_check_now_and_then),
-		TEST(without_memory_one_is_missing),
+		TEST(heads_hold_current_meta_and_process_records),
+		TEST(heads_keep_last_record_of_each_process_event),
+		TEST(heads_drop_process_after_exit),
+		TEST(heads_insert_checks_between_many_records),
+		TEST(heads_report_lack_of_memory_and_stay_usable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-static void it_is_that_of_this_boot_and_of_this_process(void **state)
+static void identity_describes_this_boot_and_process(void **state)
 {
 	struct identity identity;
 	char host[256] = "";
@@ -26,7 +26,7 @@ static void it_is_that_of_this_boot_and_of_this_process(void **state)
 	assert_int_equal(strspn(identity.boot_id, "0123456789abcdef-"), 36);
 }
 
-static void each_record_has_an_id_of_its_own_and_is_about_us_or_another_one(void **state)
+static void identity_stamps_unique_record_ids_and_keeps_foreign_pid(void **state)
 {
 	struct identity identity = {
 		.host_name = "shop", .boot_id = "01234567-89ab", .pid = 7, .nonce = 0xabc
@@ -45,7 +45,7 @@ static void each_record_has_an_id_of_its_own_and_is_about_us_or_another_one(void
 }
 
 /* Two that start at one instant, each as process 1 of a container. */
-static void no_two_recorders_have_the_same(void **state)
+static void identity_differs_between_two_recorders(void **state)
 {
 	struct identity first, second;
 	struct record_common of_first = { 0 }, of_second = { 0 };
@@ -61,9 +61,9 @@ static void no_two_recorders_have_the_same(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_that_of_this_boot_and_of_this_process),
-		cmocka_unit_test(each_record_has_an_id_of_its_own_and_is_about_us_or_another_one),
-		cmocka_unit_test(no_two_recorders_have_the_same),
+		cmocka_unit_test(identity_describes_this_boot_and_process),
+		cmocka_unit_test(identity_stamps_unique_record_ids_and_keeps_foreign_pid),
+		cmocka_unit_test(identity_differs_between_two_recorders),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

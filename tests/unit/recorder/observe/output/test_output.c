@@ -64,19 +64,19 @@ static int record_one(unsigned int failing_call, const char *path)
 	return r;
 }
 
-static void what_is_in_the_spool_is_not_lost(void **state)
+static void output_succeeds_if_unsent_records_are_in_spool(void **state)
 {
 	(void)state;
 	assert_int_equal(record_one(0, spool), 0);
 }
 
-static void what_is_in_memory_is(void **state)
+static void output_fails_if_unsent_records_are_only_in_memory(void **state)
 {
 	(void)state;
 	assert_int_equal(record_one(0, NULL), -EIO);
 }
 
-static void and_so_is_what_the_disk_of_the_spool_did_not_take(void **state)
+static void output_fails_if_spool_disk_rejects_records(void **state)
 {
 	(void)state;
 	/* Each call of a segment: create, write, cut, sync, rename, and sync the folder. */
@@ -87,9 +87,9 @@ static void and_so_is_what_the_disk_of_the_spool_did_not_take(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_in_the_spool_is_not_lost),
-		cmocka_unit_test(what_is_in_memory_is),
-		cmocka_unit_test(and_so_is_what_the_disk_of_the_spool_did_not_take),
+		cmocka_unit_test(output_succeeds_if_unsent_records_are_in_spool),
+		cmocka_unit_test(output_fails_if_unsent_records_are_only_in_memory),
+		cmocka_unit_test(output_fails_if_spool_disk_rejects_records),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

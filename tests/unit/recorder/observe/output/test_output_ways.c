@@ -328,7 +328,7 @@ static bool has(const uint8_t *bytes, size_t size_bytes, const char *text)
 	return memmem(bytes, size_bytes, text, strlen(text)) != NULL;
 }
 
-static void it_is_called_by_all_that_it_goes_to(void **state)
+static void output_name_lists_all_destinations(void **state)
 {
 	(void)state;
 	begin_well();
@@ -348,7 +348,7 @@ static void it_is_called_by_all_that_it_goes_to(void **state)
 	assert_string_equal(output.name, "/file");
 }
 
-static void the_file_is_touched_last(void **state)
+static void output_opens_file_last(void **state)
 {
 	(void)state;
 	assert_int_equal(begin(), EXIT_CODE_OK);
@@ -360,7 +360,7 @@ static void the_file_is_touched_last(void **state)
 }
 
 /* A new file begins with what is to be known of the processes. */
-static void with_a_limit_a_new_file_has_what_holds(void **state)
+static void output_starts_rotated_file_with_current_heads(void **state)
 {
 	struct process_record record = { .common.pid = 7,
 					 .event = PROCESS_EVENT_FOUND,
@@ -389,7 +389,7 @@ static void with_a_limit_a_new_file_has_what_holds(void **state)
 	options.bytes_max = 0;
 }
 
-static void what_cannot_be_opened_is_an_exit_code_and_the_file_stays(void **state)
+static void output_open_failure_returns_exit_code_and_keeps_file(void **state)
 {
 	int *const errors[] = { &ways.forwarding_error, &ways.check_error, &ways.server_error,
 				&ways.backlog_error, &ways.start_error };
@@ -437,7 +437,7 @@ static uint64_t requests_published(void)
 	return count;
 }
 
-static void requests_are_in_the_sums_once_they_have_ended_at_the_latest_with_all(void **state)
+static void output_counts_requests_in_metrics_after_they_end(void **state)
 {
 	int windows = 0;
 
@@ -461,7 +461,7 @@ static void requests_are_in_the_sums_once_they_have_ended_at_the_latest_with_all
 	assert_int_equal(requests_published(), 2);
 }
 
-static void without_memory_for_them_nothing_is_opened(void **state)
+static void output_opens_nothing_without_memory_for_requests(void **state)
 {
 	(void)state;
 	options.metrics_by = "endpoint";
@@ -475,7 +475,7 @@ static void without_memory_for_them_nothing_is_opened(void **state)
 	assert_false(output.is_open);
 }
 
-static void what_was_added_goes_everywhere_once(void **state)
+static void output_writes_each_record_to_every_destination_once(void **state)
 {
 	(void)state;
 	begin_well();
@@ -495,7 +495,7 @@ static void what_was_added_goes_everywhere_once(void **state)
 	expect_said("cannot keep records to be sent\n");
 }
 
-static void what_is_forgotten_goes_nowhere(void **state)
+static void output_forgets_records_after_mark(void **state)
 {
 	size_t first;
 
@@ -511,7 +511,7 @@ static void what_is_forgotten_goes_nowhere(void **state)
 	assert_int_equal(ways.written_bytes, first + CHECK_BYTES);
 }
 
-static void the_sums_are_those_of_the_records(void **state)
+static void output_publishes_metrics_from_records(void **state)
 {
 	struct process_record process = { .common.pid = 7,
 					  .event = PROCESS_EVENT_FOUND,
@@ -542,7 +542,7 @@ static void the_sums_are_those_of_the_records(void **state)
 	expect_told("");
 }
 
-static void what_collectors_miss_is_told_them_and_said_once_a_minute(void **state)
+static void output_reports_gaps_to_collectors_and_logs_once_a_minute(void **state)
 {
 	static const char said[] = "records for tcp://collector are lost (the disk): 5 so far\n";
 
@@ -584,7 +584,7 @@ static void what_collectors_miss_is_told_them_and_said_once_a_minute(void **stat
 	expect_told("written\n");
 }
 
-static void what_a_file_misses_is_told_in_it(void **state)
+static void output_writes_gap_record_to_file_that_dropped_records(void **state)
 {
 	(void)state;
 	begin_well();
@@ -597,7 +597,7 @@ static void what_a_file_misses_is_told_in_it(void **state)
 	assert_false(has(ways.appended, ways.appended_bytes, "the reader"));
 }
 
-static void without_its_reader_it_is_over_unless_somebody_else_is_there(void **state)
+static void output_ends_without_reader_unless_another_destination_exists(void **state)
 {
 	(void)state;
 	only_to_a_file();
@@ -622,7 +622,7 @@ static void without_its_reader_it_is_over_unless_somebody_else_is_there(void **s
 	}
 }
 
-static void a_file_says_what_to_wait_for(void **state)
+static void output_reports_file_descriptor_and_deadline(void **state)
 {
 	struct self_record self = { 0 };
 
@@ -653,7 +653,7 @@ static void a_file_says_what_to_wait_for(void **state)
 	assert_false(self.has_output);
 }
 
-static void how_sending_goes_is_in_a_record_and_in_the_sums(void **state)
+static void output_reports_delivery_in_record_and_metrics(void **state)
 {
 	struct delivery_figures delivery = { 0 };
 	struct sender_status status;
@@ -693,7 +693,7 @@ static bool ends(void *user, int fd)
 }
 
 /* What is sent meanwhile is sealed first. */
-static void at_the_end_a_reader_is_waited_for_while_what_waits_is_sent(void **state)
+static void output_close_waits_for_reader_while_sending(void **state)
 {
 	(void)state;
 	begin_well();
@@ -722,7 +722,7 @@ static void at_the_end_a_reader_is_waited_for_while_what_waits_is_sent(void **st
 	expect_said("");
 }
 
-static void what_had_to_be_dropped_at_the_end_is_kept_as_well(void **state)
+static void output_close_queues_gap_for_records_dropped_while_settling(void **state)
 {
 	(void)state;
 	only_to_collectors();
@@ -736,7 +736,7 @@ static void what_had_to_be_dropped_at_the_end_is_kept_as_well(void **state)
 		    "queue sealed\nqueue settled\nqueued\n");
 }
 
-static void what_a_file_could_not_take_is_a_failure_but_not_that_its_reader_went(void **state)
+static void output_close_fails_on_file_error_but_not_on_gone_reader(void **state)
 {
 	(void)state;
 	begin_well();
@@ -757,7 +757,7 @@ static void close_with(uint64_t queued_records, uint64_t kept_records, uint64_t 
 	assert_int_equal(output_close(&output, ends, &patience), expected);
 }
 
-static void records_that_are_nowhere_at_the_end_are_a_failure_unless_a_file_has_them(void **state)
+static void output_close_fails_on_undelivered_records_unless_in_file(void **state)
 {
 	(void)state;
 	only_to_collectors();
@@ -803,24 +803,24 @@ static void records_that_are_nowhere_at_the_end_are_a_failure_unless_a_file_has_
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(it_is_called_by_all_that_it_goes_to),
-		TEST(the_file_is_touched_last),
-		TEST(with_a_limit_a_new_file_has_what_holds),
-		TEST(what_cannot_be_opened_is_an_exit_code_and_the_file_stays),
-		TEST(requests_are_in_the_sums_once_they_have_ended_at_the_latest_with_all),
-		TEST(without_memory_for_them_nothing_is_opened),
-		TEST(what_was_added_goes_everywhere_once),
-		TEST(what_is_forgotten_goes_nowhere),
-		TEST(the_sums_are_those_of_the_records),
-		TEST(what_collectors_miss_is_told_them_and_said_once_a_minute),
-		TEST(what_a_file_misses_is_told_in_it),
-		TEST(without_its_reader_it_is_over_unless_somebody_else_is_there),
-		TEST(a_file_says_what_to_wait_for),
-		TEST(how_sending_goes_is_in_a_record_and_in_the_sums),
-		TEST(at_the_end_a_reader_is_waited_for_while_what_waits_is_sent),
-		TEST(what_had_to_be_dropped_at_the_end_is_kept_as_well),
-		TEST(what_a_file_could_not_take_is_a_failure_but_not_that_its_reader_went),
-		TEST(records_that_are_nowhere_at_the_end_are_a_failure_unless_a_file_has_them),
+		TEST(output_name_lists_all_destinations),
+		TEST(output_opens_file_last),
+		TEST(output_starts_rotated_file_with_current_heads),
+		TEST(output_open_failure_returns_exit_code_and_keeps_file),
+		TEST(output_counts_requests_in_metrics_after_they_end),
+		TEST(output_opens_nothing_without_memory_for_requests),
+		TEST(output_writes_each_record_to_every_destination_once),
+		TEST(output_forgets_records_after_mark),
+		TEST(output_publishes_metrics_from_records),
+		TEST(output_reports_gaps_to_collectors_and_logs_once_a_minute),
+		TEST(output_writes_gap_record_to_file_that_dropped_records),
+		TEST(output_ends_without_reader_unless_another_destination_exists),
+		TEST(output_reports_file_descriptor_and_deadline),
+		TEST(output_reports_delivery_in_record_and_metrics),
+		TEST(output_close_waits_for_reader_while_sending),
+		TEST(output_close_queues_gap_for_records_dropped_while_settling),
+		TEST(output_close_fails_on_file_error_but_not_on_gone_reader),
+		TEST(output_close_fails_on_undelivered_records_unless_in_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ enum {
 
 static const struct account_totals FIVE = { .user_ns = 2, .kernel_ns = 3, .blocked_ns = 1000 };
 
-static void time_is_attributed_only_to_a_context(void **state)
+static void balance_attributes_only_time_in_a_context(void **state)
 {
 	struct balance balance = { 0 };
 	struct process_books now = { .epochs[WINDOW & 1].exec_ns = 20 };
@@ -37,7 +37,7 @@ static void time_is_attributed_only_to_a_context(void **state)
 	assert_int_equal(record.window_ns, 99);
 }
 
-static void a_residual_may_be_negative(void **state)
+static void balance_allows_negative_residual(void **state)
 {
 	struct balance balance = { 0 };
 	struct process_books now = { .epochs[WINDOW & 1].exec_ns = 1 };
@@ -50,7 +50,7 @@ static void a_residual_may_be_negative(void **state)
 }
 
 /* After theft that was told late; the sums over all windows are right. */
-static void exec_time_that_went_back_is_taken_out_of_the_next(void **state)
+static void balance_deducts_negative_exec_growth_from_next_windows(void **state)
 {
 	static const struct {
 		int64_t growth_ns;
@@ -69,7 +69,7 @@ static void exec_time_that_went_back_is_taken_out_of_the_next(void **state)
 	}
 }
 
-static void each_window_holds_its_own_growth(void **state)
+static void balance_reports_growth_per_window(void **state)
 {
 	struct balance balance = { 0 };
 	struct process_books now = { .epochs[WINDOW & 1].exec_ns = 100 };
@@ -92,7 +92,7 @@ static void each_window_holds_its_own_growth(void **state)
 	assert_true(record.residual_ns == 0);
 }
 
-static void each_loss_is_told_once(void **state)
+static void balance_reports_each_loss_once(void **state)
 {
 	struct balance balance = { .contexts_lost = 1000,
 				   .slices_lost = 2000,
@@ -119,7 +119,7 @@ static void each_loss_is_told_once(void **state)
 		assert_int_equal(record.losses[i], i ? 0 : 2);
 }
 
-static void samples_are_their_windows_and_each_is_a_period(void **state)
+static void balance_counts_samples_per_window_times_period(void **state)
 {
 	struct balance balance = { .samples = 3, .period_ns = 10 };
 	struct process_books now = { 0 };
@@ -139,7 +139,7 @@ static void samples_are_their_windows_and_each_is_a_period(void **state)
 	assert_false(record.has_samples);
 }
 
-static void windows_of_the_other_parity_are_still_open(void **state)
+static void balance_ignores_epoch_of_other_parity(void **state)
 {
 	struct balance balance = { 0 };
 	struct process_books now = { 0 };
@@ -156,7 +156,7 @@ static void windows_of_the_other_parity_are_still_open(void **state)
 	assert_int_equal(record.exec_ns, 1700);
 }
 
-static void overflow_is_the_growth_of_each_total(void **state)
+static void balance_overflow_is_growth_of_each_total(void **state)
 {
 	struct balance balance = { 0 };
 	struct process_books now = { 0 };
@@ -178,14 +178,14 @@ static void overflow_is_the_growth_of_each_total(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(time_is_attributed_only_to_a_context),
-		cmocka_unit_test(a_residual_may_be_negative),
-		cmocka_unit_test(exec_time_that_went_back_is_taken_out_of_the_next),
-		cmocka_unit_test(each_window_holds_its_own_growth),
-		cmocka_unit_test(each_loss_is_told_once),
-		cmocka_unit_test(samples_are_their_windows_and_each_is_a_period),
-		cmocka_unit_test(windows_of_the_other_parity_are_still_open),
-		cmocka_unit_test(overflow_is_the_growth_of_each_total),
+		cmocka_unit_test(balance_attributes_only_time_in_a_context),
+		cmocka_unit_test(balance_allows_negative_residual),
+		cmocka_unit_test(balance_deducts_negative_exec_growth_from_next_windows),
+		cmocka_unit_test(balance_reports_growth_per_window),
+		cmocka_unit_test(balance_reports_each_loss_once),
+		cmocka_unit_test(balance_counts_samples_per_window_times_period),
+		cmocka_unit_test(balance_ignores_epoch_of_other_parity),
+		cmocka_unit_test(balance_overflow_is_growth_of_each_total),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,7 +98,7 @@ static unsigned int count_descriptors(void)
 	return count;
 }
 
-static void its_end_is_known_by_its_code_or_by_the_signal_that_killed_it(void **state)
+static void child_command_reports_exit_code_or_signal(void **state)
 {
 	(void)state;
 	assert_int_equal(run("exit 0"), 0);
@@ -106,7 +106,7 @@ static void its_end_is_known_by_its_code_or_by_the_signal_that_killed_it(void **
 	assert_int_equal(run("kill -KILL $$"), 128 + SIGKILL);
 }
 
-static void it_runs_with_the_signals_of_one_that_nobody_observes(void **state)
+static void child_command_runs_with_default_signal_handlers(void **state)
 {
 	(void)state;
 	assert_int_equal(run("kill -TERM $$; exit 7"), 128 + SIGTERM);
@@ -114,7 +114,7 @@ static void it_runs_with_the_signals_of_one_that_nobody_observes(void **state)
 	assert_int_equal(run("kill -XFSZ $$; exit 7"), 128 + SIGXFSZ);
 }
 
-static void it_runs_until_it_is_seen_to_have_ended(void **state)
+static void child_command_runs_until_its_end_is_observed(void **state)
 {
 	struct child_command child = start_shell("exec sleep 1000"), none = { 0 };
 
@@ -129,7 +129,7 @@ static void it_runs_until_it_is_seen_to_have_ended(void **state)
 		child_command_runs(&(struct child_command){ .pid = child.pid + 1, .pid_fd = -1 }));
 }
 
-static void what_cannot_be_run_has_the_code_that_a_shell_has_for_it(void **state)
+static void child_command_returns_shell_code_if_exec_fails(void **state)
 {
 	char *const missing[] = { "/nonexistent/command", NULL };
 	char *const no_program[] = { "/dev/null", NULL };
@@ -143,7 +143,7 @@ static void what_cannot_be_run_has_the_code_that_a_shell_has_for_it(void **state
 	(void)end_of(&child);
 }
 
-static void one_that_ends_before_it_is_released_is_seen_to_have(void **state)
+static void child_command_reports_end_before_release(void **state)
 {
 	struct child_command child = start_shell("exit 0");
 
@@ -154,7 +154,7 @@ static void one_that_ends_before_it_is_released_is_seen_to_have(void **state)
 	assert_int_equal(end_of(&child), 128 + SIGKILL);
 }
 
-static void one_that_is_never_released_ends_with_who_started_it(void **state)
+static void child_command_ends_if_never_released(void **state)
 {
 	struct child_command child = start_shell("exit 7");
 	_cleanup_fd_ int pid_fd = dup(child.pid_fd);
@@ -199,14 +199,14 @@ static void expect_said(bool output_to_stderr, const char *on_stderr)
 	assert_string_equal(out, *on_stderr ? "" : "said\n");
 }
 
-static void its_output_is_no_part_of_the_records(void **state)
+static void child_command_output_stays_out_of_records(void **state)
 {
 	(void)state;
 	expect_said(true, "said\n");
 	expect_said(false, "");
 }
 
-static void nothing_of_it_stays_open(void **state)
+static void child_command_leaves_no_descriptor_open(void **state)
 {
 	unsigned int before = count_descriptors();
 	struct child_command child = start_shell("exit 0");
@@ -224,7 +224,7 @@ static void nothing_of_it_stays_open(void **state)
 	assert_int_equal(count_descriptors(), before);
 }
 
-static void without_descriptors_none_is_started_and_none_is_lost(void **state)
+static void child_command_start_fails_without_descriptors_and_leaks_none(void **state)
 {
 	unsigned int before = count_descriptors();
 	char *const argv[] = { "/bin/true", NULL };
@@ -257,15 +257,15 @@ static void without_descriptors_none_is_started_and_none_is_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(its_end_is_known_by_its_code_or_by_the_signal_that_killed_it),
-		TEST(it_runs_with_the_signals_of_one_that_nobody_observes),
-		TEST(it_runs_until_it_is_seen_to_have_ended),
-		TEST(what_cannot_be_run_has_the_code_that_a_shell_has_for_it),
-		TEST(one_that_ends_before_it_is_released_is_seen_to_have),
-		TEST(one_that_is_never_released_ends_with_who_started_it),
-		TEST(its_output_is_no_part_of_the_records),
-		TEST(nothing_of_it_stays_open),
-		TEST(without_descriptors_none_is_started_and_none_is_lost),
+		TEST(child_command_reports_exit_code_or_signal),
+		TEST(child_command_runs_with_default_signal_handlers),
+		TEST(child_command_runs_until_its_end_is_observed),
+		TEST(child_command_returns_shell_code_if_exec_fails),
+		TEST(child_command_reports_end_before_release),
+		TEST(child_command_ends_if_never_released),
+		TEST(child_command_output_stays_out_of_records),
+		TEST(child_command_leaves_no_descriptor_open),
+		TEST(child_command_start_fails_without_descriptors_and_leaks_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "failing_memory.h"
 
-static void keys_may_be_renamed(void **state)
+static void key_options_rename_keys(void **state)
 {
 	struct key_options keys = { .count = 0 };
 
@@ -27,7 +27,7 @@ static void keys_may_be_renamed(void **state)
 	key_options_deinit(&keys);
 }
 
-static void without_memory_there_is_no_key(void **state)
+static void key_options_add_nothing_without_memory(void **state)
 {
 	struct key_options keys = { .count = 0 };
 	size_t given = 0;
@@ -45,7 +45,7 @@ static void without_memory_there_is_no_key(void **state)
 	key_options_deinit(&keys);
 }
 
-static void keys_of_opentelemetry_have_a_prefix(void **state)
+static void key_options_recognise_otel_prefix(void **state)
 {
 	struct key_options keys = { .count = 0 };
 
@@ -70,7 +70,7 @@ static void keys_of_opentelemetry_have_a_prefix(void **state)
 	assert_int_equal(keys.otel_count, 0);
 }
 
-static void names_of_record_fields_are_refused(void **state)
+static void key_options_reject_record_field_names(void **state)
 {
 	static const char *const cases[] = { "pid",  "kind", "user_ns", "x=tid", "message",
 					     "host", "",     "=x",	"x=" };
@@ -82,7 +82,7 @@ static void names_of_record_fields_are_refused(void **state)
 	assert_int_equal(keys.count, 0);
 }
 
-static void a_name_is_taken_once(void **state)
+static void key_options_reject_duplicate_name(void **state)
 {
 	struct key_options keys = { .count = 0 };
 
@@ -102,7 +102,7 @@ static struct key_options added(const char *const *texts, size_t count)
 	return keys;
 }
 
-static void an_endpoint_is_late_beside_a_request_id(void **state)
+static void key_options_mark_endpoint_late_with_request_id(void **state)
 {
 	static const char *const texts[] = { "endpoint=route", "tenant", "request_id=id",
 					     "endpoint" };
@@ -114,7 +114,7 @@ static void an_endpoint_is_late_beside_a_request_id(void **state)
 	key_options_deinit(&keys);
 }
 
-static void without_one_it_is_a_key_like_any_other(void **state)
+static void key_options_treat_endpoint_as_ordinary_without_request_id(void **state)
 {
 	static const char *const texts[] = { "endpoint", "tenant=request_id", "otel.request_id" };
 	struct key_options keys = added(texts, 3);
@@ -125,7 +125,7 @@ static void without_one_it_is_a_key_like_any_other(void **state)
 	key_options_deinit(&keys);
 }
 
-static void there_is_a_limit_of_keys(void **state)
+static void key_options_reject_more_than_max_keys(void **state)
 {
 	struct key_options keys = { .count = 0 };
 	char name[16];
@@ -140,7 +140,7 @@ static void there_is_a_limit_of_keys(void **state)
 	key_options_deinit(&keys);
 }
 
-static void a_slip_is_of_a_key_of_our_integrations(void **state)
+static void key_options_suggest_integration_key_for_typo(void **state)
 {
 	(void)state;
 	assert_string_equal(key_options_nearest("requst_id"), "request_id");
@@ -154,15 +154,15 @@ static void a_slip_is_of_a_key_of_our_integrations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys_may_be_renamed),
-		cmocka_unit_test(without_memory_there_is_no_key),
-		cmocka_unit_test(keys_of_opentelemetry_have_a_prefix),
-		cmocka_unit_test(names_of_record_fields_are_refused),
-		cmocka_unit_test(a_name_is_taken_once),
-		cmocka_unit_test(an_endpoint_is_late_beside_a_request_id),
-		cmocka_unit_test(without_one_it_is_a_key_like_any_other),
-		cmocka_unit_test(there_is_a_limit_of_keys),
-		cmocka_unit_test(a_slip_is_of_a_key_of_our_integrations),
+		cmocka_unit_test(key_options_rename_keys),
+		cmocka_unit_test(key_options_add_nothing_without_memory),
+		cmocka_unit_test(key_options_recognise_otel_prefix),
+		cmocka_unit_test(key_options_reject_record_field_names),
+		cmocka_unit_test(key_options_reject_duplicate_name),
+		cmocka_unit_test(key_options_mark_endpoint_late_with_request_id),
+		cmocka_unit_test(key_options_treat_endpoint_as_ordinary_without_request_id),
+		cmocka_unit_test(key_options_reject_more_than_max_keys),
+		cmocka_unit_test(key_options_suggest_integration_key_for_typo),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

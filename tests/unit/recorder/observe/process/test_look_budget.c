@@ -10,7 +10,7 @@
 
 #define BURST CPU_BUDGET_BURST_NS
 
-static void the_first_are_free(void **unused)
+static void look_budget_allows_first_looks_for_free(void **unused)
 {
 	struct look_budget budget = { 0 };
 
@@ -23,7 +23,7 @@ static void the_first_are_free(void **unused)
 	assert_true(look_budget_next_ns(&budget, NS_PER_S) > NS_PER_S);
 }
 
-static void looks_are_at_once_while_they_are_few(void **unused)
+static void look_budget_allows_looks_immediately_within_burst(void **unused)
 {
 	struct look_budget budget = { .looks = LOOK_BUDGET_FREE };
 
@@ -33,7 +33,7 @@ static void looks_are_at_once_while_they_are_few(void **unused)
 	assert_true(look_budget_next_ns(&budget, NS_PER_S) == NS_PER_S);
 }
 
-static void then_they_wait_until_what_they_took_is_a_small_part(void **unused)
+static void look_budget_delays_looks_after_burst_in_proportion(void **unused)
 {
 	struct look_budget budget = { .looks = LOOK_BUDGET_FREE };
 	uint64_t next_ns;
@@ -46,7 +46,7 @@ static void then_they_wait_until_what_they_took_is_a_small_part(void **unused)
 	assert_true(look_budget_next_ns(&budget, next_ns) == next_ns);
 }
 
-static void who_looks_whenever_it_may_takes_that_part(void **unused)
+static void look_budget_bounds_continuous_looks_to_cpu_share(void **unused)
 {
 	struct look_budget budget = { .looks = LOOK_BUDGET_FREE };
 	uint64_t now_ns = NS_PER_S, spent_ns = 0;
@@ -61,7 +61,7 @@ static void who_looks_whenever_it_may_takes_that_part(void **unused)
 			100 * NS_PER_S / CPU_BUDGET_PART + BURST + NS_PER_MS);
 }
 
-static void a_rest_pays_what_is_owed(void **unused)
+static void look_budget_repays_debt_while_idle(void **unused)
 {
 	struct look_budget budget = { .looks = LOOK_BUDGET_FREE };
 	uint64_t now_ns = NS_PER_S;
@@ -77,11 +77,11 @@ static void a_rest_pays_what_is_owed(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_are_free),
-		cmocka_unit_test(looks_are_at_once_while_they_are_few),
-		cmocka_unit_test(then_they_wait_until_what_they_took_is_a_small_part),
-		cmocka_unit_test(who_looks_whenever_it_may_takes_that_part),
-		cmocka_unit_test(a_rest_pays_what_is_owed),
+		cmocka_unit_test(look_budget_allows_first_looks_for_free),
+		cmocka_unit_test(look_budget_allows_looks_immediately_within_burst),
+		cmocka_unit_test(look_budget_delays_looks_after_burst_in_proportion),
+		cmocka_unit_test(look_budget_bounds_continuous_looks_to_cpu_share),
+		cmocka_unit_test(look_budget_repays_debt_while_idle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,7 +54,7 @@ static void expect_mode(bool is_lean, bool has_lost_split, enum watch_mode mode)
 			 mode);
 }
 
-static void all_together_are_partly_lean_until_each_is(void **state)
+static void modes_are_partly_lean_until_all_processes_are_lean(void **state)
 {
 	(void)state;
 	for (int has_lost_split = 0; has_lost_split < 2; has_lost_split++) {
@@ -76,7 +76,7 @@ static void all_together_are_partly_lean_until_each_is(void **state)
 	expect_mode(true, true, WATCH_MODE_SWITCH_ONLY);
 }
 
-static void none_at_all_are_what_they_were(void **state)
+static void modes_keep_last_mode_without_processes(void **state)
 {
 	(void)state;
 	observed_table_deinit(&table);
@@ -87,7 +87,7 @@ static void none_at_all_are_what_they_were(void **state)
 	assert_null(modes_find_last(&table));
 }
 
-static void the_dearest_is_the_exact_one_with_the_most_stretches(void **state)
+static void modes_pick_exact_process_with_most_stints_as_most_expensive(void **state)
 {
 	(void)state;
 	run(2, 3, 1);
@@ -106,7 +106,7 @@ static void the_dearest_is_the_exact_one_with_the_most_stretches(void **state)
 	assert_null(modes_find_dearest(&table));
 }
 
-static void where_another_passes_far_more_boundaries_the_cost_is_not_its(void **state)
+static void modes_pick_none_if_others_pass_far_more_boundaries(void **state)
 {
 	(void)state;
 	make(LEAN_BUDGET, 0, 0);
@@ -120,7 +120,7 @@ static void where_another_passes_far_more_boundaries_the_cost_is_not_its(void **
 	assert_ptr_equal(modes_find_dearest(&table), processes[2]);
 }
 
-static void the_last_one_is_that_whose_turn_came_last(void **state)
+static void modes_pick_process_with_latest_budget_turn_as_last(void **state)
 {
 	(void)state;
 	assert_null(modes_find_last(&table));
@@ -142,11 +142,11 @@ static void the_last_one_is_that_whose_turn_came_last(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(all_together_are_partly_lean_until_each_is),
-		TEST(none_at_all_are_what_they_were),
-		TEST(the_dearest_is_the_exact_one_with_the_most_stretches),
-		TEST(where_another_passes_far_more_boundaries_the_cost_is_not_its),
-		TEST(the_last_one_is_that_whose_turn_came_last),
+		TEST(modes_are_partly_lean_until_all_processes_are_lean),
+		TEST(modes_keep_last_mode_without_processes),
+		TEST(modes_pick_exact_process_with_most_stints_as_most_expensive),
+		TEST(modes_pick_none_if_others_pass_far_more_boundaries),
+		TEST(modes_pick_process_with_latest_budget_turn_as_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

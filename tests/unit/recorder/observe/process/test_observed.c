@@ -53,7 +53,7 @@ static struct observed *add(pid_t pid, pid_t parent_pid)
 	return process;
 }
 
-static void a_process_is_found_by_its_life_until_it_is_removed(void **state)
+static void observed_finds_process_by_life_until_removed(void **state)
 {
 	struct observed *process = add(FAKE_PID, 0), *child = add(CHILD, FAKE_PID);
 
@@ -74,7 +74,7 @@ static void a_process_is_found_by_its_life_until_it_is_removed(void **state)
 }
 
 /* One that has ended keeps its number until its last window is written. */
-static void two_that_had_one_pid_are_two(void **state)
+static void observed_distinguishes_processes_that_share_a_pid(void **state)
 {
 	const uint64_t later_ticks = FAKE_START_TICKS + 1;
 	struct observed *ended = add(FAKE_PID, 0), *later;
@@ -108,7 +108,7 @@ static void two_that_had_one_pid_are_two(void **state)
 }
 
 /* Whoever of it spends it, and whoever of it ends. */
-static void a_family_shares_what_its_looks_may_take(void **state)
+static void observed_family_shares_look_budget(void **state)
 {
 	struct observed *parent = add(FAKE_PID, 0), *child = add(CHILD, FAKE_PID);
 	struct observed *stranger = add(CHILD + 1, 0);
@@ -125,7 +125,7 @@ static void a_family_shares_what_its_looks_may_take(void **state)
 }
 
 /* Its account was drained before its fork was heard of. */
-static void who_is_heard_to_be_a_child_joins_the_family(void **state)
+static void observed_set_parent_joins_family_of_parent(void **state)
 {
 	struct observed *parent = add(FAKE_PID, 0), *child = add(CHILD, 0);
 
@@ -145,7 +145,7 @@ static void who_is_heard_to_be_a_child_joins_the_family(void **state)
 	assert_ptr_equal(child->family, parent->family);
 }
 
-static void without_memory_there_is_no_process(void **state)
+static void observed_add_fails_without_memory(void **state)
 {
 	(void)state;
 	for (size_t successes = 0; successes < 4; successes++) {
@@ -156,7 +156,7 @@ static void without_memory_there_is_no_process(void **state)
 	assert_null(table.processes);
 }
 
-static void the_budget_makes_it_lean_first_and_takes_its_probes_then(void **state)
+static void observed_step_down_makes_process_lean_then_removes_probes(void **state)
 {
 	struct observed *process = add(FAKE_PID, 0);
 
@@ -171,7 +171,7 @@ static void the_budget_makes_it_lean_first_and_takes_its_probes_then(void **stat
 	assert_int_equal(observed_mode(process), WATCH_MODE_LEAN);
 }
 
-static void one_whose_contexts_change_without_its_probe_becomes_lean(void **state)
+static void observed_goes_lean_after_many_unseen_changes(void **state)
 {
 	struct observed *process = add(FAKE_PID, 0);
 
@@ -194,7 +194,7 @@ static void one_whose_contexts_change_without_its_probe_becomes_lean(void **stat
 	expect_told("");
 }
 
-static void of_one_that_was_not_looked_at_a_look_brings_the_probes_back(void **state)
+static void observed_step_up_schedules_look_for_unopened_process(void **state)
 {
 	struct observed *process = add(FAKE_PID, 0);
 
@@ -210,7 +210,7 @@ static void of_one_that_was_not_looked_at_a_look_brings_the_probes_back(void **s
 	assert_int_equal(observed_next_look(&table), fake.now_ns);
 }
 
-static void one_that_is_lean_for_another_cause_stays_so(void **state)
+static void observed_keeps_lean_for_remaining_cause(void **state)
 {
 	struct observed *process = add(FAKE_PID, 0);
 
@@ -229,7 +229,7 @@ static void one_that_is_lean_for_another_cause_stays_so(void **state)
 	assert_true(observed_next_look(&table) == UINT64_MAX);
 }
 
-static void a_child_is_watched_as_its_parent_is_by_now(void **state)
+static void observed_child_inherits_current_mode_of_parent(void **state)
 {
 	struct observed *parent = add(FAKE_PID, 0), *child = add(CHILD, FAKE_PID);
 
@@ -246,7 +246,7 @@ static void a_child_is_watched_as_its_parent_is_by_now(void **state)
 	assert_false(child->config.flags & PROCESS_IS_LEAN);
 }
 
-static void after_an_exec_only_the_budget_s_cause_is_left(void **state)
+static void observed_exec_keeps_only_budget_cause(void **state)
 {
 	struct observed *process = add(FAKE_PID, 0);
 
@@ -264,7 +264,7 @@ static void after_an_exec_only_the_budget_s_cause_is_left(void **state)
 	assert_int_equal(observed_next_look(&table), 5000);
 }
 
-static void a_record_says_what_is_known(void **state)
+static void observed_describe_fills_known_fields(void **state)
 {
 	struct observed *process = add(FAKE_PID, 0);
 	struct process_record record;
@@ -297,7 +297,7 @@ static void a_record_says_what_is_known(void **state)
 	assert_false(record.has_bound);
 }
 
-static void the_next_look_is_the_earliest_of_all(void **state)
+static void observed_next_look_is_earliest_of_all(void **state)
 {
 	(void)state;
 	assert_true(observed_next_look(&table) == UINT64_MAX);
@@ -308,7 +308,7 @@ static void the_next_look_is_the_earliest_of_all(void **state)
 }
 
 /* Which is no Ruby, and can be looked at by anybody. */
-static void a_look_at_this_process_tells_the_kernel_side_once(void **state)
+static void observed_look_configures_kernel_side_once(void **state)
 {
 	struct observed *self = add(getpid(), 0);
 	struct process_info info;
@@ -346,7 +346,7 @@ static void a_look_at_this_process_tells_the_kernel_side_once(void **state)
 	assert_non_null(strstr(fake.told, " is exact\n"));
 }
 
-static void a_look_at_one_that_is_gone_tells_nothing(void **state)
+static void observed_look_at_exited_process_configures_nothing(void **state)
 {
 	struct observed *process = add(FAKE_PID, 0);
 	unsigned int decisions = 99;
@@ -364,21 +364,21 @@ static void a_look_at_one_that_is_gone_tells_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_process_is_found_by_its_life_until_it_is_removed),
-		TEST(two_that_had_one_pid_are_two),
-		TEST(a_family_shares_what_its_looks_may_take),
-		TEST(who_is_heard_to_be_a_child_joins_the_family),
-		TEST(without_memory_there_is_no_process),
-		TEST(the_budget_makes_it_lean_first_and_takes_its_probes_then),
-		TEST(of_one_that_was_not_looked_at_a_look_brings_the_probes_back),
-		TEST(one_whose_contexts_change_without_its_probe_becomes_lean),
-		TEST(one_that_is_lean_for_another_cause_stays_so),
-		TEST(a_child_is_watched_as_its_parent_is_by_now),
-		TEST(after_an_exec_only_the_budget_s_cause_is_left),
-		TEST(a_record_says_what_is_known),
-		TEST(the_next_look_is_the_earliest_of_all),
-		TEST(a_look_at_this_process_tells_the_kernel_side_once),
-		TEST(a_look_at_one_that_is_gone_tells_nothing),
+		TEST(observed_finds_process_by_life_until_removed),
+		TEST(observed_distinguishes_processes_that_share_a_pid),
+		TEST(observed_family_shares_look_budget),
+		TEST(observed_set_parent_joins_family_of_parent),
+		TEST(observed_add_fails_without_memory),
+		TEST(observed_step_down_makes_process_lean_then_removes_probes),
+		TEST(observed_step_up_schedules_look_for_unopened_process),
+		TEST(observed_goes_lean_after_many_unseen_changes),
+		TEST(observed_keeps_lean_for_remaining_cause),
+		TEST(observed_child_inherits_current_mode_of_parent),
+		TEST(observed_exec_keeps_only_budget_cause),
+		TEST(observed_describe_fills_known_fields),
+		TEST(observed_next_look_is_earliest_of_all),
+		TEST(observed_look_configures_kernel_side_once),
+		TEST(observed_look_at_exited_process_configures_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

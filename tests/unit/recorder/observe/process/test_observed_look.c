@@ -131,8 +131,7 @@ static void expect_probe(size_t number, enum session_probe_kind kind, const uint
 	assert_memory_equal(probe->offsets, offsets, count * sizeof(*offsets));
 }
 
-static void
-where_a_context_changes_and_at_its_loader_there_are_probes_before_it_is_read(void **state)
+static void observed_places_probes_at_changes_and_loader_before_reading(void **state)
 {
 	static const uint64_t sites[] = { 100, 200 }, other_sites[] = { 400 };
 	static const uint64_t loader = LOADER_OFFSET;
@@ -160,7 +159,7 @@ where_a_context_changes_and_at_its_loader_there_are_probes_before_it_is_read(voi
 }
 
 /* So that no thread of another program takes it. */
-static void what_is_told_after_an_exec_is_of_the_new_program(void **state)
+static void look_after_exec_configures_new_image(void **state)
 {
 	(void)state;
 	publish_by(&first);
@@ -176,7 +175,7 @@ static void what_is_told_after_an_exec_is_of_the_new_program(void **state)
 }
 
 /* There was no room for the event. */
-static void after_an_exec_that_was_not_told_the_next_look_is_at_the_new_program(void **state)
+static void look_after_unreported_exec_reopens_new_program(void **state)
 {
 	struct observed *known = process;
 
@@ -204,7 +203,7 @@ static void after_an_exec_that_was_not_told_the_next_look_is_at_the_new_program(
 }
 
 /* It has ended, which was not told yet. */
-static void one_whose_pid_is_another_s_is_gone(void **state)
+static void look_fails_if_pid_was_reused(void **state)
 {
 	(void)state;
 	process->start_ticks = FAKE_START_TICKS;
@@ -218,7 +217,7 @@ static void one_whose_pid_is_another_s_is_gone(void **state)
 	assert_int_equal(process->start_wall_ns, 0);
 }
 
-static void without_a_loader_or_a_publisher_there_is_nothing_to_probe(void **state)
+static void look_places_no_probes_without_loader_or_publisher(void **state)
 {
 	(void)state;
 	target->found.loader = NULL;
@@ -231,7 +230,7 @@ static void without_a_loader_or_a_publisher_there_is_nothing_to_probe(void **sta
 	assert_int_equal(fake.probes[0].kind, SESSION_PROBE_CONTEXT);
 }
 
-static void one_that_has_all_is_complete_and_one_that_loses_it_is_not_read_any_more(void **state)
+static void look_reports_complete_and_then_unread_publisher(void **state)
 {
 	(void)state;
 	publish_by(&first);
@@ -248,7 +247,7 @@ static void one_that_has_all_is_complete_and_one_that_loses_it_is_not_read_any_m
 		    "process 0 of 0, flags 0\n");
 }
 
-static void where_no_probe_can_sit_it_is_lean_until_one_can(void **state)
+static void look_goes_lean_without_probe_site_until_one_appears(void **state)
 {
 	(void)state;
 	first.site_count = 0;
@@ -273,7 +272,7 @@ static void where_no_probe_can_sit_it_is_lean_until_one_can(void **state)
 	assert_false(process->config.flags & PROCESS_IS_LEAN);
 }
 
-static void where_all_are_lean_none_is_for_a_reason_of_its_own(void **state)
+static void look_gives_no_process_reason_in_lean_session(void **state)
 {
 	(void)state;
 	fake.is_lean = true;
@@ -284,7 +283,7 @@ static void where_all_are_lean_none_is_for_a_reason_of_its_own(void **state)
 	assert_false(process->is_mode_new);
 }
 
-static void for_its_budget_it_has_only_the_probe_of_its_loader(void **state)
+static void look_over_budget_places_only_loader_probe(void **state)
 {
 	(void)state;
 	publish_by(&first);
@@ -297,7 +296,7 @@ static void for_its_budget_it_has_only_the_probe_of_its_loader(void **state)
 	expect_told("2 probes of 0\n0 is exact\n");
 }
 
-static void probes_that_cannot_be_placed_are_said_once_and_tried_again(void **state)
+static void look_logs_failed_probes_once_and_retries(void **state)
 {
 	(void)state;
 	publish_by(&first);
@@ -321,7 +320,7 @@ static void probes_that_cannot_be_placed_are_said_once_and_tried_again(void **st
 }
 
 /* It is then looked at now and then. */
-static void a_loader_without_a_probe_is_no_reason_to_be_lean(void **state)
+static void look_stays_exact_without_loader_probe(void **state)
 {
 	(void)state;
 	publish_by(&first);
@@ -331,7 +330,7 @@ static void a_loader_without_a_probe_is_no_reason_to_be_lean(void **state)
 	assert_string_equal(fake.said, "");
 }
 
-static void what_cannot_be_placed_is_said_with_what_helps(void **state)
+static void look_logs_advice_for_each_probe_error(void **state)
 {
 	static const struct {
 		int error;
@@ -356,7 +355,7 @@ static void what_cannot_be_placed_is_said_with_what_helps(void **state)
 	}
 }
 
-static void of_two_that_publish_the_one_that_is_seen_to_be_set_is_read_and_then_any(void **state)
+static void look_reads_publisher_in_use_then_all_of_them(void **state)
 {
 	(void)state;
 	publish_by(&first);
@@ -376,7 +375,7 @@ static void of_two_that_publish_the_one_that_is_seen_to_be_set_is_read_and_then_
 	assert_ptr_equal(target_publisher(process->target), &first);
 }
 
-static void that_another_one_is_set_is_seen_only_where_there_are_probes(void **state)
+static void look_expects_switch_of_publisher_only_with_probes(void **state)
 {
 	(void)state;
 	publish_by(&first);
@@ -394,7 +393,7 @@ static void that_another_one_is_set_is_seen_only_where_there_are_probes(void **s
 	expect_said("reading that of /first.so\n");
 }
 
-static void a_question_about_one_that_was_not_looked_at_makes_a_look_due(void **state)
+static void observed_ask_about_unopened_process_schedules_look(void **state)
 {
 	(void)state;
 	assert_true(observed_next_look(&table) == UINT64_MAX);
@@ -402,7 +401,7 @@ static void a_question_about_one_that_was_not_looked_at_makes_a_look_due(void **
 	assert_int_equal(observed_next_look(&table), 500);
 }
 
-static void contexts_of_opentelemetry_are_read_beside_ruby_s_and_told_first(void **state)
+static void look_configures_otel_beside_ruby_and_first(void **state)
 {
 	(void)state;
 	process->keys = table.keys = &both_keys;
@@ -427,7 +426,7 @@ static void contexts_of_opentelemetry_are_read_beside_ruby_s_and_told_first(void
 	expect_told("2 probes of 0\nprocess 0 of 0, flags 1\n");
 }
 
-static void contexts_that_nobody_asked_for_are_not_read(void **state)
+static void look_skips_contexts_without_requested_keys(void **state)
 {
 	(void)state;
 	publish_by(&first);
@@ -442,7 +441,7 @@ static void contexts_that_nobody_asked_for_are_not_read(void **state)
 	assert_int_equal(decisions & PROCESS_SAY_READ, PROCESS_SAY_READ);
 }
 
-static void what_the_kernel_side_could_not_be_told_it_is_told_again(void **state)
+static void look_retries_failed_configuration(void **state)
 {
 	(void)state;
 	process->keys = table.keys = &both_keys;
@@ -474,7 +473,7 @@ static void what_the_kernel_side_could_not_be_told_it_is_told_again(void **state
 	assert_true(process->is_configured);
 }
 
-static void what_changes_all_the_time_is_told_now_and_then(void **state)
+static void look_limits_rate_of_changed_configurations(void **state)
 {
 	(void)state;
 	publish_by(&first);
@@ -490,7 +489,7 @@ static void what_changes_all_the_time_is_told_now_and_then(void **state)
 	assert_int_equal(process->config.publisher_end, first.end);
 }
 
-static void what_is_known_of_it_is_as_the_last_news_had_it(void **state)
+static void look_updates_process_info_only_on_news(void **state)
 {
 	(void)state;
 	target->found.info.parent_pid = 12;
@@ -512,7 +511,7 @@ static void what_is_known_of_it_is_as_the_last_news_had_it(void **state)
 			 FAKE_WALL_NS - FAKE_START_NS + 77 * 10 * NS_PER_MS);
 }
 
-static void threads_that_share_native_ones_are_said_once(void **state)
+static void look_warns_about_shared_native_threads_once_per_program(void **state)
 {
 	(void)state;
 	publish_by(&first);
@@ -534,7 +533,7 @@ static void threads_that_share_native_ones_are_said_once(void **state)
 	assert_false(process->books.mixes_threads);
 }
 
-static void looks_that_take_long_make_the_next_one_wait(void **state)
+static void look_over_budget_delays_next_look(void **state)
 {
 	(void)state;
 	process->family->looks.looks = LOOK_BUDGET_FREE;
@@ -546,7 +545,7 @@ static void looks_that_take_long_make_the_next_one_wait(void **state)
 			 fake.now_ns + CPU_BUDGET_BURST_NS * CPU_BUDGET_PART);
 }
 
-static void a_record_says_what_it_is_and_what_service(void **state)
+static void observed_describe_reports_ruby_version_and_service(void **state)
 {
 	struct otel_announcement *announcement = &target->found.otel.announcement;
 	struct process_record record;
@@ -573,7 +572,7 @@ static void a_record_says_what_it_is_and_what_service(void **state)
 }
 
 /* By what is mapped there: that of this process is its own program, and nothing. */
-static void one_whose_publisher_is_not_where_it_was_is_looked_at(void **state)
+static void observed_check_publishers_looks_again_if_mapping_is_gone(void **state)
 {
 	extern const char __ehdr_start;
 
@@ -593,7 +592,7 @@ static void one_whose_publisher_is_not_where_it_was_is_looked_at(void **state)
 	assert_int_equal(observed_next_look(&table), 700);
 }
 
-static void a_process_context_is_looked_for_now_and_then_and_read_once_it_changes(void **state)
+static void observed_check_otel_looks_periodically_and_on_change(void **state)
 {
 	struct otel_announcement *announcement = &target->found.otel.announcement;
 
@@ -622,7 +621,7 @@ static void a_process_context_is_looked_for_now_and_then_and_read_once_it_change
 	assert_int_equal(observed_next_look(&table), fake.now_ns + PROCESS_LOOK_PAUSE_FIRST_NS);
 }
 
-static void what_a_parent_says_is_true_of_a_child_that_runs_the_same_program(void **state)
+static void observed_child_inherits_service_name_only_by_fork(void **state)
 {
 	struct observed *parent = process;
 	struct process_record record;
@@ -647,7 +646,7 @@ static void what_a_parent_says_is_true_of_a_child_that_runs_the_same_program(voi
 	process = parent;
 }
 
-static void the_name_of_a_symbol_takes_a_look_as_far_as_those_may_be(void **state)
+static void observed_find_symbol_opens_target_only_within_look_budget(void **state)
 {
 	struct value_snapshot name;
 
@@ -676,33 +675,33 @@ static void the_name_of_a_symbol_takes_a_look_as_far_as_those_may_be(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(where_a_context_changes_and_at_its_loader_there_are_probes_before_it_is_read),
-		TEST(what_is_told_after_an_exec_is_of_the_new_program),
-		TEST(after_an_exec_that_was_not_told_the_next_look_is_at_the_new_program),
-		TEST(one_whose_pid_is_another_s_is_gone),
-		TEST(without_a_loader_or_a_publisher_there_is_nothing_to_probe),
-		TEST(one_that_has_all_is_complete_and_one_that_loses_it_is_not_read_any_more),
-		TEST(where_no_probe_can_sit_it_is_lean_until_one_can),
-		TEST(where_all_are_lean_none_is_for_a_reason_of_its_own),
-		TEST(for_its_budget_it_has_only_the_probe_of_its_loader),
-		TEST(probes_that_cannot_be_placed_are_said_once_and_tried_again),
-		TEST(a_loader_without_a_probe_is_no_reason_to_be_lean),
-		TEST(what_cannot_be_placed_is_said_with_what_helps),
-		TEST(of_two_that_publish_the_one_that_is_seen_to_be_set_is_read_and_then_any),
-		TEST(that_another_one_is_set_is_seen_only_where_there_are_probes),
-		TEST(a_question_about_one_that_was_not_looked_at_makes_a_look_due),
-		TEST(contexts_of_opentelemetry_are_read_beside_ruby_s_and_told_first),
-		TEST(contexts_that_nobody_asked_for_are_not_read),
-		TEST(what_the_kernel_side_could_not_be_told_it_is_told_again),
-		TEST(what_changes_all_the_time_is_told_now_and_then),
-		TEST(what_is_known_of_it_is_as_the_last_news_had_it),
-		TEST(threads_that_share_native_ones_are_said_once),
-		TEST(looks_that_take_long_make_the_next_one_wait),
-		TEST(a_record_says_what_it_is_and_what_service),
-		TEST(one_whose_publisher_is_not_where_it_was_is_looked_at),
-		TEST(a_process_context_is_looked_for_now_and_then_and_read_once_it_changes),
-		TEST(what_a_parent_says_is_true_of_a_child_that_runs_the_same_program),
-		TEST(the_name_of_a_symbol_takes_a_look_as_far_as_those_may_be),
+		TEST(observed_places_probes_at_changes_and_loader_before_reading),
+		TEST(look_after_exec_configures_new_image),
+		TEST(look_after_unreported_exec_reopens_new_program),
+		TEST(look_fails_if_pid_was_reused),
+		TEST(look_places_no_probes_without_loader_or_publisher),
+		TEST(look_reports_complete_and_then_unread_publisher),
+		TEST(look_goes_lean_without_probe_site_until_one_appears),
+		TEST(look_gives_no_process_reason_in_lean_session),
+		TEST(look_over_budget_places_only_loader_probe),
+		TEST(look_logs_failed_probes_once_and_retries),
+		TEST(look_stays_exact_without_loader_probe),
+		TEST(look_logs_advice_for_each_probe_error),
+		TEST(look_reads_publisher_in_use_then_all_of_them),
+		TEST(look_expects_switch_of_publisher_only_with_probes),
+		TEST(observed_ask_about_unopened_process_schedules_look),
+		TEST(look_configures_otel_beside_ruby_and_first),
+		TEST(look_skips_contexts_without_requested_keys),
+		TEST(look_retries_failed_configuration),
+		TEST(look_limits_rate_of_changed_configurations),
+		TEST(look_updates_process_info_only_on_news),
+		TEST(look_warns_about_shared_native_threads_once_per_program),
+		TEST(look_over_budget_delays_next_look),
+		TEST(observed_describe_reports_ruby_version_and_service),
+		TEST(observed_check_publishers_looks_again_if_mapping_is_gone),
+		TEST(observed_check_otel_looks_periodically_and_on_change),
+		TEST(observed_child_inherits_service_name_only_by_fork),
+		TEST(observed_find_symbol_opens_target_only_within_look_budget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

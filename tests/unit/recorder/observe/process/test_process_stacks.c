@@ -60,7 +60,7 @@ static int look(void)
 
 /* ---- where they are ---- */
 
-static void a_layout_is_looked_for_until_it_is_found(void **state)
+static void stacks_search_layout_until_found(void **state)
 {
 	(void)state;
 	bench.target.link_map.is_musl = true;
@@ -75,7 +75,7 @@ static void a_layout_is_looked_for_until_it_is_found(void **state)
 	assert_int_equal(fake_names.searches, 1);
 }
 
-static void who_starts_is_waited_for_longer_and_longer_and_then_given_up(void **state)
+static void stacks_back_off_while_ruby_starts_then_give_up(void **state)
 {
 	static const uint64_t pauses_ms[] = { 100, 200, 400, 800, 1600, 3200, 6400 };
 
@@ -97,7 +97,7 @@ static void who_starts_is_waited_for_longer_and_longer_and_then_given_up(void **
 	assert_false(bench.stacks.has_layout);
 }
 
-static void the_last_error_is_why_it_is_given_up(void **state)
+static void stacks_give_up_with_last_error(void **state)
 {
 	int r = 0;
 
@@ -109,7 +109,7 @@ static void the_last_error_is_why_it_is_given_up(void **state)
 	assert_false(bench.stacks.has_layout);
 }
 
-static void what_was_not_looked_at_is_no_look(void **state)
+static void stacks_do_not_count_skipped_looks(void **state)
 {
 	(void)state;
 	assert_int_equal(process_stacks_look(&bench.stacks, NULL, PID, bench.now_ns, &bench.report),
@@ -123,7 +123,7 @@ static void what_was_not_looked_at_is_no_look(void **state)
 	assert_int_equal(look(), 1);
 }
 
-static void a_child_has_them_where_its_parent_does(void **state)
+static void stacks_layout_is_inherited_by_child(void **state)
 {
 	struct process_stacks child = { 0 };
 
@@ -161,7 +161,7 @@ static int meet(char *table)
 	return 0;
 }
 
-static void names_are_made_once_and_anew_with_another_table_of_symbols(void **state)
+static void stacks_rebuild_names_only_for_new_symbol_table(void **state)
 {
 	(void)state;
 	assert_int_equal(meet(&symbols_of_one), 0);
@@ -177,7 +177,7 @@ static void names_are_made_once_and_anew_with_another_table_of_symbols(void **st
 	assert_int_equal(fake_names.freed, 2);
 }
 
-static void without_memory_there_is_an_error_and_the_next_one_may_have_it(void **state)
+static void stacks_return_enomem_and_recover(void **state)
 {
 	(void)state;
 	memory_fails_once_after(0);
@@ -189,23 +189,19 @@ static void without_memory_there_is_an_error_and_the_next_one_may_have_it(void *
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_layout_is_looked_for_until_it_is_found, set_up,
+		cmocka_unit_test_setup_teardown(stacks_search_layout_until_found, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(
-			who_starts_is_waited_for_longer_and_longer_and_then_given_up, set_up,
-			tear_down),
-		cmocka_unit_test_setup_teardown(the_last_error_is_why_it_is_given_up, set_up,
+		cmocka_unit_test_setup_teardown(stacks_back_off_while_ruby_starts_then_give_up,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(stacks_give_up_with_last_error, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(stacks_do_not_count_skipped_looks, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(what_was_not_looked_at_is_no_look, set_up,
+		cmocka_unit_test_setup_teardown(stacks_layout_is_inherited_by_child, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(a_child_has_them_where_its_parent_does, set_up,
+		cmocka_unit_test_setup_teardown(stacks_rebuild_names_only_for_new_symbol_table,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(stacks_return_enomem_and_recover, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(
-			names_are_made_once_and_anew_with_another_table_of_symbols, set_up,
-			tear_down),
-		cmocka_unit_test_setup_teardown(
-			without_memory_there_is_an_error_and_the_next_one_may_have_it, set_up,
-			tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

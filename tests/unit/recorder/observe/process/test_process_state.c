@@ -43,7 +43,7 @@ static struct process_state complete(void)
 	return state;
 }
 
-static void one_that_is_not_heard_of_is_not_looked_at(void **unused)
+static void state_schedules_no_look_before_process_is_met(void **unused)
 {
 	struct process_state state;
 
@@ -53,7 +53,7 @@ static void one_that_is_not_heard_of_is_not_looked_at(void **unused)
 	assert_true(process_next_look(&state) == UINT64_MAX);
 }
 
-static void one_whose_fork_was_not_seen_is_looked_at_once_it_is_met(void **unused)
+static void state_schedules_look_when_met_without_fork(void **unused)
 {
 	struct process_state state;
 
@@ -64,7 +64,7 @@ static void one_whose_fork_was_not_seen_is_looked_at_once_it_is_met(void **unuse
 	assert_int_equal(state.stage, PROCESS_UNSEEN);
 }
 
-static void a_fork_is_read_as_its_parent_is(void **unused)
+static void state_fork_inherits_readability(void **unused)
 {
 	struct process_state parent = complete(), child;
 
@@ -79,7 +79,7 @@ static void a_fork_is_read_as_its_parent_is(void **unused)
 	assert_int_equal(process_next_look(&child), NOW + PROCESS_FORK_PAUSE_NS);
 }
 
-static void a_fork_lacks_what_its_parent_lacks(void **unused)
+static void state_fork_inherits_missing_publisher(void **unused)
 {
 	struct process_state parent, child, orphan;
 
@@ -96,7 +96,7 @@ static void a_fork_lacks_what_its_parent_lacks(void **unused)
 	assert_int_equal(process_next_look(&orphan), NOW + 2);
 }
 
-static void looks_that_find_nothing_get_rarer(void **unused)
+static void state_backs_off_looks_that_find_nothing(void **unused)
 {
 	const uint64_t pauses_ms[] = { 10, 20, 40, 80, 160, 320, 500, 500 };
 	struct process_state state;
@@ -119,7 +119,7 @@ static void looks_that_find_nothing_get_rarer(void **unused)
 	assert_int_equal(process_next_look(&state), now_ns + 10 * MS);
 }
 
-static void a_look_is_followed_by_probes_and_only_then_by_reading(void **unused)
+static void state_becomes_complete_only_after_probes_are_placed(void **unused)
 {
 	struct process_state state;
 
@@ -135,7 +135,7 @@ static void a_look_is_followed_by_probes_and_only_then_by_reading(void **unused)
 	assert_int_equal(state.pickup_ns, 0);
 }
 
-static void a_look_that_failed_is_made_again(void **unused)
+static void state_retries_failed_look(void **unused)
 {
 	struct process_state state;
 
@@ -146,7 +146,7 @@ static void a_look_that_failed_is_made_again(void **unused)
 	assert_int_equal(process_next_look(&state), NOW + FIRST);
 }
 
-static void one_that_lacks_keys_is_read_and_looked_at(void **unused)
+static void state_without_keys_is_partial_and_looked_at_again(void **unused)
 {
 	struct process_state state;
 
@@ -161,7 +161,7 @@ static void one_that_lacks_keys_is_read_and_looked_at(void **unused)
 	assert_int_equal(state.stage, PROCESS_COMPLETE);
 }
 
-static void a_loader_at_work_is_waited_for_closely(void **unused)
+static void state_polls_closely_while_loader_works(void **unused)
 {
 	struct process_state state = complete();
 
@@ -177,7 +177,7 @@ static void a_loader_at_work_is_waited_for_closely(void **unused)
 	assert_int_equal(process_next_look(&state), NOW + 20 + PROCESS_LOOK_PAUSE_LOADING_NS);
 }
 
-static void the_pickup_is_counted_from_when_the_loader_began(void **unused)
+static void state_counts_pickup_from_start_of_loading(void **unused)
 {
 	struct process_state state;
 
@@ -202,7 +202,7 @@ static void the_pickup_is_counted_from_when_the_loader_began(void **unused)
 	assert_int_equal(state.pickup_ns, 470 - 440);
 }
 
-static void what_is_unloaded_is_said_and_waited_for(void **unused)
+static void state_reports_unload_and_waits(void **unused)
 {
 	struct process_state state = complete();
 
@@ -214,7 +214,7 @@ static void what_is_unloaded_is_said_and_waited_for(void **unused)
 	assert_int_equal(process_next_look(&state), NOW + 1 + FIRST);
 }
 
-static void an_exec_begins_anew(void **unused)
+static void state_restarts_on_exec(void **unused)
 {
 	struct process_state state = complete();
 
@@ -236,7 +236,7 @@ static void an_exec_begins_anew(void **unused)
 	assert_int_equal(state.pickup_ns, 2);
 }
 
-static void a_question_that_finds_nothing_is_asked_less_often(void **unused)
+static void state_backs_off_questions_without_answer(void **unused)
 {
 	struct process_state state = complete();
 	const uint64_t first_look_ns = NOW + 1;
@@ -269,7 +269,7 @@ static void a_question_that_finds_nothing_is_asked_less_often(void **unused)
 	assert_int_equal(process_next_look(&state), NOW + 3 + FIRST);
 }
 
-static void several_copies_are_said_once_for_each_that_is_preferred(void **unused)
+static void state_reports_several_copies_once_per_preference(void **unused)
 {
 	struct process_findings two = ALL;
 	struct process_state state;
@@ -294,7 +294,7 @@ static void several_copies_are_said_once_for_each_that_is_preferred(void **unuse
 	assert_true(process_uses_several(&state));
 }
 
-static void news_are_looked_at_soon_and_not_later_than_they_would_be(void **unused)
+static void state_looks_soon_on_news_without_postponing(void **unused)
 {
 	struct process_state state = complete();
 
@@ -305,7 +305,7 @@ static void news_are_looked_at_soon_and_not_later_than_they_would_be(void **unus
 	assert_int_equal(process_next_look(&state), NOW + FIRST);
 }
 
-static void probes_that_cannot_be_placed_are_tried_again_less_and_less_often(void **unused)
+static void state_backs_off_failed_probes(void **unused)
 {
 	const uint64_t pauses_s[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300 };
 	struct process_state state = complete();
@@ -331,7 +331,7 @@ static void probes_that_cannot_be_placed_are_tried_again_less_and_less_often(voi
 	assert_int_equal(process_next_look(&state), now_ns + PROCESS_PROBE_PAUSE_MAX_NS);
 }
 
-static void a_look_for_something_else_does_not_try_them(void **unused)
+static void state_unrelated_look_does_not_retry_probes(void **unused)
 {
 	struct process_state state = complete();
 
@@ -344,7 +344,7 @@ static void a_look_for_something_else_does_not_try_them(void **unused)
 	assert_int_equal(process_next_look(&state), NOW + PROCESS_PROBE_PAUSE_FIRST_NS);
 }
 
-static void nor_does_a_look_that_fails_come_at_once_again(void **unused)
+static void state_failed_look_does_not_repeat_immediately(void **unused)
 {
 	struct process_state state = complete();
 	uint64_t now_ns = NOW + PROCESS_PROBE_PAUSE_FIRST_NS;
@@ -361,7 +361,7 @@ static void nor_does_a_look_that_fails_come_at_once_again(void **unused)
 	assert_int_equal(process_next_look(&state), now_ns + 2 * PROCESS_PROBE_PAUSE_FIRST_NS);
 }
 
-static void a_fork_lacks_its_parents_probes_and_an_exec_begins_anew(void **unused)
+static void state_fork_inherits_failed_probes_until_exec(void **unused)
 {
 	struct process_state parent = complete(), child;
 
@@ -383,7 +383,7 @@ static void a_fork_lacks_its_parents_probes_and_an_exec_begins_anew(void **unuse
 	assert_int_equal(process_next_look(&child), NOW + 2 + PROCESS_PROBE_PAUSE_FIRST_NS);
 }
 
-static void one_that_has_ended_is_removed_with_its_last_window(void **unused)
+static void state_removes_exited_process_with_last_window(void **unused)
 {
 	struct process_state state = complete();
 
@@ -413,7 +413,7 @@ static uint64_t change(struct process_state *state, unsigned int count, uint64_t
 	return now_ns;
 }
 
-static void what_the_kernel_side_is_told_gets_rarer(void **unused)
+static void state_backs_off_configuration_changes(void **unused)
 {
 	const uint64_t pauses_ms[] = { 10, 20, 40, 80, 160, 320, 640, 1000, 1000 };
 	uint64_t now_ns = 20 * NS_PER_S, before_ns;
@@ -430,7 +430,7 @@ static void what_the_kernel_side_is_told_gets_rarer(void **unused)
 	}
 }
 
-static void one_that_was_quiet_may_change_freely_again(void **unused)
+static void state_allows_free_changes_again_after_quiet_period(void **unused)
 {
 	struct process_state state = complete();
 	uint64_t now_ns = 20 * NS_PER_S;
@@ -449,7 +449,7 @@ static void one_that_was_quiet_may_change_freely_again(void **unused)
 	assert_int_equal(process_next_look(&state), now_ns + PROCESS_CHANGE_PAUSE_FIRST_NS);
 }
 
-static void a_change_that_has_to_wait_is_looked_at_when_it_may_be_told(void **unused)
+static void state_looks_again_when_delayed_change_is_allowed(void **unused)
 {
 	struct process_state state = complete();
 	uint64_t now_ns = 20 * NS_PER_S;
@@ -464,7 +464,7 @@ static void a_change_that_has_to_wait_is_looked_at_when_it_may_be_told(void **un
 	assert_int_equal(process_next_look(&state), now_ns + 1);
 }
 
-static void a_fork_has_used_up_what_its_parent_has(void **unused)
+static void state_fork_inherits_used_changes(void **unused)
 {
 	struct process_state parent = complete(), child;
 	uint64_t now_ns = 20 * NS_PER_S;
@@ -480,7 +480,7 @@ static void a_fork_has_used_up_what_its_parent_has(void **unused)
 }
 
 /* Of what its loader does just after it was told of, nothing is told. */
-static void one_that_loaded_is_looked_at_again_when_that_has_settled(void **unused)
+static void state_looks_again_after_load_settles(void **unused)
 {
 	struct process_state state = complete();
 
@@ -493,7 +493,7 @@ static void one_that_loaded_is_looked_at_again_when_that_has_settled(void **unus
 	assert_true(process_next_look(&state) == UINT64_MAX);
 }
 
-static void a_look_that_is_postponed_is_due_then(void **unused)
+static void state_postponed_look_is_due_at_given_time(void **unused)
 {
 	struct process_state state = complete();
 
@@ -508,32 +508,32 @@ static void a_look_that_is_postponed_is_due_then(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_that_is_not_heard_of_is_not_looked_at),
-		cmocka_unit_test(one_whose_fork_was_not_seen_is_looked_at_once_it_is_met),
-		cmocka_unit_test(a_fork_is_read_as_its_parent_is),
-		cmocka_unit_test(a_fork_lacks_what_its_parent_lacks),
-		cmocka_unit_test(looks_that_find_nothing_get_rarer),
-		cmocka_unit_test(a_look_is_followed_by_probes_and_only_then_by_reading),
-		cmocka_unit_test(what_the_kernel_side_is_told_gets_rarer),
-		cmocka_unit_test(one_that_was_quiet_may_change_freely_again),
-		cmocka_unit_test(a_change_that_has_to_wait_is_looked_at_when_it_may_be_told),
-		cmocka_unit_test(a_fork_has_used_up_what_its_parent_has),
-		cmocka_unit_test(a_look_that_failed_is_made_again),
-		cmocka_unit_test(one_that_lacks_keys_is_read_and_looked_at),
-		cmocka_unit_test(a_loader_at_work_is_waited_for_closely),
-		cmocka_unit_test(the_pickup_is_counted_from_when_the_loader_began),
-		cmocka_unit_test(what_is_unloaded_is_said_and_waited_for),
-		cmocka_unit_test(an_exec_begins_anew),
-		cmocka_unit_test(a_question_that_finds_nothing_is_asked_less_often),
-		cmocka_unit_test(several_copies_are_said_once_for_each_that_is_preferred),
-		cmocka_unit_test(news_are_looked_at_soon_and_not_later_than_they_would_be),
-		cmocka_unit_test(probes_that_cannot_be_placed_are_tried_again_less_and_less_often),
-		cmocka_unit_test(a_look_for_something_else_does_not_try_them),
-		cmocka_unit_test(nor_does_a_look_that_fails_come_at_once_again),
-		cmocka_unit_test(a_fork_lacks_its_parents_probes_and_an_exec_begins_anew),
-		cmocka_unit_test(one_that_has_ended_is_removed_with_its_last_window),
-		cmocka_unit_test(one_that_loaded_is_looked_at_again_when_that_has_settled),
-		cmocka_unit_test(a_look_that_is_postponed_is_due_then),
+		cmocka_unit_test(state_schedules_no_look_before_process_is_met),
+		cmocka_unit_test(state_schedules_look_when_met_without_fork),
+		cmocka_unit_test(state_fork_inherits_readability),
+		cmocka_unit_test(state_fork_inherits_missing_publisher),
+		cmocka_unit_test(state_backs_off_looks_that_find_nothing),
+		cmocka_unit_test(state_becomes_complete_only_after_probes_are_placed),
+		cmocka_unit_test(state_backs_off_configuration_changes),
+		cmocka_unit_test(state_allows_free_changes_again_after_quiet_period),
+		cmocka_unit_test(state_looks_again_when_delayed_change_is_allowed),
+		cmocka_unit_test(state_fork_inherits_used_changes),
+		cmocka_unit_test(state_retries_failed_look),
+		cmocka_unit_test(state_without_keys_is_partial_and_looked_at_again),
+		cmocka_unit_test(state_polls_closely_while_loader_works),
+		cmocka_unit_test(state_counts_pickup_from_start_of_loading),
+		cmocka_unit_test(state_reports_unload_and_waits),
+		cmocka_unit_test(state_restarts_on_exec),
+		cmocka_unit_test(state_backs_off_questions_without_answer),
+		cmocka_unit_test(state_reports_several_copies_once_per_preference),
+		cmocka_unit_test(state_looks_soon_on_news_without_postponing),
+		cmocka_unit_test(state_backs_off_failed_probes),
+		cmocka_unit_test(state_unrelated_look_does_not_retry_probes),
+		cmocka_unit_test(state_failed_look_does_not_repeat_immediately),
+		cmocka_unit_test(state_fork_inherits_failed_probes_until_exec),
+		cmocka_unit_test(state_removes_exited_process_with_last_window),
+		cmocka_unit_test(state_looks_again_after_load_settles),
+		cmocka_unit_test(state_postponed_look_is_due_at_given_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

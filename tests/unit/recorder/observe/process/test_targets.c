@@ -235,7 +235,7 @@ static void expect_told(const char *told)
 	fake.told[0] = '\0';
 }
 
-static void one_that_was_named_is_observed_and_is_to_publish(void **state)
+static void targets_observe_named_process_and_expect_publishing(void **state)
 {
 	(void)state;
 	assert_int_equal(observe(), EXIT_CODE_OK);
@@ -254,7 +254,7 @@ static void one_that_was_named_is_observed_and_is_to_publish(void **state)
 	assert_int_equal(targets_release(&targets), EXIT_CODE_OK);
 }
 
-static void one_that_was_named_twice_is_observed_once(void **state)
+static void targets_observe_process_named_twice_once(void **state)
 {
 	(void)state;
 	pids[1] = FAKE_PID;
@@ -265,7 +265,7 @@ static void one_that_was_named_twice_is_observed_once(void **state)
 }
 
 /* Before anything is begun, and after. */
-static void one_that_cannot_be_looked_at_is_said_with_the_reason(void **state)
+static void targets_report_reason_if_named_process_is_unreadable(void **state)
 {
 	static const struct {
 		int error, code;
@@ -291,7 +291,7 @@ static void one_that_cannot_be_looked_at_is_said_with_the_reason(void **state)
 	}
 }
 
-static void one_that_is_not_ruby_is_refused(void **state)
+static void targets_reject_process_that_is_not_ruby(void **state)
 {
 	(void)state;
 	target->found.ruby.is_ruby = false;
@@ -300,7 +300,7 @@ static void one_that_is_not_ruby_is_refused(void **state)
 	assert_false(targets.must_publish);
 }
 
-static void one_that_publishes_nothing_yet_is_waited_for(void **state)
+static void targets_wait_for_process_that_does_not_publish_yet(void **state)
 {
 	(void)state;
 	target->found.publishers.count = 0;
@@ -322,7 +322,7 @@ static void one_that_publishes_nothing_yet_is_waited_for(void **state)
 	assert_string_equal(fake.said, "");
 }
 
-static void for_contexts_of_opentelemetry_alone_it_need_not_be_ruby(void **state)
+static void targets_accept_non_ruby_process_with_otel_keys_only(void **state)
 {
 	static struct publisher of_otel = { .is_located = true };
 
@@ -355,7 +355,7 @@ static void follow(pid_t first_child, pid_t second_child)
 	fake_proc.child_count = 2;
 }
 
-static void its_children_are_of_its_family_and_those_that_end_meanwhile_are_none(void **state)
+static void targets_add_children_to_family_and_skip_exited_ones(void **state)
 {
 	(void)state;
 	for (int is_there = 0; is_there < 2; is_there++) {
@@ -382,7 +382,7 @@ static void its_children_are_of_its_family_and_those_that_end_meanwhile_are_none
 	assert_null(observed(OTHER));
 }
 
-static void a_child_that_was_named_is_looked_at_once(void **state)
+static void targets_look_once_at_child_that_was_named(void **state)
 {
 	struct fake_target *child = fake_target_add(OTHER);
 
@@ -402,7 +402,7 @@ static void a_child_that_was_named_is_looked_at_once(void **state)
 	assert_int_equal(child->opened, 1);
 }
 
-static void children_that_may_not_be_read_are_counted_and_passed_over(void **state)
+static void targets_skip_and_count_unreadable_children(void **state)
 {
 	(void)state;
 	fake_target_add(OTHER)->error = -EPERM;
@@ -413,7 +413,7 @@ static void children_that_may_not_be_read_are_counted_and_passed_over(void **sta
 	assert_int_equal(HASH_COUNT(targets.processes.processes), 1);
 }
 
-static void a_child_that_cannot_be_looked_at_for_want_of_ours_is_an_error(void **state)
+static void targets_fail_if_child_look_lacks_own_resources(void **state)
 {
 	(void)state;
 	fake_target_add(OTHER)->error = -EMFILE;
@@ -424,7 +424,7 @@ static void a_child_that_cannot_be_looked_at_for_want_of_ours_is_an_error(void *
 	assert_null(observed(THIRD));
 }
 
-static void of_more_children_than_there_is_room_for_some_are_observed(void **state)
+static void targets_observe_some_of_too_many_children(void **state)
 {
 	(void)state;
 	follow(OTHER, THIRD);
@@ -439,7 +439,7 @@ static void of_more_children_than_there_is_room_for_some_are_observed(void **sta
 
 static char *const command[] = { "rails", "server", NULL };
 
-static void a_command_is_started_last_and_looked_at_anew_once_it_runs(void **state)
+static void targets_start_command_last_and_look_again_after_release(void **state)
 {
 	struct fake_target *rails = fake_target_add(FAKE_COMMAND_PID);
 
@@ -467,7 +467,7 @@ static void a_command_is_started_last_and_looked_at_anew_once_it_runs(void **sta
 	assert_non_null(strstr(fake.told, "rails is started\n"));
 }
 
-static void a_command_that_cannot_be_started_or_seen_is_an_error(void **state)
+static void targets_fail_if_command_cannot_start_or_be_observed(void **state)
 {
 	(void)state;
 	options.command = command;
@@ -492,7 +492,7 @@ static int search_at_first(void)
 	return observe();
 }
 
-static void what_a_search_finds_is_observed(void **state)
+static void targets_observe_process_found_by_search(void **state)
 {
 	(void)state;
 	fake_discovery.found = FAKE_PID;
@@ -514,7 +514,7 @@ static void what_a_search_finds_is_observed(void **state)
 	assert_non_null(observed(OTHER));
 }
 
-static void a_search_is_made_when_it_is_due_and_told_of_what_was_missed(void **state)
+static void targets_search_when_due_and_report_lost_events(void **state)
 {
 	(void)state;
 	assert_int_equal(search_at_first(), EXIT_CODE_OK);
@@ -533,7 +533,7 @@ static void a_search_is_made_when_it_is_due_and_told_of_what_was_missed(void **s
 	assert_int_equal(fake_discovery.expected, OTHER);
 }
 
-static void one_that_is_gone_before_it_is_looked_at_is_forgotten(void **state)
+static void targets_forget_found_process_that_is_gone(void **state)
 {
 	(void)state;
 	assert_int_equal(search_at_first(), EXIT_CODE_OK);
@@ -551,7 +551,7 @@ static void one_that_is_gone_before_it_is_looked_at_is_forgotten(void **state)
 	assert_null(observed(FAKE_PID));
 }
 
-static void one_that_the_kernel_side_cannot_number_is_not_observed(void **state)
+static void targets_skip_process_without_life_number(void **state)
 {
 	(void)state;
 	fake.failures[FAKE_BEGIN_LIFE] = -E2BIG;
@@ -570,7 +570,7 @@ static void one_that_the_kernel_side_cannot_number_is_not_observed(void **state)
 }
 
 /* That is told behind this, or else its first account tells. */
-static void one_that_an_observed_one_has_forked_is_not_added_once_more(void **state)
+static void targets_skip_process_already_forked_by_observed_one(void **state)
 {
 	struct observed *known;
 
@@ -608,7 +608,7 @@ static void one_that_an_observed_one_has_forked_is_not_added_once_more(void **st
 }
 
 /* A real one, which is there: this one, that was another before. */
-static void a_pid_that_comes_again_is_another_process_s(void **state)
+static void targets_treat_reused_pid_as_new_process(void **state)
 {
 	for (int is_told = 0; is_told < 2; is_told++) {
 		struct observed *old;
@@ -653,7 +653,7 @@ static void a_pid_that_comes_again_is_another_process_s(void **state)
 	}
 }
 
-static void a_search_that_fails_is_said_once_until_one_does_not(void **state)
+static void targets_log_failed_search_once_until_success(void **state)
 {
 	(void)state;
 	fake_discovery.error = -EMFILE;
@@ -669,7 +669,7 @@ static void a_search_that_fails_is_said_once_until_one_does_not(void **state)
 }
 
 /* Its loader's work and its forks are to be told, or it is looked at now and then. */
-static void a_ruby_that_does_not_publish_yet_is_watched(void **state)
+static void targets_watch_ruby_that_does_not_publish_yet(void **state)
 {
 	(void)state;
 	assert_int_equal(search_at_first(), EXIT_CODE_OK);
@@ -701,7 +701,7 @@ static void a_ruby_that_does_not_publish_yet_is_watched(void **state)
 	expect_told("0 is not watched\n");
 }
 
-static void a_search_that_may_not_look_and_finds_none_is_refused(void **state)
+static void targets_refuse_search_that_is_denied_everything(void **state)
 {
 	(void)state;
 	fake_discovery.unreadable = 3;
@@ -721,7 +721,7 @@ static void a_search_that_may_not_look_and_finds_none_is_refused(void **state)
 }
 
 /* One that was found, one that was named, a command. */
-static void beside_others_what_it_passes_over_is_only_said(void **state)
+static void targets_only_log_skipped_processes_if_others_are_observed(void **state)
 {
 	for (int case_number = 0; case_number < 4; case_number++) {
 		begin_again(state);
@@ -749,7 +749,7 @@ static void exit_all(void)
 		process_on_exited(&each->state, 1);
 }
 
-static void it_is_over_when_all_have_exited_and_none_is_searched_for(void **state)
+static void targets_are_over_after_all_exit_without_search(void **state)
 {
 	(void)state;
 	assert_int_equal(observe(), EXIT_CODE_OK);
@@ -761,7 +761,7 @@ static void it_is_over_when_all_have_exited_and_none_is_searched_for(void **stat
 	assert_false(targets_are_over(&targets));
 }
 
-static void a_command_says_for_how_long_beside_others_and_alone_its_children_do(void **state)
+static void targets_end_with_command_beside_others_else_with_its_family(void **state)
 {
 	for (int case_number = 0; case_number < 3; case_number++) {
 		begin_again(state);
@@ -780,7 +780,7 @@ static void a_command_says_for_how_long_beside_others_and_alone_its_children_do(
 	}
 }
 
-static void one_whose_exit_was_not_told_has_exited_all_the_same(void **state)
+static void targets_detect_unreported_exit(void **state)
 {
 	(void)state;
 	assert_int_equal(observe(), EXIT_CODE_OK);
@@ -796,7 +796,7 @@ static void one_whose_exit_was_not_told_has_exited_all_the_same(void **state)
 }
 
 /* A real one, which is there: this one. */
-static void one_that_has_threads_has_its_pid(void **state)
+static void targets_trust_pid_of_process_with_threads(void **state)
 {
 	struct observed *process;
 
@@ -823,7 +823,7 @@ static void one_that_has_threads_has_its_pid(void **state)
 	assert_int_equal(process->state.stage, PROCESS_EXITED);
 }
 
-static void without_memory_it_is_an_error_and_nothing_is_lost(void **state)
+static void targets_report_lack_of_memory_and_lose_nothing(void **state)
 {
 	int code = EXIT_CODE_FAILURE;
 
@@ -849,34 +849,34 @@ static void without_memory_it_is_an_error_and_nothing_is_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(one_that_was_named_is_observed_and_is_to_publish),
-		TEST(one_that_was_named_twice_is_observed_once),
-		TEST(one_that_cannot_be_looked_at_is_said_with_the_reason),
-		TEST(one_that_is_not_ruby_is_refused),
-		TEST(one_that_publishes_nothing_yet_is_waited_for),
-		TEST(for_contexts_of_opentelemetry_alone_it_need_not_be_ruby),
-		TEST(its_children_are_of_its_family_and_those_that_end_meanwhile_are_none),
-		TEST(a_child_that_was_named_is_looked_at_once),
-		TEST(children_that_may_not_be_read_are_counted_and_passed_over),
-		TEST(a_child_that_cannot_be_looked_at_for_want_of_ours_is_an_error),
-		TEST(of_more_children_than_there_is_room_for_some_are_observed),
-		TEST(a_command_is_started_last_and_looked_at_anew_once_it_runs),
-		TEST(a_command_that_cannot_be_started_or_seen_is_an_error),
-		TEST(what_a_search_finds_is_observed),
-		TEST(a_search_is_made_when_it_is_due_and_told_of_what_was_missed),
-		TEST(one_that_is_gone_before_it_is_looked_at_is_forgotten),
-		TEST(one_that_the_kernel_side_cannot_number_is_not_observed),
-		TEST(one_that_an_observed_one_has_forked_is_not_added_once_more),
-		TEST(a_pid_that_comes_again_is_another_process_s),
-		TEST(a_search_that_fails_is_said_once_until_one_does_not),
-		TEST(a_ruby_that_does_not_publish_yet_is_watched),
-		TEST(a_search_that_may_not_look_and_finds_none_is_refused),
-		TEST(beside_others_what_it_passes_over_is_only_said),
-		TEST(it_is_over_when_all_have_exited_and_none_is_searched_for),
-		TEST(a_command_says_for_how_long_beside_others_and_alone_its_children_do),
-		TEST(one_whose_exit_was_not_told_has_exited_all_the_same),
-		TEST(one_that_has_threads_has_its_pid),
-		TEST(without_memory_it_is_an_error_and_nothing_is_lost),
+		TEST(targets_observe_named_process_and_expect_publishing),
+		TEST(targets_observe_process_named_twice_once),
+		TEST(targets_report_reason_if_named_process_is_unreadable),
+		TEST(targets_reject_process_that_is_not_ruby),
+		TEST(targets_wait_for_process_that_does_not_publish_yet),
+		TEST(targets_accept_non_ruby_process_with_otel_keys_only),
+		TEST(targets_add_children_to_family_and_skip_exited_ones),
+		TEST(targets_look_once_at_child_that_was_named),
+		TEST(targets_skip_and_count_unreadable_children),
+		TEST(targets_fail_if_child_look_lacks_own_resources),
+		TEST(targets_observe_some_of_too_many_children),
+		TEST(targets_start_command_last_and_look_again_after_release),
+		TEST(targets_fail_if_command_cannot_start_or_be_observed),
+		TEST(targets_observe_process_found_by_search),
+		TEST(targets_search_when_due_and_report_lost_events),
+		TEST(targets_forget_found_process_that_is_gone),
+		TEST(targets_skip_process_without_life_number),
+		TEST(targets_skip_process_already_forked_by_observed_one),
+		TEST(targets_treat_reused_pid_as_new_process),
+		TEST(targets_log_failed_search_once_until_success),
+		TEST(targets_watch_ruby_that_does_not_publish_yet),
+		TEST(targets_refuse_search_that_is_denied_everything),
+		TEST(targets_only_log_skipped_processes_if_others_are_observed),
+		TEST(targets_are_over_after_all_exit_without_search),
+		TEST(targets_end_with_command_beside_others_else_with_its_family),
+		TEST(targets_detect_unreported_exit),
+		TEST(targets_trust_pid_of_process_with_threads),
+		TEST(targets_report_lack_of_memory_and_lose_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-static void a_good_part_of_the_stints_tells(void **state)
+static void unseen_changes_trigger_above_share_of_stints(void **state)
 {
 	struct unseen_changes unseen = { 0 };
 
@@ -26,7 +26,7 @@ static void a_good_part_of_the_stints_tells(void **state)
 }
 
 /* A race now and then is none, however long it goes on. */
-static void a_few_among_many_do_not(void **state)
+static void unseen_changes_tolerate_rare_changes(void **state)
 {
 	struct unseen_changes unseen = { 0 };
 
@@ -38,7 +38,7 @@ static void a_few_among_many_do_not(void **state)
 	}
 }
 
-static void what_was_right_for_long_does_not_hide_what_is_wrong_now(void **state)
+static void unseen_changes_trigger_despite_long_clean_history(void **state)
 {
 	struct unseen_changes unseen = { 0 };
 	int windows = 0;
@@ -53,9 +53,9 @@ static void what_was_right_for_long_does_not_hide_what_is_wrong_now(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_good_part_of_the_stints_tells),
-		cmocka_unit_test(a_few_among_many_do_not),
-		cmocka_unit_test(what_was_right_for_long_does_not_hide_what_is_wrong_now),
+		cmocka_unit_test(unseen_changes_trigger_above_share_of_stints),
+		cmocka_unit_test(unseen_changes_tolerate_rare_changes),
+		cmocka_unit_test(unseen_changes_trigger_despite_long_clean_history),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ static void add(struct context_table *table, uint64_t hash, uint64_t window)
 }
 
 /* Its values may be partly those of the one whose place it takes. */
-static void a_context_takes_the_place_of_the_one_with_its_hash(void **state)
+static void context_table_replaces_context_of_equal_hash(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	const char *values[] = { "r1", NULL };
@@ -66,7 +66,7 @@ static void a_context_takes_the_place_of_the_one_with_its_hash(void **state)
 	assert_int_equal(found->last_window, 3);
 }
 
-static void a_context_is_found_with_its_values(void **state)
+static void context_table_finds_context_with_copied_values(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	char id[] = "req-1";
@@ -85,7 +85,7 @@ static void a_context_is_found_with_its_values(void **state)
 	assert_null(context_table_find(table, 78, 2));
 }
 
-static void without_memory_a_context_is_not_known(void **state)
+static void context_table_adds_nothing_without_memory(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	const char *const values[] = { "x" };
@@ -107,7 +107,7 @@ static void without_memory_a_context_is_not_known(void **state)
 	context_table_free(NULL);
 }
 
-static void an_empty_value_is_not_an_absent_one(void **state)
+static void context_table_distinguishes_empty_from_absent_value(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	const char *const values[] = { "", NULL };
@@ -119,7 +119,7 @@ static void an_empty_value_is_not_an_absent_one(void **state)
 	assert_null(context_table_find(table, 1, 0)->values[1]);
 }
 
-static void digests_tell_texts_apart(void **state)
+static void context_table_digests_distinguish_texts(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	const char *const texts[][2] = { { "ab", "c" }, { "a", "bc" },	{ "ab", NULL },
@@ -138,7 +138,7 @@ static void digests_tell_texts_apart(void **state)
 	}
 }
 
-static void a_context_that_is_named_stays(void **state)
+static void context_table_keeps_context_found_in_each_window(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	struct snapshot snapshot = { .is_there = true };
@@ -152,7 +152,7 @@ static void a_context_that_is_named_stays(void **state)
 	assert_true(snapshot.is_there);
 }
 
-static void one_that_is_not_named_loses_its_snapshot_first(void **state)
+static void context_table_retires_unused_snapshot_before_its_texts(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	struct snapshot snapshot = { .is_there = true };
@@ -172,7 +172,7 @@ static void one_that_is_not_named_loses_its_snapshot_first(void **state)
 	assert_int_equal(snapshot.removals, 1);
 }
 
-static void one_that_was_retired_and_is_named_again_is_as_any_other(void **state)
+static void context_table_resets_retirement_when_context_is_found_again(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	struct snapshot snapshot = { .is_there = true };
@@ -242,7 +242,7 @@ static bool pass_window(struct context_table *table, struct snapshot *snapshot, 
 	return true;
 }
 
-static void whenever_a_thread_comes_back_its_context_is_known(void **state)
+static void context_table_knows_context_whenever_thread_returns(void **state)
 {
 	unsigned int count = 1;
 
@@ -265,15 +265,15 @@ static void whenever_a_thread_comes_back_its_context_is_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_context_is_found_with_its_values),
-		cmocka_unit_test(a_context_takes_the_place_of_the_one_with_its_hash),
-		cmocka_unit_test(without_memory_a_context_is_not_known),
-		cmocka_unit_test(an_empty_value_is_not_an_absent_one),
-		cmocka_unit_test(digests_tell_texts_apart),
-		cmocka_unit_test(a_context_that_is_named_stays),
-		cmocka_unit_test(one_that_is_not_named_loses_its_snapshot_first),
-		cmocka_unit_test(one_that_was_retired_and_is_named_again_is_as_any_other),
-		cmocka_unit_test(whenever_a_thread_comes_back_its_context_is_known),
+		cmocka_unit_test(context_table_finds_context_with_copied_values),
+		cmocka_unit_test(context_table_replaces_context_of_equal_hash),
+		cmocka_unit_test(context_table_adds_nothing_without_memory),
+		cmocka_unit_test(context_table_distinguishes_empty_from_absent_value),
+		cmocka_unit_test(context_table_digests_distinguish_texts),
+		cmocka_unit_test(context_table_keeps_context_found_in_each_window),
+		cmocka_unit_test(context_table_retires_unused_snapshot_before_its_texts),
+		cmocka_unit_test(context_table_resets_retirement_when_context_is_found_again),
+		cmocka_unit_test(context_table_knows_context_whenever_thread_returns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

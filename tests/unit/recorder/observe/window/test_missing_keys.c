@@ -79,7 +79,7 @@ static void note(const char *first, const char *second)
 	missing_keys_note(&missing, &keys, &context);
 }
 
-static void those_that_there_are_are_named_once(void **state)
+static void missing_keys_warning_lists_available_names_once(void **state)
 {
 	(void)state;
 	ask("requst_id", NULL);
@@ -92,7 +92,7 @@ static void those_that_there_are_are_named_once(void **state)
 			    "request_id, endpoint, te\\x0aant\n");
 }
 
-static void where_none_could_be_named_a_slip_is_told(void **state)
+static void missing_keys_suggest_correction_if_no_names_were_seen(void **state)
 {
 	(void)state;
 	ask("requst_id", "colour");
@@ -104,7 +104,7 @@ static void where_none_could_be_named_a_slip_is_told(void **state)
 				  "correlator: warning: no context had the key colour\n");
 }
 
-static void a_key_that_was_found_or_comes_late_is_not_missing(void **state)
+static void missing_keys_exclude_found_and_late_keys(void **state)
 {
 	(void)state;
 	ask("request_id", "endpoint");
@@ -115,7 +115,7 @@ static void a_key_that_was_found_or_comes_late_is_not_missing(void **state)
 	assert_string_equal(said, "");
 }
 
-static void without_contexts_nothing_is_said_of_keys(void **state)
+static void missing_keys_log_nothing_without_contexts(void **state)
 {
 	(void)state;
 	ask("request_id", NULL);
@@ -124,7 +124,7 @@ static void without_contexts_nothing_is_said_of_keys(void **state)
 	assert_string_equal(said, "");
 }
 
-static void of_many_the_first_are_named(void **state)
+static void missing_keys_list_first_names_up_to_limit(void **state)
 {
 	(void)state;
 	ask("requst_id", NULL);
@@ -142,11 +142,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(those_that_there_are_are_named_once),
-		TEST(where_none_could_be_named_a_slip_is_told),
-		TEST(a_key_that_was_found_or_comes_late_is_not_missing),
-		TEST(without_contexts_nothing_is_said_of_keys),
-		TEST(of_many_the_first_are_named),
+		TEST(missing_keys_warning_lists_available_names_once),
+		TEST(missing_keys_suggest_correction_if_no_names_were_seen),
+		TEST(missing_keys_exclude_found_and_late_keys),
+		TEST(missing_keys_log_nothing_without_contexts),
+		TEST(missing_keys_list_first_names_up_to_limit),
 	};
 #undef TEST
 

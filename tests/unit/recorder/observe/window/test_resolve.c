@@ -28,7 +28,7 @@ static void resolve(struct window *window, struct observed_table *processes,
 	assert_int_equal(resolve_rows(window, processes, contexts, &fake.session), 0);
 }
 
-static void a_child_whose_fork_was_not_seen_is_known_by_its_account(void **state)
+static void resolve_adds_child_from_account_without_fork_event(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	struct observed_table processes = { .keys = &keys };
@@ -62,7 +62,7 @@ static void a_child_whose_fork_was_not_seen_is_known_by_its_account(void **state
 	window_deinit(&window);
 }
 
-static void rows_of_one_context_share_its_texts(void **state)
+static void resolve_shares_context_between_rows_of_equal_hash(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	const char *const values[] = { "r1" };
@@ -131,7 +131,7 @@ static struct context_snapshot *set_cut(struct context_snapshot *snapshot, size_
 	return snapshot;
 }
 
-static void a_context_that_is_new_is_decoded_from_its_snapshot_which_makes_room(void **state)
+static void resolve_decodes_new_context_and_releases_its_snapshot(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	const struct context *context;
@@ -151,7 +151,7 @@ static void a_context_that_is_new_is_decoded_from_its_snapshot_which_makes_room(
 	assert_null(resolve_one(contexts, &late_keys, 3, CONTEXT_HASH_OVERFLOW));
 }
 
-static void a_value_that_was_cut_makes_its_context_a_truncated_one(void **state)
+static void resolve_marks_context_with_cut_value_as_truncated(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 
@@ -219,7 +219,7 @@ static const char *number_text(uint64_t image)
 	return text;
 }
 
-static void a_name_that_cannot_be_had_is_at_least_distinct(void **state)
+static void resolve_uses_distinct_number_for_unavailable_symbol_name(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	const struct context *context;
@@ -238,7 +238,7 @@ static void a_name_that_cannot_be_had_is_at_least_distinct(void **state)
 }
 
 /* The same ID is another symbol there: of the first program's rows it names none. */
-static void the_symbols_of_a_program_name_the_values_of_no_other(void **state)
+static void resolve_names_symbols_only_from_matching_program_image(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	const uint64_t images[] = { LIFE, LIFE + 100, LIFE + 200, LIFE + 100 };
@@ -291,7 +291,7 @@ static void expect_name(struct observed *process, int result)
 }
 
 /* A real one, which is there: this one. */
-static void a_name_that_was_read_by_a_pid_that_is_another_s_by_now_is_none(void **state)
+static void resolve_rejects_symbol_name_read_after_pid_reuse(void **state)
 {
 	struct observed_table processes = { .keys = &keys };
 	struct process_info info;
@@ -326,7 +326,7 @@ static void a_name_that_was_read_by_a_pid_that_is_another_s_by_now_is_none(void 
 }
 
 /* Whose symbols the program that it runs now has not, or not under these numbers. */
-static void a_name_of_a_program_before_an_exec_is_left_out(void **state)
+static void resolve_omits_symbol_of_program_before_exec(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	struct observed_table processes = { .keys = &late_keys };
@@ -356,7 +356,7 @@ static void a_name_of_a_program_before_an_exec_is_left_out(void **state)
 	window_deinit(&window);
 }
 
-static void late_values_come_to_what_is_known_once_a_window(void **state)
+static void resolve_adds_late_values_once_per_window(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	const struct context *context;
@@ -390,7 +390,7 @@ static void late_values_come_to_what_is_known_once_a_window(void **state)
 	assert_non_null(resolve_one(contexts, &late_keys, 8, SOME)->values[1]);
 }
 
-static void without_late_keys_no_value_is_late(void **state)
+static void resolve_ignores_late_hash_without_late_keys(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 
@@ -403,7 +403,7 @@ static void without_late_keys_no_value_is_late(void **state)
 	assert_int_equal(resolve_one(contexts, &keys, 4, SOME)->late_hash, 0);
 }
 
-static void without_memory_for_a_process_no_row_is_anybodys(void **state)
+static void resolve_fails_without_memory_and_adds_no_process(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	struct observed_table processes = { .keys = &keys };
@@ -429,18 +429,17 @@ static void without_memory_for_a_process_no_row_is_anybodys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_child_whose_fork_was_not_seen_is_known_by_its_account),
-		cmocka_unit_test(rows_of_one_context_share_its_texts),
-		cmocka_unit_test(
-			a_context_that_is_new_is_decoded_from_its_snapshot_which_makes_room),
-		cmocka_unit_test(a_value_that_was_cut_makes_its_context_a_truncated_one),
-		cmocka_unit_test(a_name_that_cannot_be_had_is_at_least_distinct),
-		cmocka_unit_test(the_symbols_of_a_program_name_the_values_of_no_other),
-		cmocka_unit_test(a_name_that_was_read_by_a_pid_that_is_another_s_by_now_is_none),
-		cmocka_unit_test(a_name_of_a_program_before_an_exec_is_left_out),
-		cmocka_unit_test(late_values_come_to_what_is_known_once_a_window),
-		cmocka_unit_test(without_late_keys_no_value_is_late),
-		cmocka_unit_test(without_memory_for_a_process_no_row_is_anybodys),
+		cmocka_unit_test(resolve_adds_child_from_account_without_fork_event),
+		cmocka_unit_test(resolve_shares_context_between_rows_of_equal_hash),
+		cmocka_unit_test(resolve_decodes_new_context_and_releases_its_snapshot),
+		cmocka_unit_test(resolve_marks_context_with_cut_value_as_truncated),
+		cmocka_unit_test(resolve_uses_distinct_number_for_unavailable_symbol_name),
+		cmocka_unit_test(resolve_names_symbols_only_from_matching_program_image),
+		cmocka_unit_test(resolve_rejects_symbol_name_read_after_pid_reuse),
+		cmocka_unit_test(resolve_omits_symbol_of_program_before_exec),
+		cmocka_unit_test(resolve_adds_late_values_once_per_window),
+		cmocka_unit_test(resolve_ignores_late_hash_without_late_keys),
+		cmocka_unit_test(resolve_fails_without_memory_and_adds_no_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

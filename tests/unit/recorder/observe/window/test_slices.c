@@ -92,7 +92,7 @@ static void expect_window(uint32_t epoch, const char *expected)
 	slices_next(slices);
 }
 
-static void the_next_charge_of_the_thread_says_whose_they_are(void **state)
+static void slices_take_context_from_next_charge_of_their_thread(void **state)
 {
 	(void)state;
 	add(ran(THREAD, 0, 100, 10, 0));
@@ -106,7 +106,7 @@ static void the_next_charge_of_the_thread_says_whose_they_are(void **state)
 	expect_window(EPOCH + 1, "");
 }
 
-static void flags_and_window_are_those_of_the_charge(void **state)
+static void slices_take_overflow_and_window_of_their_charge(void **state)
 {
 	struct slice last = charged(ran(THREAD, 0, 110, 10, 0), 0xa, EPOCH + 1);
 
@@ -128,7 +128,7 @@ static int is_overflow(void *user, const struct slice_piece *piece)
 	return 0;
 }
 
-static void a_flag_goes_to_all_that_is_charged_with_it(void **state)
+static void slices_before_overflow_charge_are_flagged_overflow(void **state)
 {
 	struct slice last = charged(ran(THREAD, 0, 110, 10, 0), 0xa, EPOCH);
 	unsigned int count = 0;
@@ -142,7 +142,7 @@ static void a_flag_goes_to_all_that_is_charged_with_it(void **state)
 	assert_int_equal(count, 2);
 }
 
-static void one_whose_charge_comes_later_waits_for_it(void **state)
+static void slices_wait_for_charge_in_later_window(void **state)
 {
 	(void)state;
 	add(ran(THREAD, 3, 100, 10, 0));
@@ -159,7 +159,7 @@ static void one_whose_charge_comes_later_waits_for_it(void **state)
 	expect_window(0, " 5:r200-201/a/1+0");
 }
 
-static void one_whose_charge_was_not_told_is_lost(void **state)
+static void slices_without_reported_charge_are_lost(void **state)
 {
 	(void)state;
 	add(ran(THREAD, 0, 100, 10, 0));
@@ -188,7 +188,7 @@ static void one_whose_charge_was_not_told_is_lost(void **state)
 	assert_int_equal(slices_take_lost(slices, OTHER_LIFE), 3);
 }
 
-static void one_that_is_never_charged_is_lost_in_the_end(void **state)
+static void slices_never_charged_are_lost_after_60_windows(void **state)
 {
 	uint32_t window = 0;
 
@@ -208,7 +208,7 @@ static void one_that_is_never_charged_is_lost_in_the_end(void **state)
 	assert_int_equal(slices_take_lost(slices, LIFE), 0);
 }
 
-static void what_an_account_gave_up_its_last_slices_did_not_have(void **state)
+static void slices_deduct_taken_time_from_last_slices_of_account(void **state)
 {
 	struct slice last = charged(ran(THREAD, 0, 130, 0, 0), 0xa, EPOCH);
 
@@ -228,7 +228,7 @@ static void what_an_account_gave_up_its_last_slices_did_not_have(void **state)
 }
 
 /* Told by itself, in the middle of what another account is charged. */
-static void what_is_taken_back_later_its_account_did_not_have(void **state)
+static void slices_deduct_take_back_event_from_its_account(void **state)
 {
 	struct slice back = { .thread_serial = THREAD,
 			      .life = LIFE,
@@ -249,7 +249,7 @@ static void what_is_taken_back_later_its_account_did_not_have(void **state)
 	assert_int_equal(slices_take_lost(slices, LIFE), 0);
 }
 
-static void what_an_account_did_not_have_is_taken_from_no_other(void **state)
+static void slices_deduct_nothing_from_other_accounts(void **state)
 {
 	struct slice poor = charged(ran(THREAD, 1, 200, 10, 0), 0xb, EPOCH);
 
@@ -265,7 +265,7 @@ static void what_an_account_did_not_have_is_taken_from_no_other(void **state)
 	expect_window(EPOCH, " 5:r100-150/a/50+0");
 }
 
-static void even_one_nanosecond_is_taken_of_an_account_s_only_slice(void **state)
+static void slices_deduct_one_nanosecond_from_only_slice(void **state)
 {
 	struct slice only = charged(ran(THREAD, 0, 100, 50, 0), 0xa, EPOCH);
 
@@ -275,7 +275,7 @@ static void even_one_nanosecond_is_taken_of_an_account_s_only_slice(void **state
 	expect_window(EPOCH, " 5:r100-150/a/49+0");
 }
 
-static void what_waits_for_its_window_is_taken_from_once(void **state)
+static void slices_deduct_once_from_slices_of_later_window(void **state)
 {
 	struct slice now = charged(ran(THREAD, 0, 100, 50, 0), 0xa, EPOCH);
 	struct slice later = charged(ran(THREAD, 1, 200, 50, 0), 0xa, EPOCH + 1);
@@ -289,7 +289,7 @@ static void what_waits_for_its_window_is_taken_from_once(void **state)
 	expect_window(EPOCH + 1, " 5:r200-250/a/40+0");
 }
 
-static void of_another_window_nothing_is_taken(void **state)
+static void slices_deduct_nothing_from_another_window(void **state)
 {
 	struct slice last = charged(ran(THREAD, 1, 130, 5, 0), 0xa, EPOCH + 1);
 
@@ -303,7 +303,7 @@ static void of_another_window_nothing_is_taken(void **state)
 	expect_window(EPOCH + 1, " 5:r135-142/a/7+0");
 }
 
-static void a_slice_is_slept_then_waited_then_run(void **state)
+static void slices_split_into_sleeping_waiting_and_running_pieces(void **state)
 {
 	struct slice slice = { .thread_serial = THREAD,
 			       .start_ns = 100,
@@ -334,7 +334,7 @@ static void a_slice_is_slept_then_waited_then_run(void **state)
 			     " 5:r200-200/a/1+0");
 }
 
-static void pieces_are_in_the_order_of_their_time(void **state)
+static void slices_emit_pieces_in_time_order(void **state)
 {
 	struct slice slept = ran(THREAD, 0, 100, 10, 0);
 
@@ -354,7 +354,7 @@ static int end_at_second(void *user, const struct slice_piece *piece)
 	return ++*(int *)user == 2 ? -EPIPE : 0;
 }
 
-static void who_is_called_can_end_it(void **state)
+static void slices_each_stops_when_callback_fails(void **state)
 {
 	int count = 0;
 
@@ -373,7 +373,7 @@ static int count_piece(void *user, const struct slice_piece *piece)
 	return 0;
 }
 
-static void what_finds_no_room_is_lost(void **state)
+static void slices_over_capacity_are_lost_and_counted(void **state)
 {
 	unsigned int count = 0;
 
@@ -390,7 +390,7 @@ static void what_finds_no_room_is_lost(void **state)
 	expect_window(EPOCH, " 5:r100-101/a/1+0");
 }
 
-static void what_waited_while_another_was_told_is_there_once(void **state)
+static void slices_waiting_for_later_window_are_emitted_once(void **state)
 {
 	(void)state;
 	add(charged(ran(THREAD, 0, 100, 1, 0), 0xa, EPOCH));
@@ -401,7 +401,7 @@ static void what_waited_while_another_was_told_is_there_once(void **state)
 	expect_window(EPOCH + 2, " 6:r110-111/b/1+0 6:r111-112/b/1+0");
 }
 
-static void what_there_is_room_for_needs_no_memory(void **state)
+static void slices_within_allocated_capacity_need_no_memory(void **state)
 {
 	(void)state;
 	add(charged(ran(THREAD, 0, 100, 1, 0), 0xa, EPOCH));
@@ -414,7 +414,7 @@ static void what_there_is_room_for_needs_no_memory(void **state)
 			     "5:r103-104/a/1+0");
 }
 
-static void without_memory_what_is_lost_is_not_even_counted(void **state)
+static void slices_lost_without_memory_for_counter_are_not_counted(void **state)
 {
 	struct slices *none = slices_new(0);
 	const struct slice slice = ran(THREAD, 0, 100, 1, 0);
@@ -433,7 +433,7 @@ static void without_memory_what_is_lost_is_not_even_counted(void **state)
 	slices_free(none);
 }
 
-static void without_memory_they_are_lost_and_nothing_else(void **state)
+static void slices_return_enomem_and_keep_remaining_slices(void **state)
 {
 	(void)state;
 	memory_fails_after(0);
@@ -455,26 +455,26 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(the_next_charge_of_the_thread_says_whose_they_are),
-		TEST(flags_and_window_are_those_of_the_charge),
-		TEST(a_flag_goes_to_all_that_is_charged_with_it),
-		TEST(one_whose_charge_comes_later_waits_for_it),
-		TEST(one_whose_charge_was_not_told_is_lost),
-		TEST(one_that_is_never_charged_is_lost_in_the_end),
-		TEST(what_an_account_gave_up_its_last_slices_did_not_have),
-		TEST(what_is_taken_back_later_its_account_did_not_have),
-		TEST(what_an_account_did_not_have_is_taken_from_no_other),
-		TEST(even_one_nanosecond_is_taken_of_an_account_s_only_slice),
-		TEST(what_waits_for_its_window_is_taken_from_once),
-		TEST(of_another_window_nothing_is_taken),
-		TEST(a_slice_is_slept_then_waited_then_run),
-		TEST(pieces_are_in_the_order_of_their_time),
-		TEST(who_is_called_can_end_it),
-		TEST(what_finds_no_room_is_lost),
-		TEST(what_waited_while_another_was_told_is_there_once),
-		TEST(what_there_is_room_for_needs_no_memory),
-		TEST(without_memory_what_is_lost_is_not_even_counted),
-		TEST(without_memory_they_are_lost_and_nothing_else),
+		TEST(slices_take_context_from_next_charge_of_their_thread),
+		TEST(slices_take_overflow_and_window_of_their_charge),
+		TEST(slices_before_overflow_charge_are_flagged_overflow),
+		TEST(slices_wait_for_charge_in_later_window),
+		TEST(slices_without_reported_charge_are_lost),
+		TEST(slices_never_charged_are_lost_after_60_windows),
+		TEST(slices_deduct_taken_time_from_last_slices_of_account),
+		TEST(slices_deduct_take_back_event_from_its_account),
+		TEST(slices_deduct_nothing_from_other_accounts),
+		TEST(slices_deduct_one_nanosecond_from_only_slice),
+		TEST(slices_deduct_once_from_slices_of_later_window),
+		TEST(slices_deduct_nothing_from_another_window),
+		TEST(slices_split_into_sleeping_waiting_and_running_pieces),
+		TEST(slices_emit_pieces_in_time_order),
+		TEST(slices_each_stops_when_callback_fails),
+		TEST(slices_over_capacity_are_lost_and_counted),
+		TEST(slices_waiting_for_later_window_are_emitted_once),
+		TEST(slices_within_allocated_capacity_need_no_memory),
+		TEST(slices_lost_without_memory_for_counter_are_not_counted),
+		TEST(slices_return_enomem_and_keep_remaining_slices),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,7 @@ static void fill(double *values, int sign)
 }
 
 /* Of the squares of 0..100, the mean of 20..80 is 2810; 10 and 90 are the quantiles. */
-static void an_estimate_is_the_mean_of_the_middle_and_its_spread_the_farther_quantile(void **state)
+static void split_estimate_is_middle_mean_with_quantile_spread(void **state)
 {
 	struct split_way way = { 0 };
 	double hot_ns[COUNT];
@@ -56,7 +56,7 @@ static void an_estimate_is_the_mean_of_the_middle_and_its_spread_the_farther_qua
 	assert_true(way.lone_excess_ns == 0 && way.slept_excess_ns == 0);
 }
 
-static void what_cold_calls_have_in_addition_is_what_most_have_at_most(void **state)
+static void split_estimate_takes_upper_quantile_as_excess_of_cold_calls(void **state)
 {
 	double hot_ns[] = { 100 }, lone_ns[COUNT], slept_ns[] = { 7000, 5000, 6000 };
 	double fast_ns[] = { 99 };
@@ -71,7 +71,7 @@ static void what_cold_calls_have_in_addition_is_what_most_have_at_most(void **st
 	assert_true(way.lone_excess_ns == 0 && way.slept_excess_ns == 0);
 }
 
-static void without_samples_the_way_stays_and_all_of_it_is_in_doubt(void **state)
+static void split_estimate_without_samples_keeps_way_with_full_spread(void **state)
 {
 	struct split_way way = WAY;
 
@@ -83,7 +83,7 @@ static void without_samples_the_way_stays_and_all_of_it_is_in_doubt(void **state
 }
 
 /* 4,000 ways, and half of what one cold call in 10 us takes more. */
-static void each_call_moves_its_way_to_kernel_time(void **state)
+static void split_moves_way_of_each_syscall_to_kernel_time(void **state)
 {
 	struct split split = split_of((struct account_totals){
 		.user_ns = 1000000, .kernel_ns = 500000, .syscalls = 4000 });
@@ -93,7 +93,7 @@ static void each_call_moves_its_way_to_kernel_time(void **state)
 	assert_int_equal(split.kernel_ns, 500000 + 601000 + 150 * 100);
 }
 
-static void no_more_is_moved_than_there_is_user_time(void **state)
+static void split_moves_no_more_than_user_time(void **state)
 {
 	struct split split = split_of(
 		(struct account_totals){ .user_ns = 1000, .kernel_ns = 50, .syscalls = 4000 });
@@ -104,7 +104,7 @@ static void no_more_is_moved_than_there_is_user_time(void **state)
 	assert_int_equal(split.error_ns, 1050);
 }
 
-static void without_calls_and_theft_nothing_is_in_doubt(void **state)
+static void split_has_no_error_without_syscalls_and_theft(void **state)
 {
 	struct split split = split_of((struct account_totals){ .user_ns = 7, .kernel_ns = 8 });
 
@@ -114,7 +114,7 @@ static void without_calls_and_theft_nothing_is_in_doubt(void **state)
 }
 
 /* 10 ns a call, half of what those take more that may be cold, and one at the ends. */
-static void the_bound_grows_with_the_calls_and_with_those_that_may_be_cold(void **state)
+static void split_error_grows_with_syscalls_and_possible_cold_calls(void **state)
 {
 	(void)state;
 	assert_int_equal(
@@ -125,7 +125,7 @@ static void the_bound_grows_with_the_calls_and_with_those_that_may_be_cold(void 
 		100 + 10 * 100 + 160);
 }
 
-static void calls_that_lost_the_cpu_may_be_much_longer(void **state)
+static void split_error_covers_longer_calls_that_lost_the_cpu(void **state)
 {
 	(void)state;
 	assert_int_equal(split_of((struct account_totals){ .user_ns = 2000000,
@@ -142,7 +142,7 @@ static void calls_that_lost_the_cpu_may_be_much_longer(void **state)
 }
 
 /* It is taken from the larger part: what of it was the smaller one's is still in that. */
-static void what_was_stolen_may_have_been_taken_from_the_wrong_part(void **state)
+static void split_error_bounds_stolen_time_by_smaller_part(void **state)
 {
 	(void)state;
 	assert_int_equal(split_of((struct account_totals){
@@ -168,16 +168,15 @@ static void what_was_stolen_may_have_been_taken_from_the_wrong_part(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			an_estimate_is_the_mean_of_the_middle_and_its_spread_the_farther_quantile),
-		cmocka_unit_test(what_cold_calls_have_in_addition_is_what_most_have_at_most),
-		cmocka_unit_test(without_samples_the_way_stays_and_all_of_it_is_in_doubt),
-		cmocka_unit_test(each_call_moves_its_way_to_kernel_time),
-		cmocka_unit_test(no_more_is_moved_than_there_is_user_time),
-		cmocka_unit_test(without_calls_and_theft_nothing_is_in_doubt),
-		cmocka_unit_test(the_bound_grows_with_the_calls_and_with_those_that_may_be_cold),
-		cmocka_unit_test(calls_that_lost_the_cpu_may_be_much_longer),
-		cmocka_unit_test(what_was_stolen_may_have_been_taken_from_the_wrong_part),
+		cmocka_unit_test(split_estimate_is_middle_mean_with_quantile_spread),
+		cmocka_unit_test(split_estimate_takes_upper_quantile_as_excess_of_cold_calls),
+		cmocka_unit_test(split_estimate_without_samples_keeps_way_with_full_spread),
+		cmocka_unit_test(split_moves_way_of_each_syscall_to_kernel_time),
+		cmocka_unit_test(split_moves_no_more_than_user_time),
+		cmocka_unit_test(split_has_no_error_without_syscalls_and_theft),
+		cmocka_unit_test(split_error_grows_with_syscalls_and_possible_cold_calls),
+		cmocka_unit_test(split_error_covers_longer_calls_that_lost_the_cpu),
+		cmocka_unit_test(split_error_bounds_stolen_time_by_smaller_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

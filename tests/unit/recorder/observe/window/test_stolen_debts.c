@@ -17,7 +17,7 @@ enum {
 
 #define OTHER (1ULL << 32 | THREAD)
 
-static void what_is_positive_is_written_as_it_is(void **state)
+static void stolen_debts_pass_positive_value_unchanged(void **state)
 {
 	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
 
@@ -26,7 +26,7 @@ static void what_is_positive_is_written_as_it_is(void **state)
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 0), 0);
 }
 
-static void a_debt_is_taken_out_of_the_same_threads_next_accounts(void **state)
+static void stolen_debts_deduct_from_next_accounts_of_same_thread(void **state)
 {
 	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
 
@@ -38,7 +38,7 @@ static void a_debt_is_taken_out_of_the_same_threads_next_accounts(void **state)
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 100), 100);
 }
 
-static void a_debt_outlives_windows_as_long_as_its_thread_is_met(void **state)
+static void stolen_debts_survive_windows_while_thread_is_active(void **state)
 {
 	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
 
@@ -50,7 +50,7 @@ static void a_debt_outlives_windows_as_long_as_its_thread_is_met(void **state)
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 200), 50);
 }
 
-static void the_debt_of_a_thread_that_is_gone_is_forgotten(void **state)
+static void stolen_debts_expire_with_thread(void **state)
 {
 	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
 
@@ -62,7 +62,7 @@ static void the_debt_of_a_thread_that_is_gone_is_forgotten(void **state)
 }
 
 /* It waits for a CPU, say. */
-static void the_debt_of_a_thread_that_is_not_met_in_some_short_windows_is_kept(void **state)
+static void stolen_debts_survive_short_windows_without_thread(void **state)
 {
 	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
 
@@ -76,7 +76,7 @@ static void the_debt_of_a_thread_that_is_not_met_in_some_short_windows_is_kept(v
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 100), 100);
 }
 
-static void a_debt_is_kept_for_a_second_after_the_last_account(void **state)
+static void stolen_debts_last_one_second_after_last_account(void **state)
 {
 	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
 
@@ -94,7 +94,7 @@ static void a_debt_is_kept_for_a_second_after_the_last_account(void **state)
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 1), 0);
 }
 
-static void without_memory_a_debt_is_forgotten(void **state)
+static void stolen_debts_are_forgotten_without_memory(void **state)
 {
 	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
 
@@ -111,14 +111,13 @@ static void without_memory_a_debt_is_forgotten(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_positive_is_written_as_it_is),
-		cmocka_unit_test(a_debt_is_taken_out_of_the_same_threads_next_accounts),
-		cmocka_unit_test(a_debt_outlives_windows_as_long_as_its_thread_is_met),
-		cmocka_unit_test(the_debt_of_a_thread_that_is_gone_is_forgotten),
-		cmocka_unit_test(
-			the_debt_of_a_thread_that_is_not_met_in_some_short_windows_is_kept),
-		cmocka_unit_test(a_debt_is_kept_for_a_second_after_the_last_account),
-		cmocka_unit_test(without_memory_a_debt_is_forgotten),
+		cmocka_unit_test(stolen_debts_pass_positive_value_unchanged),
+		cmocka_unit_test(stolen_debts_deduct_from_next_accounts_of_same_thread),
+		cmocka_unit_test(stolen_debts_survive_windows_while_thread_is_active),
+		cmocka_unit_test(stolen_debts_expire_with_thread),
+		cmocka_unit_test(stolen_debts_survive_short_windows_without_thread),
+		cmocka_unit_test(stolen_debts_last_one_second_after_last_account),
+		cmocka_unit_test(stolen_debts_are_forgotten_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

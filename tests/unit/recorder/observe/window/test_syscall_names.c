@@ -26,7 +26,7 @@ static void expect(uint32_t call, const char *wanted)
 	assert_string_equal(name, wanted);
 }
 
-static void the_machines_own_are_called_as_its_headers_have_them(void **state)
+static void syscall_names_match_native_headers(void **state)
 {
 	(void)state;
 	expect(call_of(SYS_read, 0), "read");
@@ -38,7 +38,7 @@ static void the_machines_own_are_called_as_its_headers_have_them(void **state)
 	assert_null(syscall_abi_name(call_of(SYS_read, 0)));
 }
 
-static void what_has_no_name_has_its_number(void **state)
+static void syscall_names_fall_back_to_number(void **state)
 {
 	(void)state;
 	expect(call_of(SYSCALL_NUMBERS - 1, 0), "syscall_1023");
@@ -51,7 +51,7 @@ static void what_has_no_name_has_its_number(void **state)
 }
 
 #ifdef __x86_64__
-static void other_ways_into_the_kernel_have_tables_of_their_own(void **state)
+static void syscall_names_use_separate_tables_for_other_abis(void **state)
 {
 	(void)state;
 	expect(call_of(20, 1), "getpid");
@@ -62,7 +62,7 @@ static void other_ways_into_the_kernel_have_tables_of_their_own(void **state)
 	assert_string_equal(syscall_abi_name(call_of(SYSCALL_X32_BIT, 0)), "x32");
 }
 #else
-static void other_ways_into_the_kernel_have_tables_of_their_own(void **state)
+static void syscall_names_use_separate_tables_for_other_abis(void **state)
 {
 	(void)state;
 	expect(call_of(3, 1), "syscall_3");
@@ -71,7 +71,7 @@ static void other_ways_into_the_kernel_have_tables_of_their_own(void **state)
 #endif
 
 /* What counts calls, or is not one, is no name. */
-static void no_name_is_twice_in_a_table_nor_any_that_is_no_call(void **state)
+static void syscall_names_are_unique_and_only_of_syscalls(void **state)
 {
 	char name[SYSCALL_NAME_BYTES], other[SYSCALL_NAME_BYTES];
 	unsigned int named = 0;
@@ -93,10 +93,10 @@ static void no_name_is_twice_in_a_table_nor_any_that_is_no_call(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_machines_own_are_called_as_its_headers_have_them),
-		cmocka_unit_test(what_has_no_name_has_its_number),
-		cmocka_unit_test(other_ways_into_the_kernel_have_tables_of_their_own),
-		cmocka_unit_test(no_name_is_twice_in_a_table_nor_any_that_is_no_call),
+		cmocka_unit_test(syscall_names_match_native_headers),
+		cmocka_unit_test(syscall_names_fall_back_to_number),
+		cmocka_unit_test(syscall_names_use_separate_tables_for_other_abis),
+		cmocka_unit_test(syscall_names_are_unique_and_only_of_syscalls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,7 +96,7 @@ static const struct balance_record *close_books(struct fixture *fixture,
 	return &window->books[window->books_count - 1].balance;
 }
 
-static void an_account_in_a_context_is_a_record_with_its_keys(void **state)
+static void window_row_record_has_account_and_context_keys(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct window_row *row = add(fixture, 1, SOME, &fixture->context);
@@ -124,7 +124,7 @@ static void an_account_in_a_context_is_a_record_with_its_keys(void **state)
 	assert_int_equal(record.flags, 0);
 }
 
-static void each_figure_of_an_account_is_in_its_record(void **state)
+static void window_row_record_has_each_total_of_account(void **state)
 {
 	struct fixture *fixture = *state;
 	struct window_row *row = add(fixture, 1, SOME, &fixture->context);
@@ -177,7 +177,7 @@ static void each_figure_of_an_account_is_in_its_record(void **state)
 	assert_int_equal(record.flags, 0);
 }
 
-static void contexts_of_equal_text_are_one_record_a_thread(void **state)
+static void window_joins_contexts_of_equal_text_per_thread(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct window *window = &fixture->window;
@@ -216,7 +216,7 @@ static void contexts_of_equal_text_are_one_record_a_thread(void **state)
 		assert_int_equal(window->rows[i].account.totals.user_ns, 30);
 }
 
-static void each_of_several_contexts_is_joined_with_its_equal(void **state)
+static void window_joins_each_of_several_contexts_with_its_equal(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct window *window = &fixture->window;
@@ -234,7 +234,7 @@ static void each_of_several_contexts_is_joined_with_its_equal(void **state)
 	assert_int_equal(window->rows[1].account.totals.user_ns, 60);
 }
 
-static void without_memory_a_row_or_book_is_not_added_and_no_row_is_joined(void **state)
+static void window_adds_and_joins_nothing_without_memory(void **state)
 {
 	struct fixture *fixture = *state;
 	struct window *window = &fixture->window;
@@ -256,7 +256,7 @@ static void without_memory_a_row_or_book_is_not_added_and_no_row_is_joined(void 
 	}
 }
 
-static void a_system_calls_way_is_moved_to_the_kernel(void **state)
+static void window_moves_syscall_way_to_kernel_time(void **state)
 {
 	struct fixture *fixture = *state;
 	struct window_row *row = add(fixture, 1, SOME, &fixture->context);
@@ -302,7 +302,7 @@ static struct slice_record slice_record_of(struct fixture *fixture, const struct
 	return record;
 }
 
-static void a_running_slice_is_a_record_with_its_thread_and_keys(void **state)
+static void window_slice_record_of_running_slice_has_thread_and_keys(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct window_row *row = add(fixture, 1, SOME, &fixture->context);
@@ -342,7 +342,7 @@ static void a_running_slice_is_a_record_with_its_thread_and_keys(void **state)
 	assert_null(record.thread_name);
 }
 
-static void a_slice_that_does_not_run_has_no_cpu(void **state)
+static void window_slice_record_has_no_cpu_unless_running(void **state)
 {
 	static const struct {
 		enum sched_state state;
@@ -361,7 +361,7 @@ static void a_slice_that_does_not_run_has_no_cpu(void **state)
 	}
 }
 
-static void a_slices_flags_and_keys_are_those_of_its_account(void **state)
+static void window_slice_record_has_flags_and_keys_of_its_charge(void **state)
 {
 	struct fixture *fixture = *state;
 	struct slice slice = some_slice;
@@ -391,7 +391,7 @@ static void a_slices_flags_and_keys_are_those_of_its_account(void **state)
 	assert_int_equal(record.flags, CPU_RECORD_TRUNCATED | CPU_RECORD_MIXED_THREADS);
 }
 
-static void of_a_process_whose_mode_has_changed_the_bound_holds_both_ways(void **state)
+static void window_error_bound_covers_both_ways_after_mode_change(void **state)
 {
 	struct fixture *fixture = *state;
 	struct window_row *row = add(fixture, 1, SOME, &fixture->context);
@@ -413,7 +413,7 @@ static void of_a_process_whose_mode_has_changed_the_bound_holds_both_ways(void *
 	assert_int_equal(record.split_error_ns, 5 + (2 + 1) * 2);
 }
 
-static void time_in_no_context_is_nobodys(void **state)
+static void window_row_without_context_is_unattributed_with_empty_keys(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct window_row *row = add(fixture, 1, CONTEXT_HASH_NONE, NULL);
@@ -430,7 +430,7 @@ static void time_in_no_context_is_nobodys(void **state)
 	assert_int_equal(balance->losses[COUNTER_CONTEXT_LOST], 0);
 }
 
-static void a_context_without_any_of_the_keys_is_attributed(void **state)
+static void window_row_with_context_without_keys_is_attributed(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct window_row *row = add(fixture, 1, SOME, &fixture->context);
@@ -445,7 +445,7 @@ static void a_context_without_any_of_the_keys_is_attributed(void **state)
 	assert_int_equal(close_books(fixture, &now)->attributed_ns, 50);
 }
 
-static void a_context_of_empty_values_is_nobodys(void **state)
+static void window_row_with_only_empty_values_is_unattributed(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct window_row *row = add(fixture, 1, SOME, &fixture->context);
@@ -484,17 +484,17 @@ static void expect_unknown(struct fixture *fixture, uint64_t hash, uint64_t lost
 	assert_int_equal(balance->losses[COUNTER_CONTEXT_LOST], lost);
 }
 
-static void a_context_that_could_not_be_read_is_unknown(void **state)
+static void window_row_with_unreadable_context_is_unknown(void **state)
 {
 	expect_unknown(*state, CONTEXT_HASH_UNKNOWN, 0);
 }
 
-static void a_context_whose_values_are_gone_is_unknown_and_counted(void **state)
+static void window_row_with_lost_context_is_unknown_and_counted(void **state)
 {
 	expect_unknown(*state, SOME, 1);
 }
 
-static void flags_tell_what_was_inherited_and_what_was_cut(void **state)
+static void window_row_flags_mark_inherited_and_truncated_context(void **state)
 {
 	struct fixture *fixture = *state;
 	struct window_row *row = add(fixture, 1, SOME, &fixture->context);
@@ -522,7 +522,7 @@ static void flags_tell_what_was_inherited_and_what_was_cut(void **state)
 	assert_int_equal(record.flags, CPU_RECORD_UNKNOWN);
 }
 
-static void books_hold_all_accounts_of_their_process(void **state)
+static void window_balance_sums_all_accounts_of_its_process(void **state)
 {
 	struct fixture *fixture = *state;
 	struct window *window = &fixture->window;
@@ -550,7 +550,7 @@ static void books_hold_all_accounts_of_their_process(void **state)
 	assert_int_equal(window->books[1].balance.residual_ns, 0);
 }
 
-static void what_found_no_account_is_overflow_and_has_no_keys(void **state)
+static void window_reports_overflow_record_without_keys(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process_books now = {
@@ -574,7 +574,7 @@ static void what_found_no_account_is_overflow_and_has_no_keys(void **state)
 	assert_int_equal(record.last_ns, WALL + END);
 }
 
-static void a_clock_that_stood_in_a_suspend_was_not_set(void **state)
+static void window_ignores_clock_jump_of_suspend(void **state)
 {
 	struct window *window = &((struct fixture *)*state)->window;
 
@@ -593,7 +593,7 @@ static void a_clock_that_stood_in_a_suspend_was_not_set(void **state)
 			 -(int64_t)NS_PER_S + (int64_t)WINDOW_CLOCK_SET_NS - 1);
 }
 
-static void the_stretches_of_long_ago_count_for_less(void **state)
+static void window_ages_stints_of_process(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process_books now = { 0 };
@@ -614,7 +614,7 @@ static void the_stretches_of_long_ago_count_for_less(void **state)
 	assert_int_equal(fixture->process.boundaries, 20 + 7);
 }
 
-static void a_thread_is_stolen_from_no_less_than_nothing(void **state)
+static void window_row_stolen_time_is_never_negative(void **state)
 {
 	struct fixture *fixture = *state;
 	struct window_row *early = add(fixture, 1, SOME, &fixture->context);
@@ -634,7 +634,7 @@ static void a_thread_is_stolen_from_no_less_than_nothing(void **state)
 	assert_int_equal(record.stolen_ns, 10);
 }
 
-static void what_was_stolen_from_all_together_is_no_threads_debt(void **state)
+static void window_overflow_stolen_debt_is_not_charged_to_threads(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process_books now = { .epochs[EPOCH & 1].overflow.stolen_ns = -30 };
@@ -650,7 +650,7 @@ static void what_was_stolen_from_all_together_is_no_threads_debt(void **state)
 	assert_int_equal(window->books[0].overflow.stolen_ns, 70);
 }
 
-static void the_debt_of_a_thread_that_is_gone_ends_with_its_windows(void **state)
+static void window_drops_stolen_debt_of_exited_thread(void **state)
 {
 	struct fixture *fixture = *state;
 	struct window *window = &fixture->window;
@@ -666,7 +666,7 @@ static void the_debt_of_a_thread_that_is_gone_ends_with_its_windows(void **state
 	assert_int_equal(window->rows[0].account.totals.stolen_ns, 100);
 }
 
-static void our_own_cpu_is_shared_out_to_the_last_nanosecond(void **state)
+static void window_shares_own_cpu_exactly_between_processes(void **state)
 {
 	struct fixture *fixture = *state;
 	struct window *window = &fixture->window;
@@ -691,7 +691,7 @@ static void our_own_cpu_is_shared_out_to_the_last_nanosecond(void **state)
 	window_share(window, own_cpu_ns);
 }
 
-static void the_next_window_is_empty_and_begins_where_this_one_ended(void **state)
+static void window_next_is_empty_and_starts_at_previous_end(void **state)
 {
 	struct fixture *fixture = *state;
 	struct window *window = &fixture->window;
@@ -710,7 +710,7 @@ static void the_next_window_is_empty_and_begins_where_this_one_ended(void **stat
 	assert_int_equal(window->books[0].balance.attributed_ns, 0);
 }
 
-static void as_many_accounts_as_there_are_are_kept(void **state)
+static void window_keeps_more_accounts_than_table_maximum(void **state)
 {
 	struct fixture *fixture = *state;
 	struct window *window = &fixture->window;
@@ -727,7 +727,7 @@ static void as_many_accounts_as_there_are_are_kept(void **state)
 	assert_int_equal(fixture->process.balance.unattributed_ns, 50 * MANY);
 }
 
-static void a_name_that_is_not_ended_is_cut(void **state)
+static void window_truncates_unterminated_thread_name(void **state)
 {
 	struct fixture *fixture = *state;
 	struct account_key key = { 0 };
@@ -743,33 +743,33 @@ static void a_name_that_is_not_ended_is_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WINDOW_TEST(an_account_in_a_context_is_a_record_with_its_keys),
-		WINDOW_TEST(each_figure_of_an_account_is_in_its_record),
-		WINDOW_TEST(contexts_of_equal_text_are_one_record_a_thread),
-		WINDOW_TEST(each_of_several_contexts_is_joined_with_its_equal),
-		WINDOW_TEST(without_memory_a_row_or_book_is_not_added_and_no_row_is_joined),
-		WINDOW_TEST(a_system_calls_way_is_moved_to_the_kernel),
-		WINDOW_TEST(of_a_process_whose_mode_has_changed_the_bound_holds_both_ways),
-		WINDOW_TEST(time_in_no_context_is_nobodys),
-		WINDOW_TEST(a_context_without_any_of_the_keys_is_attributed),
-		WINDOW_TEST(a_context_of_empty_values_is_nobodys),
-		WINDOW_TEST(a_context_that_could_not_be_read_is_unknown),
-		WINDOW_TEST(a_context_whose_values_are_gone_is_unknown_and_counted),
-		WINDOW_TEST(flags_tell_what_was_inherited_and_what_was_cut),
-		WINDOW_TEST(a_running_slice_is_a_record_with_its_thread_and_keys),
-		WINDOW_TEST(a_slice_that_does_not_run_has_no_cpu),
-		WINDOW_TEST(a_slices_flags_and_keys_are_those_of_its_account),
-		WINDOW_TEST(books_hold_all_accounts_of_their_process),
-		WINDOW_TEST(what_found_no_account_is_overflow_and_has_no_keys),
-		WINDOW_TEST(a_clock_that_stood_in_a_suspend_was_not_set),
-		WINDOW_TEST(the_stretches_of_long_ago_count_for_less),
-		WINDOW_TEST(a_thread_is_stolen_from_no_less_than_nothing),
-		WINDOW_TEST(what_was_stolen_from_all_together_is_no_threads_debt),
-		WINDOW_TEST(the_debt_of_a_thread_that_is_gone_ends_with_its_windows),
-		WINDOW_TEST(our_own_cpu_is_shared_out_to_the_last_nanosecond),
-		WINDOW_TEST(the_next_window_is_empty_and_begins_where_this_one_ended),
-		WINDOW_TEST(as_many_accounts_as_there_are_are_kept),
-		WINDOW_TEST(a_name_that_is_not_ended_is_cut),
+		WINDOW_TEST(window_row_record_has_account_and_context_keys),
+		WINDOW_TEST(window_row_record_has_each_total_of_account),
+		WINDOW_TEST(window_joins_contexts_of_equal_text_per_thread),
+		WINDOW_TEST(window_joins_each_of_several_contexts_with_its_equal),
+		WINDOW_TEST(window_adds_and_joins_nothing_without_memory),
+		WINDOW_TEST(window_moves_syscall_way_to_kernel_time),
+		WINDOW_TEST(window_error_bound_covers_both_ways_after_mode_change),
+		WINDOW_TEST(window_row_without_context_is_unattributed_with_empty_keys),
+		WINDOW_TEST(window_row_with_context_without_keys_is_attributed),
+		WINDOW_TEST(window_row_with_only_empty_values_is_unattributed),
+		WINDOW_TEST(window_row_with_unreadable_context_is_unknown),
+		WINDOW_TEST(window_row_with_lost_context_is_unknown_and_counted),
+		WINDOW_TEST(window_row_flags_mark_inherited_and_truncated_context),
+		WINDOW_TEST(window_slice_record_of_running_slice_has_thread_and_keys),
+		WINDOW_TEST(window_slice_record_has_no_cpu_unless_running),
+		WINDOW_TEST(window_slice_record_has_flags_and_keys_of_its_charge),
+		WINDOW_TEST(window_balance_sums_all_accounts_of_its_process),
+		WINDOW_TEST(window_reports_overflow_record_without_keys),
+		WINDOW_TEST(window_ignores_clock_jump_of_suspend),
+		WINDOW_TEST(window_ages_stints_of_process),
+		WINDOW_TEST(window_row_stolen_time_is_never_negative),
+		WINDOW_TEST(window_overflow_stolen_debt_is_not_charged_to_threads),
+		WINDOW_TEST(window_drops_stolen_debt_of_exited_thread),
+		WINDOW_TEST(window_shares_own_cpu_exactly_between_processes),
+		WINDOW_TEST(window_next_is_empty_and_starts_at_previous_end),
+		WINDOW_TEST(window_keeps_more_accounts_than_table_maximum),
+		WINDOW_TEST(window_truncates_unterminated_thread_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -283,7 +283,7 @@ static const char *written(struct bench *bench)
 	return recorded_text;
 }
 
-static void samples_of_accounts_and_of_overflow_are_in_the_books_once(void **state)
+static void window_stacks_count_samples_of_accounts_and_overflow_once(void **state)
 {
 	struct bench *bench = *state;
 	const struct account_key key = { .context_hash = CONTEXT_HASH_NONE,
@@ -309,7 +309,7 @@ static void samples_of_accounts_and_of_overflow_are_in_the_books_once(void **sta
 
 /* ---- frames ---- */
 
-static void each_frame_is_written_once_and_samples_name_the_innermost(void **state)
+static void window_stacks_write_each_frame_once_and_refer_to_innermost(void **state)
 {
 	struct bench *bench = *state;
 
@@ -329,7 +329,7 @@ static void each_frame_is_written_once_and_samples_name_the_innermost(void **sta
 	assert_int_equal(bench->process->books.balance.frames_unreadable, 0);
 }
 
-static void a_frame_is_another_by_all_that_its_record_says(void **state)
+static void window_stacks_distinguish_frames_by_recorded_fields(void **state)
 {
 	struct ruby_frame other = main_frame;
 	struct bench *bench = *state;
@@ -350,7 +350,7 @@ static void a_frame_is_another_by_all_that_its_record_says(void **state)
 }
 
 /* Two recordings are compared by them: the first half of SHA-256, as sha256sum has it. */
-static void a_frame_is_called_the_same_in_any_recording(void **state)
+static void window_stacks_give_frame_same_id_in_every_recording(void **state)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	static const char *const ids[] = { "5bc0b137718f3998bbbbcda7f6f38e38",
@@ -368,7 +368,7 @@ static void a_frame_is_called_the_same_in_any_recording(void **state)
 	assert_int_equal(found, 2);
 }
 
-static void frames_without_a_name_are_counted_and_said(void **state)
+static void window_stacks_count_and_write_frames_without_name(void **state)
 {
 	const struct ruby_frame frames[] = {
 		{ .object_kind = RUBY_FRAME_UNREADABLE },
@@ -387,7 +387,7 @@ static void frames_without_a_name_are_counted_and_said(void **state)
 	assert_int_equal(bench->process->books.balance.frames_unreadable, 5);
 }
 
-static void a_collection_is_a_frame_and_a_cut_stack_has_its_root_named_so(void **state)
+static void window_stacks_write_gc_frame_and_cut_root(void **state)
 {
 	const struct ruby_frame gc = { .object_kind = RUBY_FRAME_GC };
 	struct bench *bench = *state;
@@ -400,7 +400,7 @@ static void a_collection_is_a_frame_and_a_cut_stack_has_its_root_named_so(void *
 					    "method_8 ruby app.rb:11/3 < \n");
 }
 
-static void samples_without_frames_say_why(void **state)
+static void window_stacks_write_reason_for_samples_without_frames(void **state)
 {
 	struct bench *bench = *state;
 
@@ -422,7 +422,7 @@ static void samples_without_frames_say_why(void **state)
 					    "2 in [unknown]\n");
 }
 
-static void stacks_of_who_is_not_observed_any_more_are_nothing(void **state)
+static void window_stacks_ignore_stacks_of_unobserved_process(void **state)
 {
 	struct bench *bench = *state;
 
@@ -436,7 +436,7 @@ static void stacks_of_who_is_not_observed_any_more_are_nothing(void **state)
 /* ---- how long it is remembered ---- */
 
 /* Who is late counts it later. */
-static void a_stack_is_known_in_its_window_and_in_the_next_two(void **state)
+static void window_stacks_keep_stack_for_two_more_windows(void **state)
 {
 	struct bench *bench = *state;
 
@@ -456,7 +456,7 @@ static void a_stack_is_known_in_its_window_and_in_the_next_two(void **state)
 					    "2 in method_8\n");
 }
 
-static void a_stack_that_is_told_again_is_known_longer(void **state)
+static void window_stacks_keep_repeated_stack_longer(void **state)
 {
 	struct bench *bench = *state;
 
@@ -468,7 +468,7 @@ static void a_stack_that_is_told_again_is_known_longer(void **state)
 	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n2 in method_8\n");
 }
 
-static void frames_are_written_anew_now_and_then(void **state)
+static void window_stacks_rewrite_frames_periodically(void **state)
 {
 	struct bench *bench = *state;
 
@@ -488,7 +488,7 @@ static void frames_are_written_anew_now_and_then(void **state)
 }
 
 /* 65,536 of them; then all come again. */
-static void as_many_frames_are_known_to_be_written_as_there_is_room_for(void **state)
+static void window_stacks_forget_written_frames_when_table_is_full(void **state)
 {
 	static struct ruby_frame frames[RUBY_FRAMES_MAX];
 	struct bench *bench = *state;
@@ -511,7 +511,7 @@ static void as_many_frames_are_known_to_be_written_as_there_is_room_for(void **s
 }
 
 /* And have room again when the window is over. */
-static void stacks_without_room_are_counted(void **state)
+static void window_stacks_count_stacks_over_capacity(void **state)
 {
 	struct bench *bench = *state;
 
@@ -544,7 +544,7 @@ static void tell_tip(uint64_t tip, const uint64_t *kernel, uint32_t count)
 }
 
 /* It came behind the exec: at these addresses there is something else now, but for the kernel's. */
-static void what_is_told_of_the_program_before_an_exec_is_not_looked_up(void **state)
+static void window_stacks_do_not_resolve_frames_of_image_before_exec(void **state)
 {
 	struct bench *bench = *state;
 	size_t mark = output_mark(&bench->output);
@@ -576,7 +576,7 @@ static void what_is_told_of_the_program_before_an_exec_is_not_looked_up(void **s
 	assert_int_equal(bench->process->books.balance.frames_unreadable, 1);
 }
 
-static void frames_of_the_kernel_are_above_those_of_ruby(void **state)
+static void window_stacks_put_kernel_frames_above_ruby_frames(void **state)
 {
 	const uint64_t addresses[] = { 0x1010, 0x1010, 0x1011 };
 	struct bench *bench = *state;
@@ -599,7 +599,7 @@ static void frames_of_the_kernel_are_above_those_of_ruby(void **state)
 					    "2 in second\n");
 }
 
-static void an_address_without_a_name_is_unknown(void **state)
+static void window_stacks_write_unknown_for_unnamed_kernel_address(void **state)
 {
 	struct bench *bench = *state;
 
@@ -613,7 +613,7 @@ static void an_address_without_a_name_is_unknown(void **state)
 					    "2 in [unknown]\n");
 }
 
-static void where_the_kernel_hides_its_addresses_it_is_one_frame_and_said_once(void **state)
+static void window_stacks_write_one_kernel_frame_if_addresses_are_hidden(void **state)
 {
 	struct bench *bench = *state;
 
@@ -631,7 +631,7 @@ static void where_the_kernel_hides_its_addresses_it_is_one_frame_and_said_once(v
 	assert_int_equal(fake_symbols_readings, 1);
 }
 
-static void a_stack_of_the_kernel_that_may_go_on_is_cut(void **state)
+static void window_stacks_mark_full_kernel_stack_as_cut(void **state)
 {
 	uint64_t addresses[KERNEL_FRAMES_MAX];
 	struct bench *bench = *state;
@@ -650,7 +650,7 @@ static void a_stack_of_the_kernel_that_may_go_on_is_cut(void **state)
 	assert_null(strstr(strstr(written(bench), "[cut] cut") + 1, "[cut] cut"));
 }
 
-static void of_a_tip_that_was_not_told_it_is_said_so(void **state)
+static void window_stacks_write_unknown_for_missing_tip(void **state)
 {
 	struct bench *bench = *state;
 
@@ -663,7 +663,7 @@ static void of_a_tip_that_was_not_told_it_is_said_so(void **state)
 }
 
 /* Two addresses of one function. */
-static void samples_whose_frames_are_called_the_same_are_one_record(void **state)
+static void window_stacks_merge_samples_of_equally_named_frames(void **state)
 {
 	struct bench *bench = *state;
 
@@ -697,7 +697,7 @@ static void wait_in(struct bench *bench, uint64_t stack)
 	bench->window.number++;
 }
 
-static void waits_have_their_time_and_are_no_samples(void **state)
+static void window_stacks_write_waits_with_time_separate_from_samples(void **state)
 {
 	struct bench *bench = *state;
 
@@ -712,7 +712,7 @@ static void waits_have_their_time_and_are_no_samples(void **state)
 }
 
 /* Its stack and its tip were told where it began. */
-static void one_that_goes_on_keeps_its_frames(void **state)
+static void window_stacks_keep_frames_of_continuing_wait(void **state)
 {
 	struct bench *bench = *state;
 
@@ -730,7 +730,7 @@ static void one_that_goes_on_keeps_its_frames(void **state)
 					    "1 waits of 300 and 40 ns in first\n");
 }
 
-static void of_the_kernel_it_has_what_leads_to_the_scheduler(void **state)
+static void window_stacks_limit_wait_to_kernel_frames_up_to_scheduler(void **state)
 {
 	struct bench *bench = *state;
 
@@ -749,7 +749,7 @@ static void of_the_kernel_it_has_what_leads_to_the_scheduler(void **state)
 					       "2 in second\n"));
 }
 
-static void one_whose_beginning_was_not_seen_is_unknown(void **state)
+static void window_stacks_write_unknown_for_wait_with_unseen_start(void **state)
 {
 	struct bench *bench = *state;
 
@@ -759,7 +759,7 @@ static void one_whose_beginning_was_not_seen_is_unknown(void **state)
 }
 
 /* Of the last window it is known in this one, of who was late. */
-static void tips_are_forgotten_a_window_after_they_were_told(void **state)
+static void window_stacks_forget_tips_after_one_window(void **state)
 {
 	struct bench *bench = *state;
 
@@ -781,7 +781,7 @@ static void tips_are_forgotten_a_window_after_they_were_told(void **state)
 }
 
 /* A module comes where another one was. */
-static void names_are_read_anew_when_modules_have_come_or_gone(void **state)
+static void window_stacks_reread_kernel_symbols_after_module_change(void **state)
 {
 	struct bench *bench = *state;
 
@@ -822,7 +822,7 @@ static void tell_native(uint64_t tip, const char *label, const char *file, bool 
 	fake.sampled_tip = tip;
 }
 
-static void a_native_function_is_between_ruby_and_the_kernel(void **state)
+static void window_stacks_put_native_function_between_ruby_and_kernel(void **state)
 {
 	struct bench *bench = *state;
 
@@ -840,7 +840,7 @@ static void a_native_function_is_between_ruby_and_the_kernel(void **state)
 	assert_int_equal(bench->process->books.balance.frames_unreadable, 0);
 }
 
-static void native_code_of_the_program_before_an_exec_is_counted_and_not_asked_for(void **state)
+static void window_stacks_count_native_code_of_image_before_exec(void **state)
 {
 	const struct tip_message told = { .tip = STACK + 1,
 					  .life = life_of(FAKE_PID),
@@ -864,7 +864,7 @@ static void native_code_of_the_program_before_an_exec_is_counted_and_not_asked_f
 					    "2 in first\n");
 }
 
-static void code_that_is_no_files_is_not_shown(void **state)
+static void window_stacks_omit_native_code_outside_any_file(void **state)
 {
 	struct bench *bench = *state;
 
@@ -876,7 +876,7 @@ static void code_that_is_no_files_is_not_shown(void **state)
 }
 
 /* It is what runs Ruby code; of a method in C, of a collection and without Ruby it is the news. */
-static void the_interpreter_is_not_shown_above_ruby_code(void **state)
+static void window_stacks_omit_interpreter_above_ruby_code(void **state)
 {
 	const struct ruby_frame gc = { .object_kind = RUBY_FRAME_GC };
 	const struct ruby_frame compiled = { .object_kind = 8 | RUBY_FRAME_COMPILED };
@@ -912,7 +912,7 @@ static void the_interpreter_is_not_shown_above_ruby_code(void **state)
 					    "2 in memmove\n");
 }
 
-static void native_code_that_is_not_known_is_counted_and_said(void **state)
+static void window_stacks_count_and_write_unknown_native_code(void **state)
 {
 	struct bench *bench = *state;
 
@@ -926,7 +926,7 @@ static void native_code_that_is_not_known_is_counted_and_said(void **state)
 }
 
 /* Another file has come to its place. */
-static void what_an_address_is_called_is_asked_each_time_it_is_told(void **state)
+static void window_stacks_resolve_native_address_at_each_message(void **state)
 {
 	struct bench *bench = *state;
 
@@ -940,7 +940,7 @@ static void what_an_address_is_called_is_asked_each_time_it_is_told(void **state
 }
 
 /* As the other looks at them do: after those that are free, and a burst, a 20th of a CPU. */
-static void reading_files_takes_a_small_part_of_our_time(void **state)
+static void window_stacks_limit_file_reading_to_cpu_share(void **state)
 {
 	struct bench *bench = *state;
 	uint64_t begin_ns = fake.now_ns, spent_ns = 0;
@@ -963,7 +963,7 @@ static void reading_files_takes_a_small_part_of_our_time(void **state)
 
 /* ---- whose samples ---- */
 
-static void a_sample_is_of_the_thread_of_its_account(void **state)
+static void window_stacks_write_sample_with_thread_of_its_account(void **state)
 {
 	struct bench *bench = *state;
 	const struct account_key key = { .context_hash = CONTEXT_HASH_NONE,
@@ -1011,7 +1011,7 @@ static void a_sample_is_of_the_thread_of_its_account(void **state)
 	assert_int_equal(found, 2);
 }
 
-static void many_samples_are_all_written(void **state)
+static void window_stacks_write_all_of_many_samples(void **state)
 {
 	struct bench *bench = *state;
 	size_t count = 0;
@@ -1030,7 +1030,7 @@ static void many_samples_are_all_written(void **state)
 	assert_int_equal(count, 20 * FAKE_ACCOUNTS_MAX);
 }
 
-static void without_memory_a_window_is_an_error(void **state)
+static void window_stacks_settle_fails_without_memory(void **state)
 {
 	struct bench *bench = *state;
 	size_t successes = 0;
@@ -1047,8 +1047,7 @@ static void without_memory_a_window_is_an_error(void **state)
 	assert_true(successes > 2);
 }
 
-static void
-a_frame_that_cannot_be_digested_ends_what_is_written_and_samples_are_forgotten(void **state)
+static void window_stacks_drop_samples_if_frame_digest_fails(void **state)
 {
 	struct bench *bench = *state;
 	size_t mark = output_mark(&bench->output);
@@ -1063,7 +1062,7 @@ a_frame_that_cannot_be_digested_ends_what_is_written_and_samples_are_forgotten(v
 	assert_int_equal(output_mark(&bench->output), mark);
 }
 
-static void of_a_window_that_is_lost_nothing_is_left(void **state)
+static void window_stacks_forget_everything_of_lost_window(void **state)
 {
 	struct bench *bench = *state;
 	size_t mark = output_mark(&bench->output);
@@ -1085,8 +1084,7 @@ static void of_a_window_that_is_lost_nothing_is_left(void **state)
 }
 
 /* Its frames are in the records before it, whatever was missing. */
-static void
-without_memory_a_stack_is_counted_or_known_and_so_it_is_when_it_is_told_again(void **state)
+static void window_stacks_count_or_retell_stack_without_memory(void **state)
 {
 	size_t successes = 0, failures;
 
@@ -1123,7 +1121,7 @@ static void look(struct bench *bench)
 		window_stacks_look(bench->stacks, fake.now_ns);
 }
 
-static void the_kernel_side_is_told_once_where_frames_are(void **state)
+static void window_stacks_configure_frame_layout_once(void **state)
 {
 	struct bench *bench = *state;
 
@@ -1141,7 +1139,7 @@ static void the_kernel_side_is_told_once_where_frames_are(void **state)
 	assert_string_equal(fake.said, "");
 }
 
-static void where_frames_are_that_the_kernel_side_cannot_be_told_is_said(void **state)
+static void window_stacks_log_rejected_frame_layout(void **state)
 {
 	struct bench *bench = *state;
 
@@ -1153,7 +1151,7 @@ static void where_frames_are_that_the_kernel_side_cannot_be_told_is_said(void **
 			    "cannot tell where the frames of process 4000000 (ruby) are\n");
 }
 
-static void a_process_whose_frames_are_not_found_is_told_of_once(void **state)
+static void window_stacks_log_process_without_layout_once(void **state)
 {
 	struct bench *bench = *state;
 	const char *first;
@@ -1169,7 +1167,7 @@ static void a_process_whose_frames_are_not_found_is_told_of_once(void **state)
 	expect_said("doctor -p 4000000");
 }
 
-static void a_recording_without_stacks_has_none(void **state)
+static void window_stacks_null_does_nothing(void **state)
 {
 	struct bench *bench = *state;
 
@@ -1188,49 +1186,49 @@ static void a_recording_without_stacks_has_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LAID(samples_of_accounts_and_of_overflow_are_in_the_books_once),
-		LAID(waits_have_their_time_and_are_no_samples),
-		LAID(one_that_goes_on_keeps_its_frames),
-		LAID(of_the_kernel_it_has_what_leads_to_the_scheduler),
-		LAID(one_whose_beginning_was_not_seen_is_unknown),
-		LAID(each_frame_is_written_once_and_samples_name_the_innermost),
-		LAID(a_frame_is_another_by_all_that_its_record_says),
-		LAID(a_frame_is_called_the_same_in_any_recording),
-		LAID(frames_without_a_name_are_counted_and_said),
-		LAID(a_collection_is_a_frame_and_a_cut_stack_has_its_root_named_so),
-		LAID(samples_without_frames_say_why),
-		LAID(stacks_of_who_is_not_observed_any_more_are_nothing),
-		LAID(a_stack_is_known_in_its_window_and_in_the_next_two),
-		LAID(a_stack_that_is_told_again_is_known_longer),
-		LAID(frames_are_written_anew_now_and_then),
-		LAID(as_many_frames_are_known_to_be_written_as_there_is_room_for),
-		LAID(stacks_without_room_are_counted),
-		LAID(a_sample_is_of_the_thread_of_its_account),
-		LAID(what_is_told_of_the_program_before_an_exec_is_not_looked_up),
-		LAID(frames_of_the_kernel_are_above_those_of_ruby),
-		LAID(an_address_without_a_name_is_unknown),
-		LAID(where_the_kernel_hides_its_addresses_it_is_one_frame_and_said_once),
-		LAID(a_stack_of_the_kernel_that_may_go_on_is_cut),
-		LAID(of_a_tip_that_was_not_told_it_is_said_so),
-		LAID(samples_whose_frames_are_called_the_same_are_one_record),
-		LAID(tips_are_forgotten_a_window_after_they_were_told),
-		LAID(names_are_read_anew_when_modules_have_come_or_gone),
-		NATIVE(a_native_function_is_between_ruby_and_the_kernel),
-		NATIVE(native_code_of_the_program_before_an_exec_is_counted_and_not_asked_for),
-		NATIVE(code_that_is_no_files_is_not_shown),
-		NATIVE(the_interpreter_is_not_shown_above_ruby_code),
-		NATIVE(native_code_that_is_not_known_is_counted_and_said),
-		NATIVE(what_an_address_is_called_is_asked_each_time_it_is_told),
-		NATIVE(reading_files_takes_a_small_part_of_our_time),
-		LAID(many_samples_are_all_written),
-		LAID(without_memory_a_window_is_an_error),
-		LAID(a_frame_that_cannot_be_digested_ends_what_is_written_and_samples_are_forgotten),
-		LAID(without_memory_a_stack_is_counted_or_known_and_so_it_is_when_it_is_told_again),
-		LAID(of_a_window_that_is_lost_nothing_is_left),
-		LAID(the_kernel_side_is_told_once_where_frames_are),
-		LAID(where_frames_are_that_the_kernel_side_cannot_be_told_is_said),
-		LAID(a_process_whose_frames_are_not_found_is_told_of_once),
-		LAID(a_recording_without_stacks_has_none),
+		LAID(window_stacks_count_samples_of_accounts_and_overflow_once),
+		LAID(window_stacks_write_waits_with_time_separate_from_samples),
+		LAID(window_stacks_keep_frames_of_continuing_wait),
+		LAID(window_stacks_limit_wait_to_kernel_frames_up_to_scheduler),
+		LAID(window_stacks_write_unknown_for_wait_with_unseen_start),
+		LAID(window_stacks_write_each_frame_once_and_refer_to_innermost),
+		LAID(window_stacks_distinguish_frames_by_recorded_fields),
+		LAID(window_stacks_give_frame_same_id_in_every_recording),
+		LAID(window_stacks_count_and_write_frames_without_name),
+		LAID(window_stacks_write_gc_frame_and_cut_root),
+		LAID(window_stacks_write_reason_for_samples_without_frames),
+		LAID(window_stacks_ignore_stacks_of_unobserved_process),
+		LAID(window_stacks_keep_stack_for_two_more_windows),
+		LAID(window_stacks_keep_repeated_stack_longer),
+		LAID(window_stacks_rewrite_frames_periodically),
+		LAID(window_stacks_forget_written_frames_when_table_is_full),
+		LAID(window_stacks_count_stacks_over_capacity),
+		LAID(window_stacks_write_sample_with_thread_of_its_account),
+		LAID(window_stacks_do_not_resolve_frames_of_image_before_exec),
+		LAID(window_stacks_put_kernel_frames_above_ruby_frames),
+		LAID(window_stacks_write_unknown_for_unnamed_kernel_address),
+		LAID(window_stacks_write_one_kernel_frame_if_addresses_are_hidden),
+		LAID(window_stacks_mark_full_kernel_stack_as_cut),
+		LAID(window_stacks_write_unknown_for_missing_tip),
+		LAID(window_stacks_merge_samples_of_equally_named_frames),
+		LAID(window_stacks_forget_tips_after_one_window),
+		LAID(window_stacks_reread_kernel_symbols_after_module_change),
+		NATIVE(window_stacks_put_native_function_between_ruby_and_kernel),
+		NATIVE(window_stacks_count_native_code_of_image_before_exec),
+		NATIVE(window_stacks_omit_native_code_outside_any_file),
+		NATIVE(window_stacks_omit_interpreter_above_ruby_code),
+		NATIVE(window_stacks_count_and_write_unknown_native_code),
+		NATIVE(window_stacks_resolve_native_address_at_each_message),
+		NATIVE(window_stacks_limit_file_reading_to_cpu_share),
+		LAID(window_stacks_write_all_of_many_samples),
+		LAID(window_stacks_settle_fails_without_memory),
+		LAID(window_stacks_drop_samples_if_frame_digest_fails),
+		LAID(window_stacks_count_or_retell_stack_without_memory),
+		LAID(window_stacks_forget_everything_of_lost_window),
+		LAID(window_stacks_configure_frame_layout_once),
+		LAID(window_stacks_log_rejected_frame_layout),
+		LAID(window_stacks_log_process_without_layout_once),
+		LAID(window_stacks_null_does_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -641,7 +641,7 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
 	return text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-static void whatever_the_disk_does_the_books_are_right(void **state)
+static void backlog_accounts_for_every_record_on_faulty_disk(void **state)
 {
 	uint64_t seed = number_of("MACHINE_SEED", 1);
 	uint64_t count = number_of("MACHINE_COUNT", getenv("MACHINE_SEED") ? 1 : STORIES);
@@ -657,7 +657,7 @@ static void whatever_the_disk_does_the_books_are_right(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whatever_the_disk_does_the_books_are_right),
+		cmocka_unit_test(backlog_accounts_for_every_record_on_faulty_disk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

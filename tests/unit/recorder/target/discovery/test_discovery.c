@@ -142,7 +142,7 @@ static void assert_found_soon(struct bench *bench, pid_t pid)
 	assert_int_equal(bench->found[0], pid);
 }
 
-static void a_ruby_that_publishes_is_found_once(void **state)
+static void discovery_reports_publishing_ruby_once(void **state)
 {
 	struct bench *bench = *state;
 	pid_t pid = start_ruby(bench, 0);
@@ -155,7 +155,7 @@ static void a_ruby_that_publishes_is_found_once(void **state)
 	assert_int_equal(look_after(bench, 60000), 0);
 }
 
-static void a_new_one_is_found_when_it_is_told_of(void **state)
+static void discovery_finds_new_process_on_notification(void **state)
 {
 	struct bench *bench = *state;
 	pid_t first = start_ruby(bench, 0);
@@ -184,7 +184,7 @@ static size_t look_until_found(struct bench *bench)
 	}
 }
 
-static void one_that_nobody_told_of_is_found_by_the_next_pass(void **state)
+static void discovery_finds_unannounced_process_in_next_pass(void **state)
 {
 	struct bench *bench = *state;
 	uint64_t start_ns;
@@ -199,7 +199,7 @@ static void one_that_nobody_told_of_is_found_by_the_next_pass(void **state)
 	stop(pid);
 }
 
-static void all_are_gone_over_when_something_was_lost(void **state)
+static void discovery_scans_all_processes_after_lost_event(void **state)
 {
 	struct bench *bench = *state;
 	uint64_t start_ns;
@@ -226,7 +226,7 @@ static pid_t start_candidate(struct bench *bench)
 	return pid;
 }
 
-static void a_candidate_that_is_watched_is_left_alone(void **state)
+static void discovery_leaves_watched_candidate_alone(void **state)
 {
 	struct bench *bench = *state;
 	pid_t pid = start_candidate(bench);
@@ -246,7 +246,7 @@ static void a_candidate_that_is_watched_is_left_alone(void **state)
 	assert_int_equal(bench->dropped_count, 1);
 }
 
-static void a_candidate_that_is_not_watched_is_looked_at_again(void **state)
+static void discovery_looks_again_at_unwatched_candidate(void **state)
 {
 	struct bench *bench = *state;
 	pid_t pid;
@@ -261,7 +261,7 @@ static void a_candidate_that_is_not_watched_is_looked_at_again(void **state)
 	stop(pid);
 }
 
-static void what_is_gone_when_it_is_looked_at_is_forgotten(void **state)
+static void discovery_forgets_process_that_exited(void **state)
 {
 	struct bench *bench = *state;
 	pid_t pid = start_ruby(bench, 0);
@@ -275,7 +275,7 @@ static void what_is_gone_when_it_is_looked_at_is_forgotten(void **state)
 	}
 }
 
-static void a_pid_that_is_used_again_is_another_process(void **state)
+static void discovery_treats_reused_pid_as_another_process(void **state)
 {
 	const struct timespec two_ticks = { .tv_nsec = 20 * NS_PER_MS };
 	struct bench *bench = *state;
@@ -294,7 +294,7 @@ static void a_pid_that_is_used_again_is_another_process(void **state)
 }
 
 /* The shell waits for a line, then becomes the stand-in under the same pid. */
-static void an_exec_makes_what_was_not_ruby_worth_a_look(void **state)
+static void discovery_looks_again_after_exec(void **state)
 {
 	struct bench *bench = *state;
 	char script[2 * STAND_IN_PATH_BYTES];
@@ -317,7 +317,7 @@ static void an_exec_makes_what_was_not_ruby_worth_a_look(void **state)
 }
 
 /* As `bundle exec` does it: Ruby becomes Ruby, with the gem this time. */
-static void a_ruby_without_the_variable_is_reported_once_it_publishes(void **state)
+static void discovery_reports_ruby_after_exec_with_publisher(void **state)
 {
 	struct bench *bench = *state;
 	char *argv[] = { bench->files.name, STAND_IN_EXEC, bench->files.ruby, NULL };
@@ -335,7 +335,7 @@ static void a_ruby_without_the_variable_is_reported_once_it_publishes(void **sta
 	stop(pid);
 }
 
-static void another_name_is_not_reported(void **state)
+static void discovery_skips_process_of_other_name(void **state)
 {
 	struct bench *bench = *state;
 	pid_t pid = start_ruby(bench, 0);
@@ -349,7 +349,7 @@ static void another_name_is_not_reported(void **state)
 	stop(pid);
 }
 
-static void another_cgroup_is_not_reported(void **state)
+static void discovery_skips_process_of_other_cgroup(void **state)
 {
 	struct bench *bench = *state;
 	pid_t pid = start_ruby(bench, 0);
@@ -368,7 +368,7 @@ static void another_cgroup_is_not_reported(void **state)
 	stop(pid);
 }
 
-static void what_the_caller_refuses_is_reported_again(void **state)
+static void discovery_reports_again_what_callback_refused(void **state)
 {
 	struct bench *bench = *state;
 	pid_t pid = start_ruby(bench, 0);
@@ -382,7 +382,7 @@ static void what_the_caller_refuses_is_reported_again(void **state)
 	stop(pid);
 }
 
-static void the_own_process_is_not_reported(void **state)
+static void discovery_skips_its_own_process(void **state)
 {
 	struct bench *bench = *state;
 	char *argv[] = { bench->files.name, STAND_IN_LOOK, NULL };
@@ -394,7 +394,7 @@ static void the_own_process_is_not_reported(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void what_may_not_be_read_is_found_by_who_may(void **state)
+static void discovery_finds_unreadable_process_only_if_privileged(void **state)
 {
 	const unsigned int nobody = 65534;
 	struct bench *bench = *state;
@@ -436,21 +436,21 @@ int main(int argc, char **argv)
 {
 #define LIVE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		LIVE(a_ruby_that_publishes_is_found_once),
-		LIVE(a_new_one_is_found_when_it_is_told_of),
-		LIVE(one_that_nobody_told_of_is_found_by_the_next_pass),
-		LIVE(all_are_gone_over_when_something_was_lost),
-		LIVE(a_candidate_that_is_watched_is_left_alone),
-		LIVE(a_candidate_that_is_not_watched_is_looked_at_again),
-		LIVE(what_is_gone_when_it_is_looked_at_is_forgotten),
-		LIVE(a_pid_that_is_used_again_is_another_process),
-		LIVE(an_exec_makes_what_was_not_ruby_worth_a_look),
-		LIVE(a_ruby_without_the_variable_is_reported_once_it_publishes),
-		LIVE(another_name_is_not_reported),
-		LIVE(another_cgroup_is_not_reported),
-		LIVE(what_the_caller_refuses_is_reported_again),
-		LIVE(the_own_process_is_not_reported),
-		LIVE(what_may_not_be_read_is_found_by_who_may),
+		LIVE(discovery_reports_publishing_ruby_once),
+		LIVE(discovery_finds_new_process_on_notification),
+		LIVE(discovery_finds_unannounced_process_in_next_pass),
+		LIVE(discovery_scans_all_processes_after_lost_event),
+		LIVE(discovery_leaves_watched_candidate_alone),
+		LIVE(discovery_looks_again_at_unwatched_candidate),
+		LIVE(discovery_forgets_process_that_exited),
+		LIVE(discovery_treats_reused_pid_as_another_process),
+		LIVE(discovery_looks_again_after_exec),
+		LIVE(discovery_reports_ruby_after_exec_with_publisher),
+		LIVE(discovery_skips_process_of_other_name),
+		LIVE(discovery_skips_process_of_other_cgroup),
+		LIVE(discovery_reports_again_what_callback_refused),
+		LIVE(discovery_skips_its_own_process),
+		LIVE(discovery_finds_unreadable_process_only_if_privileged),
 	};
 
 	if (argc == 2 && !strcmp(argv[1], STAND_IN_LOOK))

@@ -318,7 +318,7 @@ static uint64_t look_when_due(struct bench *bench, struct forged_process *proces
 	return (due_ns - begin_ns) / MS;
 }
 
-static void pauses_double_from_50_ms_to_2_s(void **state)
+static void discovery_doubles_pauses_from_50_ms_to_2_s(void **state)
 {
 	static const uint64_t pauses_ms[] = { 50, 100, 200, 400, 800, 1600, 2000, 2000, 2000 };
 	struct bench *bench = *state;
@@ -334,7 +334,7 @@ static void pauses_double_from_50_ms_to_2_s(void **state)
 	assert_int_equal(process->refresh_count, sizeof(pauses_ms) / sizeof(*pauses_ms));
 }
 
-static void what_is_refused_is_asked_again_after_2_s_and_counted_meanwhile(void **state)
+static void discovery_retries_unreadable_process_every_2_s_and_counts_it(void **state)
 {
 	static const int errors[] = { -EACCES, -EPERM, -EFAULT, -EIO, -ESRCH };
 	struct bench *bench = *state;
@@ -370,7 +370,7 @@ static void what_is_refused_is_asked_again_after_2_s_and_counted_meanwhile(void 
 	assert_int_equal(bench->found, 2 * sizeof(errors) / sizeof(*errors));
 }
 
-static void a_candidate_that_may_not_be_read_any_more_is_dropped(void **state)
+static void discovery_drops_candidate_that_became_unreadable(void **state)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_ruby();
@@ -388,7 +388,7 @@ static void a_candidate_that_may_not_be_read_any_more_is_dropped(void **state)
 	assert_int_equal(discovery_unreadable(bench->discovery), 0);
 }
 
-static void our_own_want_is_said_and_the_look_made_again(void **state)
+static void discovery_returns_own_resource_error_and_retries(void **state)
 {
 	static const int errors[] = { -ENOMEM, -EMFILE, -ENFILE };
 	struct bench *bench = *state;
@@ -407,7 +407,7 @@ static void our_own_want_is_said_and_the_look_made_again(void **state)
 	}
 }
 
-static void our_own_want_is_not_tried_on_the_others_that_are_due(void **state)
+static void discovery_stops_pass_on_own_resource_error(void **state)
 {
 	struct bench *bench = *state;
 
@@ -426,7 +426,7 @@ static void our_own_want_is_not_tried_on_the_others_that_are_due(void **state)
 	assert_int_equal(bench->found, 1 + 3);
 }
 
-static void an_answer_is_final_after_2_s(void **state)
+static void discovery_answer_is_final_after_2_s(void **state)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_process("/bin/sh");
@@ -450,7 +450,7 @@ static void an_answer_is_final_after_2_s(void **state)
 	assert_true(pause_ms(bench) > 50000);
 }
 
-static void one_that_only_has_ruby_in_a_path_is_asked_until_that_is_final(void **state)
+static void discovery_polls_process_with_ruby_path_until_final(void **state)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_process("/usr/lib/ruby/x.so");
@@ -465,7 +465,7 @@ static void one_that_only_has_ruby_in_a_path_is_asked_until_that_is_final(void *
 	assert_int_equal(machine.targets, 0);
 }
 
-static void a_watched_candidate_is_left_alone_once_it_is_settled(void **state)
+static void discovery_leaves_watched_candidate_alone_once_settled(void **state)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_ruby();
@@ -489,7 +489,7 @@ static void a_watched_candidate_is_left_alone_once_it_is_settled(void **state)
 	assert_int_equal(bench->dropped, 0);
 }
 
-static void news_of_a_candidate_start_its_two_seconds_anew(void **state)
+static void discovery_news_of_candidate_restart_settling(void **state)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_ruby();
@@ -504,7 +504,7 @@ static void news_of_a_candidate_start_its_two_seconds_anew(void **state)
 	assert_true(pause_ms(bench) > 50000);
 }
 
-static void a_loader_at_work_is_worth_a_look_each_50_ms_and_none_sooner_than_1_ms(void **state)
+static void discovery_looks_at_loading_process_every_50_ms_at_most(void **state)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_ruby();
@@ -533,7 +533,7 @@ static void a_loader_at_work_is_worth_a_look_each_50_ms_and_none_sooner_than_1_m
 	assert_int_equal(process->refresh_count, refreshes + 3);
 }
 
-static void who_was_told_of_is_looked_at_50_ms_later_and_one_telling_is_enough(void **state)
+static void discovery_looks_50_ms_after_first_notification(void **state)
 {
 	struct bench *bench = *state;
 	struct forged_process *process;
@@ -555,7 +555,7 @@ static void who_was_told_of_is_looked_at_50_ms_later_and_one_telling_is_enough(v
 }
 
 /* Who tells waits 50 ms before he wakes anybody again: in between a look is to be planned. */
-static void after_something_was_told_the_next_look_is_50_ms_away_at_most(void **state)
+static void discovery_next_look_is_within_50_ms_after_notification(void **state)
 {
 	struct bench *bench = *state;
 
@@ -571,7 +571,7 @@ static void after_something_was_told_the_next_look_is_50_ms_away_at_most(void **
 	assert_int_equal(pause_ms(bench), 50);
 }
 
-static void the_first_pass_takes_all_at_once_and_the_next_a_minute_later_64_each_50_ms(void **state)
+static void discovery_first_pass_takes_all_and_later_ones_64_per_50_ms(void **state)
 {
 	struct bench *bench = *state;
 	size_t seen;
@@ -599,7 +599,7 @@ static void the_first_pass_takes_all_at_once_and_the_next_a_minute_later_64_each
 	assert_int_equal(machine.list_count, 2);
 }
 
-static void of_those_that_are_due_64_are_looked_at_in_one_go(void **state)
+static void discovery_limits_due_looks_to_64_at_once(void **state)
 {
 	struct bench *bench = *state;
 	size_t seen = 0;
@@ -617,7 +617,7 @@ static void of_those_that_are_due_64_are_looked_at_in_one_go(void **state)
 	assert_int_equal(seen, 65);
 }
 
-static void what_was_lost_is_looked_for_at_once_or_right_after_the_pass_that_is_on(void **state)
+static void discovery_starts_new_pass_after_lost_event(void **state)
 {
 	struct bench *bench = *state;
 
@@ -641,7 +641,7 @@ static void what_was_lost_is_looked_for_at_once_or_right_after_the_pass_that_is_
 	assert_int_equal(pause_ms(bench), 60000);
 }
 
-static void a_proc_that_cannot_be_listed_is_said(void **state)
+static void discovery_returns_error_if_proc_cannot_be_listed(void **state)
 {
 	struct bench *bench = *state;
 
@@ -653,7 +653,7 @@ static void a_proc_that_cannot_be_listed_is_said(void **state)
 	assert_int_equal(bench->found, 1);
 }
 
-static void hidden_ones_are_counted_if_they_fit_and_by_the_last_pass(void **state)
+static void discovery_counts_hidden_matching_processes_of_last_pass(void **state)
 {
 	struct bench *bench = *state;
 	struct forged_process *hidden[3];
@@ -679,7 +679,7 @@ static void hidden_ones_are_counted_if_they_fit_and_by_the_last_pass(void **stat
 	assert_int_equal(bench->found + bench->candidates, 0);
 }
 
-static void who_comes_into_the_cgroup_later_is_found_then(void **state)
+static void discovery_finds_process_that_enters_cgroup_later(void **state)
 {
 	struct bench *bench = *state;
 	struct forged_process *process;
@@ -700,7 +700,7 @@ static void who_comes_into_the_cgroup_later_is_found_then(void **state)
 	assert_true(pause_ms(bench) > 50000);
 }
 
-static void another_program_is_another_process(void **state)
+static void discovery_treats_other_program_as_other_process(void **state)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_ruby();
@@ -729,7 +729,7 @@ static void another_program_is_another_process(void **state)
 	assert_int_equal(bench->found, 2);
 }
 
-static void who_took_the_pid_while_it_was_looked_at_is_left_to_the_next_look(void **state)
+static void discovery_retries_if_pid_is_replaced_during_look(void **state)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_ruby();
@@ -743,7 +743,7 @@ static void who_took_the_pid_while_it_was_looked_at_is_left_to_the_next_look(voi
 	assert_int_equal(bench->found, 1);
 }
 
-static void another_program_that_nobody_told_of_is_found_by_the_next_pass(void **state)
+static void discovery_pass_finds_unannounced_exec(void **state)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_process("/bin/sh");
@@ -757,7 +757,7 @@ static void another_program_that_nobody_told_of_is_found_by_the_next_pass(void *
 	assert_int_equal(bench->found, 1);
 }
 
-static void one_that_was_reported_stays_so_whatever_it_is_called(void **state)
+static void discovery_does_not_report_renamed_process_again(void **state)
 {
 	struct bench *bench = *state;
 	struct forged_process *process;
@@ -779,7 +779,7 @@ static void one_that_was_reported_stays_so_whatever_it_is_called(void **state)
 	assert_true(pause_ms(bench) > 50000);
 }
 
-static void a_candidate_that_is_renamed_away_is_dropped(void **state)
+static void discovery_drops_candidate_renamed_to_other_name(void **state)
 {
 	struct bench *bench = *state;
 	struct forged_process *process;
@@ -795,7 +795,7 @@ static void a_candidate_that_is_renamed_away_is_dropped(void **state)
 	assert_int_equal(machine.targets, 0);
 }
 
-static void who_is_gone_is_forgotten_by_the_pass_that_does_not_meet_it(void **state)
+static void discovery_pass_forgets_exited_candidate(void **state)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_ruby();
@@ -810,7 +810,7 @@ static void who_is_gone_is_forgotten_by_the_pass_that_does_not_meet_it(void **st
 	assert_int_equal(bench->last, process->info.pid);
 }
 
-static void what_is_wanted_says_who_counts(void **state)
+static void discovery_reports_only_publishers_of_wanted_keys(void **state)
 {
 	struct bench *bench = *state;
 	static const struct {
@@ -846,7 +846,7 @@ static void what_is_wanted_says_who_counts(void **state)
 }
 
 /* Which variable a watched candidate has that may come without news: looked at again and again. */
-static void a_variable_that_may_come_counts_if_it_is_wanted(void **state)
+static void discovery_polls_candidate_for_wanted_variable_only(void **state)
 {
 	struct bench *bench = *state;
 
@@ -869,7 +869,7 @@ static void a_variable_that_may_come_counts_if_it_is_wanted(void **state)
 	}
 }
 
-static void without_memory_it_is_said_and_found_later(void **state)
+static void discovery_returns_enomem_and_finds_process_later(void **state)
 {
 	struct bench *bench = *state;
 	struct forged_process *process;
@@ -910,33 +910,33 @@ int main(void)
 {
 #define FORGED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		FORGED(pauses_double_from_50_ms_to_2_s),
-		FORGED(what_is_refused_is_asked_again_after_2_s_and_counted_meanwhile),
-		FORGED(a_candidate_that_may_not_be_read_any_more_is_dropped),
-		FORGED(our_own_want_is_said_and_the_look_made_again),
-		FORGED(our_own_want_is_not_tried_on_the_others_that_are_due),
-		FORGED(an_answer_is_final_after_2_s),
-		FORGED(one_that_only_has_ruby_in_a_path_is_asked_until_that_is_final),
-		FORGED(a_watched_candidate_is_left_alone_once_it_is_settled),
-		FORGED(news_of_a_candidate_start_its_two_seconds_anew),
-		FORGED(a_loader_at_work_is_worth_a_look_each_50_ms_and_none_sooner_than_1_ms),
-		FORGED(who_was_told_of_is_looked_at_50_ms_later_and_one_telling_is_enough),
-		FORGED(after_something_was_told_the_next_look_is_50_ms_away_at_most),
-		FORGED(the_first_pass_takes_all_at_once_and_the_next_a_minute_later_64_each_50_ms),
-		FORGED(of_those_that_are_due_64_are_looked_at_in_one_go),
-		FORGED(what_was_lost_is_looked_for_at_once_or_right_after_the_pass_that_is_on),
-		FORGED(a_proc_that_cannot_be_listed_is_said),
-		FORGED(hidden_ones_are_counted_if_they_fit_and_by_the_last_pass),
-		FORGED(who_comes_into_the_cgroup_later_is_found_then),
-		FORGED(another_program_is_another_process),
-		FORGED(who_took_the_pid_while_it_was_looked_at_is_left_to_the_next_look),
-		FORGED(another_program_that_nobody_told_of_is_found_by_the_next_pass),
-		FORGED(one_that_was_reported_stays_so_whatever_it_is_called),
-		FORGED(a_candidate_that_is_renamed_away_is_dropped),
-		FORGED(who_is_gone_is_forgotten_by_the_pass_that_does_not_meet_it),
-		FORGED(what_is_wanted_says_who_counts),
-		FORGED(without_memory_it_is_said_and_found_later),
-		FORGED(a_variable_that_may_come_counts_if_it_is_wanted),
+		FORGED(discovery_doubles_pauses_from_50_ms_to_2_s),
+		FORGED(discovery_retries_unreadable_process_every_2_s_and_counts_it),
+		FORGED(discovery_drops_candidate_that_became_unreadable),
+		FORGED(discovery_returns_own_resource_error_and_retries),
+		FORGED(discovery_stops_pass_on_own_resource_error),
+		FORGED(discovery_answer_is_final_after_2_s),
+		FORGED(discovery_polls_process_with_ruby_path_until_final),
+		FORGED(discovery_leaves_watched_candidate_alone_once_settled),
+		FORGED(discovery_news_of_candidate_restart_settling),
+		FORGED(discovery_looks_at_loading_process_every_50_ms_at_most),
+		FORGED(discovery_looks_50_ms_after_first_notification),
+		FORGED(discovery_next_look_is_within_50_ms_after_notification),
+		FORGED(discovery_first_pass_takes_all_and_later_ones_64_per_50_ms),
+		FORGED(discovery_limits_due_looks_to_64_at_once),
+		FORGED(discovery_starts_new_pass_after_lost_event),
+		FORGED(discovery_returns_error_if_proc_cannot_be_listed),
+		FORGED(discovery_counts_hidden_matching_processes_of_last_pass),
+		FORGED(discovery_finds_process_that_enters_cgroup_later),
+		FORGED(discovery_treats_other_program_as_other_process),
+		FORGED(discovery_retries_if_pid_is_replaced_during_look),
+		FORGED(discovery_pass_finds_unannounced_exec),
+		FORGED(discovery_does_not_report_renamed_process_again),
+		FORGED(discovery_drops_candidate_renamed_to_other_name),
+		FORGED(discovery_pass_forgets_exited_candidate),
+		FORGED(discovery_reports_only_publishers_of_wanted_keys),
+		FORGED(discovery_returns_enomem_and_finds_process_later),
+		FORGED(discovery_polls_candidate_for_wanted_variable_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,7 @@ static bool has_comm(const char *pattern, const char *comm)
 	return result;
 }
 
-static void a_cgroup_and_those_above_it_fit(void **state)
+static void filter_matches_cgroup_and_its_ancestors(void **state)
 {
 	(void)state;
 	assert_true(has_cgroup("/system.slice/puma.service", unified));
@@ -52,7 +52,7 @@ static void a_cgroup_and_those_above_it_fit(void **state)
 	assert_false(has_cgroup("/system.slice/puma.service/below", unified));
 }
 
-static void a_component_fits_whole_or_not(void **state)
+static void filter_matches_only_whole_cgroup_components(void **state)
 {
 	(void)state;
 	assert_false(has_cgroup("/system.slice/puma", unified));
@@ -61,7 +61,7 @@ static void a_component_fits_whole_or_not(void **state)
 	assert_false(has_cgroup("/puma.service", unified));
 }
 
-static void a_pattern_fits_across_slashes(void **state)
+static void filter_pattern_matches_across_slashes(void **state)
 {
 	(void)state;
 	assert_true(has_cgroup("/system.slice/puma*", unified));
@@ -73,7 +73,7 @@ static void a_pattern_fits_across_slashes(void **state)
 	assert_false(has_cgroup("*sidekiq*", nested));
 }
 
-static void without_a_slash_it_begins_at_any_component(void **state)
+static void filter_without_slash_matches_at_any_component(void **state)
 {
 	(void)state;
 	assert_true(has_cgroup("puma.service", unified));
@@ -83,7 +83,7 @@ static void without_a_slash_it_begins_at_any_component(void **state)
 	assert_false(has_cgroup("ocker-4f3a.scope", nested));
 }
 
-static void each_hierarchy_counts(void **state)
+static void filter_matches_any_cgroup_hierarchy(void **state)
 {
 	(void)state;
 	assert_true(has_cgroup("/docker/4f3a", hierarchies));
@@ -94,14 +94,14 @@ static void each_hierarchy_counts(void **state)
 	assert_false(has_cgroup("name=systemd", hierarchies));
 }
 
-static void a_removed_cgroup_keeps_its_name(void **state)
+static void filter_matches_removed_cgroup_by_its_name(void **state)
 {
 	(void)state;
 	assert_true(has_cgroup("/system.slice/puma.service", removed));
 	assert_true(has_cgroup("puma.service", removed));
 }
 
-static void a_backslash_is_itself(void **state)
+static void filter_treats_backslash_as_literal(void **state)
 {
 	static const char escaped[] = "0::/user.slice/app-my\\x2dapp.scope\n";
 
@@ -110,7 +110,7 @@ static void a_backslash_is_itself(void **state)
 	assert_false(has_cgroup("/user.slice/app-my-app.scope", escaped));
 }
 
-static void what_is_no_cgroup_line_fits_nothing(void **state)
+static void filter_ignores_malformed_cgroup_lines(void **state)
 {
 	static const char *const texts[] = { "", "\n", ":", "0:", "0", "\n\n0:/a", "/a" };
 
@@ -120,7 +120,7 @@ static void what_is_no_cgroup_line_fits_nothing(void **state)
 	assert_true(has_cgroup("/a", "\n:\n0::/a"));
 }
 
-static void a_name_is_a_pattern(void **state)
+static void filter_matches_comm_by_pattern(void **state)
 {
 	(void)state;
 	assert_true(has_comm("ruby", "ruby"));
@@ -131,21 +131,21 @@ static void a_name_is_a_pattern(void **state)
 	assert_false(has_comm("ruby*", "puma"));
 }
 
-static void a_plain_name_is_cut_as_the_kernel_cuts_it(void **state)
+static void filter_truncates_plain_comm_like_the_kernel(void **state)
 {
 	(void)state;
 	assert_true(has_comm("a-very-long-server", "a-very-long-ser"));
 	assert_false(has_comm("a-very-long-s*server", "a-very-long-ser"));
 }
 
-static void no_filter_fits_all(void **state)
+static void filter_without_patterns_matches_everything(void **state)
 {
 	(void)state;
 	assert_true(has_comm(NULL, "anything"));
 	assert_true(has_cgroup(NULL, unified));
 }
 
-static void without_memory_there_is_no_filter(void **state)
+static void filter_init_fails_without_memory(void **state)
 {
 	struct process_filter filter;
 
@@ -160,18 +160,18 @@ static void without_memory_there_is_no_filter(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_cgroup_and_those_above_it_fit),
-		cmocka_unit_test(a_component_fits_whole_or_not),
-		cmocka_unit_test(a_pattern_fits_across_slashes),
-		cmocka_unit_test(without_a_slash_it_begins_at_any_component),
-		cmocka_unit_test(each_hierarchy_counts),
-		cmocka_unit_test(a_removed_cgroup_keeps_its_name),
-		cmocka_unit_test(a_backslash_is_itself),
-		cmocka_unit_test(what_is_no_cgroup_line_fits_nothing),
-		cmocka_unit_test(a_name_is_a_pattern),
-		cmocka_unit_test(a_plain_name_is_cut_as_the_kernel_cuts_it),
-		cmocka_unit_test(no_filter_fits_all),
-		cmocka_unit_test(without_memory_there_is_no_filter),
+		cmocka_unit_test(filter_matches_cgroup_and_its_ancestors),
+		cmocka_unit_test(filter_matches_only_whole_cgroup_components),
+		cmocka_unit_test(filter_pattern_matches_across_slashes),
+		cmocka_unit_test(filter_without_slash_matches_at_any_component),
+		cmocka_unit_test(filter_matches_any_cgroup_hierarchy),
+		cmocka_unit_test(filter_matches_removed_cgroup_by_its_name),
+		cmocka_unit_test(filter_treats_backslash_as_literal),
+		cmocka_unit_test(filter_ignores_malformed_cgroup_lines),
+		cmocka_unit_test(filter_matches_comm_by_pattern),
+		cmocka_unit_test(filter_truncates_plain_comm_like_the_kernel),
+		cmocka_unit_test(filter_without_patterns_matches_everything),
+		cmocka_unit_test(filter_init_fails_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,7 +115,7 @@ static const struct {
 	{ 0x19000020, ARM64_CODE_OTHER, "stlurb w0, [x1]" },
 };
 
-static void each_instruction_is_of_its_kind(void **state)
+static void arm64_code_decodes_kind_of_each_instruction(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(instructions) / sizeof(*instructions); i++) {
@@ -130,7 +130,7 @@ static void each_instruction_is_of_its_kind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_instruction_is_of_its_kind),
+		cmocka_unit_test(arm64_code_decodes_kind_of_each_instruction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,7 +68,7 @@ static size_t scan(const struct object *object, size_t instruction_bytes, size_t
 	});
 }
 
-static void each_place_is_met_once_also_across_chunks(void **state)
+static void code_scan_visits_each_place_once_across_chunks(void **state)
 {
 	struct object *object = make_object(CODE_BYTES);
 
@@ -97,7 +97,7 @@ static void each_place_is_met_once_also_across_chunks(void **state)
 	free(object);
 }
 
-static void an_instruction_must_lie_in_the_segment_whole(void **state)
+static void code_scan_requires_whole_instruction_in_executable_segment(void **state)
 {
 	(void)state;
 	for (size_t bytes = 93; bytes <= 107; bytes++) {
@@ -113,7 +113,7 @@ static void an_instruction_must_lie_in_the_segment_whole(void **state)
 	}
 }
 
-static void more_than_are_wanted_are_counted_and_not_stored(void **state)
+static void code_scan_counts_matches_beyond_array_capacity(void **state)
 {
 	struct object *object = make_object(CODE_BYTES);
 	uint64_t *addresses = malloc(LIMIT * sizeof(*addresses));
@@ -150,7 +150,7 @@ static int read_zeros(void *source, uint64_t offset, void *buffer, size_t size_b
 	return 0;
 }
 
-static void no_more_code_is_looked_at_than_so_much_in_all(void **state)
+static void code_scan_limits_total_bytes(void **state)
 {
 	static const int64_t more[] = { -4, 0, 4, 4096 };
 	struct forged_elf elf = forged_elf_make(EM_X86_64, "x", 0);
@@ -181,10 +181,10 @@ static void no_more_code_is_looked_at_than_so_much_in_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_place_is_met_once_also_across_chunks),
-		cmocka_unit_test(an_instruction_must_lie_in_the_segment_whole),
-		cmocka_unit_test(more_than_are_wanted_are_counted_and_not_stored),
-		cmocka_unit_test(no_more_code_is_looked_at_than_so_much_in_all),
+		cmocka_unit_test(code_scan_visits_each_place_once_across_chunks),
+		cmocka_unit_test(code_scan_requires_whole_instruction_in_executable_segment),
+		cmocka_unit_test(code_scan_counts_matches_beyond_array_capacity),
+		cmocka_unit_test(code_scan_limits_total_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

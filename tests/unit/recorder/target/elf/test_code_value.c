@@ -49,7 +49,7 @@ static void assert_different(struct code_value a, struct code_value b)
 	assert_false(code_value_equal(&a, &b));
 }
 
-static void equal_things_are_one_node(void **state)
+static void code_value_shares_node_of_equal_expressions(void **state)
 {
 	struct code_value a = argument(0), b = argument(1);
 
@@ -67,7 +67,7 @@ static void equal_things_are_one_node(void **state)
 			 code_value_node(&nodes, CODE_NODE_SHIFTED, 8, &a));
 }
 
-static void sum_does_not_depend_on_the_order(void **state)
+static void code_value_sum_is_independent_of_order(void **state)
 {
 	struct code_value a = argument(0), b = argument(1);
 
@@ -78,7 +78,7 @@ static void sum_does_not_depend_on_the_order(void **state)
 	assert_different(a, sum(a, b));
 }
 
-static void what_is_taken_away_is_gone(void **state)
+static void code_value_removes_cancelled_terms(void **state)
 {
 	struct code_value a = argument(0), b = argument(1);
 
@@ -91,7 +91,7 @@ static void what_is_taken_away_is_gone(void **state)
 	assert_false(code_value_is_constant(&a));
 }
 
-static void constants_are_counted_in(void **state)
+static void code_value_folds_constants_with_wraparound(void **state)
 {
 	struct code_value a = sum(argument(0), code_value_constant(3));
 
@@ -107,7 +107,7 @@ static void constants_are_counted_in(void **state)
 	assert_int_equal(product(code_value_constant(INT64_MAX), 2).constant, -2);
 }
 
-static void three_terms_are_too_many(void **state)
+static void code_value_rejects_third_term(void **state)
 {
 	struct code_value two = sum(argument(0), argument(1)), third = argument(2), value = two;
 
@@ -117,7 +117,7 @@ static void three_terms_are_too_many(void **state)
 	assert_false(code_value_add(&third, &two, &value));
 }
 
-static void factors_are_bounded(void **state)
+static void code_value_rejects_factor_beyond_limit(void **state)
 {
 	struct code_value a = argument(0), value = a, most;
 
@@ -132,7 +132,7 @@ static void factors_are_bounded(void **state)
 	assert_equal(value, a);
 }
 
-static void load_is_taken_apart_into_base_and_offset(void **state)
+static void code_value_splits_load_into_base_and_offset(void **state)
 {
 	struct code_value at = sum(argument(0), code_value_constant(24)), base, value, other;
 	int64_t offset;
@@ -157,7 +157,7 @@ static void load_is_taken_apart_into_base_and_offset(void **state)
 	assert_false(code_value_is_load(&nodes, &other, &base, &offset, &width));
 }
 
-static void what_there_is_no_room_for_is_not_known(void **state)
+static void code_value_is_unknown_when_node_table_is_full(void **state)
 {
 	struct code_value value;
 	const struct code_node *node;
@@ -178,14 +178,14 @@ static void what_there_is_no_room_for_is_not_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(equal_things_are_one_node, reset),
-		cmocka_unit_test_setup(sum_does_not_depend_on_the_order, reset),
-		cmocka_unit_test_setup(what_is_taken_away_is_gone, reset),
-		cmocka_unit_test_setup(constants_are_counted_in, reset),
-		cmocka_unit_test_setup(three_terms_are_too_many, reset),
-		cmocka_unit_test_setup(factors_are_bounded, reset),
-		cmocka_unit_test_setup(load_is_taken_apart_into_base_and_offset, reset),
-		cmocka_unit_test_setup(what_there_is_no_room_for_is_not_known, reset),
+		cmocka_unit_test_setup(code_value_shares_node_of_equal_expressions, reset),
+		cmocka_unit_test_setup(code_value_sum_is_independent_of_order, reset),
+		cmocka_unit_test_setup(code_value_removes_cancelled_terms, reset),
+		cmocka_unit_test_setup(code_value_folds_constants_with_wraparound, reset),
+		cmocka_unit_test_setup(code_value_rejects_third_term, reset),
+		cmocka_unit_test_setup(code_value_rejects_factor_beyond_limit, reset),
+		cmocka_unit_test_setup(code_value_splits_load_into_base_and_offset, reset),
+		cmocka_unit_test_setup(code_value_is_unknown_when_node_table_is_full, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,7 @@ static enum x86_slot_kind slot_at(const struct elf_code *code, uint64_t address,
 	return source.slot(source.context, address, ret_function);
 }
 
-static void slot_of_a_thread_local_is_one(void **state)
+static void elf_code_identifies_thread_local_slot(void **state)
 {
 	struct elf_image *image = open_fixture(FIXTURE_TLS_GENERAL_DYNAMIC);
 	uint64_t function, slot = find_relocation(image, R_X86_64_DTPMOD64);
@@ -63,7 +63,7 @@ static void slot_of_a_thread_local_is_one(void **state)
 	elf_image_free(image);
 }
 
-static void slot_of_a_function_leads_to_it_if_it_is_here(void **state)
+static void elf_code_resolves_function_slot_within_same_object(void **state)
 {
 	struct elf_image *image = open_fixture(FIXTURE_UPSTREAM_GEM);
 	struct elf_symbol symbol;
@@ -83,7 +83,7 @@ static void slot_of_a_function_leads_to_it_if_it_is_here(void **state)
 	elf_image_free(image);
 }
 
-static void bytes_are_the_files_as_far_as_it_goes(void **state)
+static void elf_code_reads_bytes_up_to_end_of_segment(void **state)
 {
 	struct elf_image *image = open_fixture(FIXTURE_UPSTREAM_GEM);
 	struct x86_code_source source;
@@ -111,7 +111,7 @@ static void bytes_are_the_files_as_far_as_it_goes(void **state)
 	elf_image_free(image);
 }
 
-static void other_machines_are_refused(void **state)
+static void elf_code_rejects_other_machines(void **state)
 {
 	Elf64_Ehdr header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
 					   ELFDATA2LSB, EV_CURRENT },
@@ -133,10 +133,10 @@ static void other_machines_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(slot_of_a_thread_local_is_one),
-		cmocka_unit_test(slot_of_a_function_leads_to_it_if_it_is_here),
-		cmocka_unit_test(bytes_are_the_files_as_far_as_it_goes),
-		cmocka_unit_test(other_machines_are_refused),
+		cmocka_unit_test(elf_code_identifies_thread_local_slot),
+		cmocka_unit_test(elf_code_resolves_function_slot_within_same_object),
+		cmocka_unit_test(elf_code_reads_bytes_up_to_end_of_segment),
+		cmocka_unit_test(elf_code_rejects_other_machines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,7 +116,7 @@ static const char *name_at(uint64_t address)
 	return copy;
 }
 
-static void an_address_is_of_the_function_that_says_it_reaches_there(void **state)
+static void elf_functions_find_function_that_covers_address(void **state)
 {
 	(void)state;
 	add(FULL, "second", 0x30, 0x10);
@@ -130,7 +130,7 @@ static void an_address_is_of_the_function_that_says_it_reaches_there(void **stat
 	assert_string_equal(name_at(UINT64_MAX), "");
 }
 
-static void what_is_no_function_with_a_place_and_a_length_is_left_out(void **state)
+static void elf_functions_skip_symbols_without_code_place_and_size(void **state)
 {
 	(void)state;
 	add(FULL, "data", 0x10, 0x10)->st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
@@ -144,7 +144,7 @@ static void what_is_no_function_with_a_place_and_a_length_is_left_out(void **sta
 	assert_string_equal(name_at(0x10), "function");
 }
 
-static void a_name_ends_within_its_table(void **state)
+static void elf_functions_require_name_to_end_in_string_table(void **state)
 {
 	(void)state;
 	memset(elf.strings + STRINGS_BYTES - 4, 'x', 4);
@@ -154,7 +154,7 @@ static void a_name_ends_within_its_table(void **state)
 	assert_string_equal(name_at(0x10), "xxx");
 }
 
-static void of_several_names_it_is_the_plainest(void **state)
+static void elf_functions_prefer_plainest_of_several_names(void **state)
 {
 	(void)state;
 	add(FULL, "__libc_read", 0x10, 0x10);
@@ -167,7 +167,7 @@ static void of_several_names_it_is_the_plainest(void **state)
 	assert_string_equal(name_at(0x28), "other");
 }
 
-static void a_function_within_another_has_its_own_and_the_other_the_rest(void **state)
+static void elf_functions_name_nested_function_and_rest_of_outer(void **state)
 {
 	(void)state;
 	add(FULL, "outer", 0x10, 0x100);
@@ -177,7 +177,7 @@ static void a_function_within_another_has_its_own_and_the_other_the_rest(void **
 	assert_string_equal(name_at(0x110), "");
 }
 
-static void the_dynamic_table_is_for_files_without_the_full_one(void **state)
+static void elf_functions_use_dynamic_table_only_without_full_one(void **state)
 {
 	(void)state;
 	add(DYNAMIC, "exported", 0x10, 0x10);
@@ -186,7 +186,7 @@ static void the_dynamic_table_is_for_files_without_the_full_one(void **state)
 	assert_string_equal(name_at(0x10), "local");
 }
 
-static void a_name_that_is_too_long_is_left_out(void **state)
+static void elf_functions_skip_name_that_is_too_long(void **state)
 {
 	char name[ELF_FUNCTION_NAME_BYTES + 1];
 
@@ -200,7 +200,7 @@ static void a_name_that_is_too_long_is_left_out(void **state)
 }
 
 /* A table of the most there may be, and one more, all of one name. */
-static void of_a_file_with_too_many_none_is_known(void **state)
+static void elf_functions_are_empty_beyond_symbol_limit(void **state)
 {
 	const size_t most = ELF_FUNCTIONS_MAX, table_bytes = (most + 1) * sizeof(Elf64_Sym);
 	char *bytes = calloc(1, sizeof(elf) + table_bytes);
@@ -246,7 +246,7 @@ static size_t read_id(uint32_t size_bytes, uint8_t ret_id[static ELF_BUILD_ID_BY
 	return elf_image_build_id(image, ret_id);
 }
 
-static void a_build_id_is_that_of_a_note_of_gnus(void **state)
+static void elf_image_build_id_comes_from_gnu_note(void **state)
 {
 	uint8_t id[ELF_BUILD_ID_BYTES_MAX];
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -268,7 +268,7 @@ static void a_build_id_is_that_of_a_note_of_gnus(void **state)
 	assert_int_equal(read_id(20, id), 0);
 }
 
-static void only_the_full_table_has_all_functions(void **state)
+static void elf_functions_are_complete_only_with_full_table(void **state)
 {
 	_cleanup_(elf_functions_freep) struct elf_functions *none = read_all();
 	struct elf_functions *exported, *all;
@@ -285,7 +285,7 @@ static void only_the_full_table_has_all_functions(void **state)
 	elf_functions_free(all);
 }
 
-static void without_memory_it_is_an_error_and_all_is_given_back(void **state)
+static void elf_functions_return_enomem_and_free_everything(void **state)
 {
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	struct elf_functions *functions = NULL;
@@ -307,7 +307,7 @@ static void without_memory_it_is_an_error_and_all_is_given_back(void **state)
 	assert_true(tries > 3);
 }
 
-static void an_offset_in_the_file_is_an_address_where_that_is_code(void **state)
+static void elf_image_maps_file_offset_to_address_only_in_code(void **state)
 {
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	uint64_t address;
@@ -329,22 +329,21 @@ static void an_offset_in_the_file_is_an_address_where_that_is_code(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(an_address_is_of_the_function_that_says_it_reaches_there,
+		cmocka_unit_test_setup(elf_functions_find_function_that_covers_address, set_up),
+		cmocka_unit_test_setup(elf_functions_skip_symbols_without_code_place_and_size,
 				       set_up),
-		cmocka_unit_test_setup(what_is_no_function_with_a_place_and_a_length_is_left_out,
+		cmocka_unit_test_setup(elf_functions_require_name_to_end_in_string_table, set_up),
+		cmocka_unit_test_setup(elf_functions_prefer_plainest_of_several_names, set_up),
+		cmocka_unit_test_setup(elf_functions_name_nested_function_and_rest_of_outer,
 				       set_up),
-		cmocka_unit_test_setup(a_name_ends_within_its_table, set_up),
-		cmocka_unit_test_setup(of_several_names_it_is_the_plainest, set_up),
-		cmocka_unit_test_setup(a_function_within_another_has_its_own_and_the_other_the_rest,
+		cmocka_unit_test_setup(elf_functions_use_dynamic_table_only_without_full_one,
 				       set_up),
-		cmocka_unit_test_setup(the_dynamic_table_is_for_files_without_the_full_one, set_up),
-		cmocka_unit_test_setup(a_name_that_is_too_long_is_left_out, set_up),
-		cmocka_unit_test_setup(of_a_file_with_too_many_none_is_known, set_up),
-		cmocka_unit_test_setup(without_memory_it_is_an_error_and_all_is_given_back, set_up),
-		cmocka_unit_test_setup(a_build_id_is_that_of_a_note_of_gnus, set_up),
-		cmocka_unit_test_setup(only_the_full_table_has_all_functions, set_up),
-		cmocka_unit_test_setup(an_offset_in_the_file_is_an_address_where_that_is_code,
-				       set_up),
+		cmocka_unit_test_setup(elf_functions_skip_name_that_is_too_long, set_up),
+		cmocka_unit_test_setup(elf_functions_are_empty_beyond_symbol_limit, set_up),
+		cmocka_unit_test_setup(elf_functions_return_enomem_and_free_everything, set_up),
+		cmocka_unit_test_setup(elf_image_build_id_comes_from_gnu_note, set_up),
+		cmocka_unit_test_setup(elf_functions_are_complete_only_with_full_table, set_up),
+		cmocka_unit_test_setup(elf_image_maps_file_offset_to_address_only_in_code, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

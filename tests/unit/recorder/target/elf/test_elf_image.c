@@ -50,7 +50,7 @@ static void exercise(const struct elf_image *image)
 		;
 }
 
-static void a_library_gives_its_symbol_relocations_and_segments(void **state)
+static void elf_image_of_library_has_symbol_relocations_and_segments(void **state)
 {
 	_cleanup_fd_ int fd = open(FIXTURE_TLS_GENERAL_DYNAMIC, O_RDONLY | O_CLOEXEC);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -81,7 +81,7 @@ static void a_library_gives_its_symbol_relocations_and_segments(void **state)
 	assert_int_equal(elf_image_find_symbol(image, "no_such_name", &symbol), -ENOENT);
 }
 
-static void a_name_that_only_begins_like_a_symbol_is_not_found(void **state)
+static void elf_image_does_not_find_symbol_by_prefix(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -94,7 +94,7 @@ static void a_name_that_only_begins_like_a_symbol_is_not_found(void **state)
 	assert_int_equal(elf_image_find_symbol(image, "ruby_profiler_state2", &symbol), -ENOENT);
 }
 
-static void a_name_that_runs_out_of_the_string_table_is_not_found(void **state)
+static void elf_image_does_not_find_name_beyond_string_table(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -106,7 +106,7 @@ static void a_name_that_runs_out_of_the_string_table_is_not_found(void **state)
 	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), -ENOENT);
 }
 
-static void this_program_is_known_as_one_and_found_through_its_mapping(void **state)
+static void elf_image_of_own_program_is_program_with_symbols(void **state)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -135,7 +135,7 @@ static void this_program_is_known_as_one_and_found_through_its_mapping(void **st
 	assert_memory_equal(bytes, (const void *)(uintptr_t)(bias + symbol.value), sizeof(bytes));
 }
 
-static void every_mapping_of_a_library_gives_the_same_load_bias(void **state)
+static void elf_image_load_bias_is_same_for_every_mapping(void **state)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -165,7 +165,7 @@ static void every_mapping_of_a_library_gives_the_same_load_bias(void **state)
 	assert_non_null(first);
 }
 
-static void segments_packed_into_one_page_of_the_file_are_told_apart(void **state)
+static void elf_image_distinguishes_segments_that_share_a_file_page(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	struct memory_map_entry entry = { .start = 0x7f0000001000,
@@ -191,7 +191,7 @@ static void segments_packed_into_one_page_of_the_file_are_told_apart(void **stat
 	assert_int_equal(elf_image_load_bias(image, &entry, &bias), -ENOENT);
 }
 
-static void files_that_are_no_64_bit_elf_are_refused(void **state)
+static void elf_image_rejects_files_other_than_64_bit_elf(void **state)
 {
 	struct forged_elf good = forged_elf_make(EM_X86_64, NAME, 0);
 	struct forged_elf elf = good;
@@ -209,7 +209,7 @@ static void files_that_are_no_64_bit_elf_are_refused(void **state)
 	assert_null(image);
 }
 
-static void tables_that_lie_about_their_size_are_left_out(void **state)
+static void elf_image_ignores_tables_with_impossible_size(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -225,7 +225,7 @@ static void tables_that_lie_about_their_size_are_left_out(void **state)
 	assert_false(elf_image_next_relocation(image, &cursor, &relocation));
 }
 
-static void reads_outside_the_file_part_of_a_segment_fail(void **state)
+static void elf_image_read_fails_outside_file_part_of_segment(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -248,7 +248,7 @@ static void reads_outside_the_file_part_of_a_segment_fail(void **state)
 	assert_int_equal(elf_image_file_offset(image, 0x400020, &offset), -ENOENT);
 }
 
-static void a_file_can_be_read_whole_and_no_byte_more(void **state)
+static void elf_image_read_covers_whole_file_and_no_more(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -266,7 +266,7 @@ static void a_file_can_be_read_whole_and_no_byte_more(void **state)
 	assert_int_equal(elf_image_read(image, sizeof(elf), bytes, 1), -EFAULT);
 }
 
-static void the_value_of_a_defined_symbol_is_found_by_its_number(void **state)
+static void elf_image_finds_defined_symbol_value_by_index(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0x1234);
 	_cleanup_(elf_image_freep) struct elf_image *image = open_forged(&elf);
@@ -287,7 +287,7 @@ static void the_value_of_a_defined_symbol_is_found_by_its_number(void **state)
 	assert_int_equal(value, 77);
 }
 
-static void a_segment_beyond_the_end_of_the_file_gives_no_bytes(void **state)
+static void elf_image_segment_beyond_end_of_file_has_no_bytes(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -303,7 +303,7 @@ static void a_segment_beyond_the_end_of_the_file_gives_no_bytes(void **state)
 	assert_int_equal(elf_image_file_offset(image, 0x10, &offset), -ENOENT);
 }
 
-static void a_segment_that_is_cut_short_gives_what_there_is(void **state)
+static void elf_image_truncated_segment_has_remaining_bytes(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -319,7 +319,7 @@ static void a_segment_that_is_cut_short_gives_what_there_is(void **state)
 	assert_int_equal(elf_image_file_offset(image, sizeof(elf) - 0x40, &offset), -ENOENT);
 }
 
-static void every_truncation_and_every_flipped_byte_is_survived(void **state)
+static void elf_image_survives_every_truncation_and_flipped_byte(void **state)
 {
 	const struct forged_elf good = forged_elf_make(EM_X86_64, NAME, 0);
 
@@ -360,7 +360,7 @@ static struct long_elf *make_long(void)
 	return file;
 }
 
-static void relocations_are_those_of_eight_sections(void **state)
+static void elf_image_iterates_relocations_of_up_to_eight_sections(void **state)
 {
 	struct long_elf *file = make_long();
 
@@ -382,7 +382,7 @@ static void relocations_are_those_of_eight_sections(void **state)
 	free(file);
 }
 
-static void a_header_is_plausible_up_to_its_bounds(void **state)
+static void elf_image_validates_header_limits(void **state)
 {
 	static const struct {
 		uint16_t segments, sections, segment_bytes, section_bytes;
@@ -414,7 +414,7 @@ static void a_header_is_plausible_up_to_its_bounds(void **state)
 	}
 }
 
-static void without_sections_there_are_segments_and_no_symbol(void **state)
+static void elf_image_without_sections_has_segments_but_no_symbol(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -431,7 +431,7 @@ static void without_sections_there_are_segments_and_no_symbol(void **state)
 	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), -ENOENT);
 }
 
-static void segments_end_with_the_file(void **state)
+static void elf_image_segments_end_with_file(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 
@@ -466,7 +466,7 @@ static bool is_program(struct long_elf *file, uint64_t file_bytes)
 	return elf_image_is_program(image);
 }
 
-static void a_program_that_may_lie_anywhere_says_so_in_its_dynamic_section(void **state)
+static void elf_image_recognises_pie_program_by_dynamic_flags(void **state)
 {
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	struct long_elf *file = make_long();
@@ -522,7 +522,7 @@ static int read_counted(void *source, uint64_t offset, void *buffer, size_t size
 	return 0;
 }
 
-static void a_file_is_read_ahead_and_what_was_asked_is_known_after_a_rest(void **state)
+static void elf_image_reads_ahead_and_caches_symbol_lookups(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	struct counted file = { .elf = &elf };
@@ -559,7 +559,7 @@ static void a_file_is_read_ahead_and_what_was_asked_is_known_after_a_rest(void *
 	}
 }
 
-static void what_could_not_be_read_is_searched_for_again(void **state)
+static void elf_image_searches_again_after_failed_read(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	struct counted file = { .elf = &elf };
@@ -587,7 +587,7 @@ static void what_could_not_be_read_is_searched_for_again(void **state)
 }
 
 /* Whatever of it there is no memory for: it is not found, and later it is. */
-static void without_memory_nothing_is_lost(void **state)
+static void elf_image_recovers_from_lack_of_memory(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	struct counted file = { .elf = &elf };
@@ -627,7 +627,7 @@ static void without_memory_nothing_is_lost(void **state)
 	elf_image_free(image);
 }
 
-static void a_file_that_became_shorter_gives_what_is_left(void **state)
+static void elf_image_reads_rest_of_shortened_file(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	struct counted file = { .elf = &elf };
@@ -646,7 +646,7 @@ static void a_file_that_became_shorter_gives_what_is_left(void **state)
 	assert_int_equal(elf_image_read(image, 57, bytes, 8), -EFAULT);
 }
 
-static void what_an_undefined_symbol_says_yields_to_a_defined_one(void **state)
+static void elf_image_prefers_defined_symbol_over_undefined(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -672,7 +672,7 @@ static void what_an_undefined_symbol_says_yields_to_a_defined_one(void **state)
 	assert_int_equal(symbol.index, 0);
 }
 
-static void beside_a_table_that_is_not_there_the_other_one_is_searched(void **state)
+static void elf_image_searches_other_table_if_one_is_unreadable(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -699,31 +699,31 @@ static void beside_a_table_that_is_not_there_the_other_one_is_searched(void **st
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_library_gives_its_symbol_relocations_and_segments),
-		cmocka_unit_test(a_name_that_only_begins_like_a_symbol_is_not_found),
-		cmocka_unit_test(a_name_that_runs_out_of_the_string_table_is_not_found),
-		cmocka_unit_test(this_program_is_known_as_one_and_found_through_its_mapping),
-		cmocka_unit_test(every_mapping_of_a_library_gives_the_same_load_bias),
-		cmocka_unit_test(segments_packed_into_one_page_of_the_file_are_told_apart),
-		cmocka_unit_test(files_that_are_no_64_bit_elf_are_refused),
-		cmocka_unit_test(tables_that_lie_about_their_size_are_left_out),
-		cmocka_unit_test(reads_outside_the_file_part_of_a_segment_fail),
-		cmocka_unit_test(a_file_can_be_read_whole_and_no_byte_more),
-		cmocka_unit_test(the_value_of_a_defined_symbol_is_found_by_its_number),
-		cmocka_unit_test(a_segment_beyond_the_end_of_the_file_gives_no_bytes),
-		cmocka_unit_test(a_segment_that_is_cut_short_gives_what_there_is),
-		cmocka_unit_test(every_truncation_and_every_flipped_byte_is_survived),
-		cmocka_unit_test(relocations_are_those_of_eight_sections),
-		cmocka_unit_test(a_header_is_plausible_up_to_its_bounds),
-		cmocka_unit_test(without_sections_there_are_segments_and_no_symbol),
-		cmocka_unit_test(segments_end_with_the_file),
-		cmocka_unit_test(a_program_that_may_lie_anywhere_says_so_in_its_dynamic_section),
-		cmocka_unit_test(a_file_is_read_ahead_and_what_was_asked_is_known_after_a_rest),
-		cmocka_unit_test(what_could_not_be_read_is_searched_for_again),
-		cmocka_unit_test(without_memory_nothing_is_lost),
-		cmocka_unit_test(a_file_that_became_shorter_gives_what_is_left),
-		cmocka_unit_test(beside_a_table_that_is_not_there_the_other_one_is_searched),
-		cmocka_unit_test(what_an_undefined_symbol_says_yields_to_a_defined_one),
+		cmocka_unit_test(elf_image_of_library_has_symbol_relocations_and_segments),
+		cmocka_unit_test(elf_image_does_not_find_symbol_by_prefix),
+		cmocka_unit_test(elf_image_does_not_find_name_beyond_string_table),
+		cmocka_unit_test(elf_image_of_own_program_is_program_with_symbols),
+		cmocka_unit_test(elf_image_load_bias_is_same_for_every_mapping),
+		cmocka_unit_test(elf_image_distinguishes_segments_that_share_a_file_page),
+		cmocka_unit_test(elf_image_rejects_files_other_than_64_bit_elf),
+		cmocka_unit_test(elf_image_ignores_tables_with_impossible_size),
+		cmocka_unit_test(elf_image_read_fails_outside_file_part_of_segment),
+		cmocka_unit_test(elf_image_read_covers_whole_file_and_no_more),
+		cmocka_unit_test(elf_image_finds_defined_symbol_value_by_index),
+		cmocka_unit_test(elf_image_segment_beyond_end_of_file_has_no_bytes),
+		cmocka_unit_test(elf_image_truncated_segment_has_remaining_bytes),
+		cmocka_unit_test(elf_image_survives_every_truncation_and_flipped_byte),
+		cmocka_unit_test(elf_image_iterates_relocations_of_up_to_eight_sections),
+		cmocka_unit_test(elf_image_validates_header_limits),
+		cmocka_unit_test(elf_image_without_sections_has_segments_but_no_symbol),
+		cmocka_unit_test(elf_image_segments_end_with_file),
+		cmocka_unit_test(elf_image_recognises_pie_program_by_dynamic_flags),
+		cmocka_unit_test(elf_image_reads_ahead_and_caches_symbol_lookups),
+		cmocka_unit_test(elf_image_searches_again_after_failed_read),
+		cmocka_unit_test(elf_image_recovers_from_lack_of_memory),
+		cmocka_unit_test(elf_image_reads_rest_of_shortened_file),
+		cmocka_unit_test(elf_image_searches_other_table_if_one_is_unreadable),
+		cmocka_unit_test(elf_image_prefers_defined_symbol_over_undefined),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

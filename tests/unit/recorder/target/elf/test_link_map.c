@@ -84,7 +84,7 @@ static struct tls_symbol static_symbol(int64_t offset)
 				    .symbol_value = 8 };
 }
 
-static void a_module_that_the_loader_knows_otherwise_is_an_error(void **state)
+static void link_map_rejects_module_that_differs_from_loader(void **state)
 {
 	struct tls_symbol right = dynamic_symbol(3), wrong = dynamic_symbol(4);
 	uint64_t words[WORD_COUNT];
@@ -95,7 +95,7 @@ static void a_module_that_the_loader_knows_otherwise_is_an_error(void **state)
 	assert_int_equal(confirm(words, &wrong, false), -EUCLEAN);
 }
 
-static void an_offset_that_the_loader_knows_otherwise_is_an_error(void **state)
+static void link_map_rejects_offset_that_differs_from_loader(void **state)
 {
 	struct tls_symbol below = static_symbol(-0x78), above = static_symbol(0x88);
 	uint64_t words[WORD_COUNT];
@@ -111,7 +111,7 @@ static void an_offset_that_the_loader_knows_otherwise_is_an_error(void **state)
 	assert_int_equal(confirm(words, &below, false), -EUCLEAN);
 }
 
-static void without_the_object_or_the_layout_there_is_no_second_way(void **state)
+static void link_map_returns_enoent_without_object_or_layout(void **state)
 {
 	struct memory_reader reader = { .read = read_words };
 	struct tls_symbol symbol = dynamic_symbol(3);
@@ -126,7 +126,7 @@ static void without_the_object_or_the_layout_there_is_no_second_way(void **state
 	assert_int_equal(link_map_confirm(&none, &reader, BIAS, &symbol, true), -ENOENT);
 }
 
-static void a_list_without_an_end_and_one_that_leads_astray_end(void **state)
+static void link_map_stops_at_cyclic_or_invalid_list(void **state)
 {
 	struct tls_symbol symbol = dynamic_symbol(3);
 	uint64_t words[WORD_COUNT];
@@ -161,7 +161,7 @@ static int read_long_list(const struct memory_reader *reader, uint64_t address, 
 	return 0;
 }
 
-static void so_many_entries_and_not_one_more_are_looked_at(void **state)
+static void link_map_limits_number_of_entries(void **state)
 {
 	struct tls_symbol symbol = dynamic_symbol(3);
 	struct long_list list = { .others = LINK_MAP_ENTRIES_MAX - 1 };
@@ -173,7 +173,7 @@ static void so_many_entries_and_not_one_more_are_looked_at(void **state)
 	assert_int_equal(link_map_confirm(&forged_layout, &reader, BIAS, &symbol, true), -ENOENT);
 }
 
-static void a_doubt_that_may_pass_is_not_said(void **state)
+static void link_map_nonfinal_check_returns_disagreement_and_errors(void **state)
 {
 	struct tls_symbol symbol = dynamic_symbol(4);
 	struct link_map_layout layout = forged_layout;
@@ -226,7 +226,7 @@ static struct link_map_layout note_field(const char *name, uint32_t bits, uint32
 	return layout;
 }
 
-static void a_field_is_where_the_loader_says_if_it_is_a_word(void **state)
+static void link_map_takes_field_from_loader_only_if_it_is_a_word(void **state)
 {
 	static const char module[] = "_thread_db_link_map_l_tls_modid";
 	static const char offset[] = "_thread_db_link_map_l_tls_offset";
@@ -290,7 +290,7 @@ static void note_objects(const struct memory_map *map, struct link_map_layout *l
 	}
 }
 
-static void the_loader_of_this_process_agrees(void **state)
+static void link_map_confirms_symbols_of_own_loader(void **state)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	struct link_map_layout layout = { 0 };
@@ -312,14 +312,14 @@ static void the_loader_of_this_process_agrees(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_module_that_the_loader_knows_otherwise_is_an_error),
-		cmocka_unit_test(an_offset_that_the_loader_knows_otherwise_is_an_error),
-		cmocka_unit_test(without_the_object_or_the_layout_there_is_no_second_way),
-		cmocka_unit_test(a_list_without_an_end_and_one_that_leads_astray_end),
-		cmocka_unit_test(so_many_entries_and_not_one_more_are_looked_at),
-		cmocka_unit_test(a_doubt_that_may_pass_is_not_said),
-		cmocka_unit_test(a_field_is_where_the_loader_says_if_it_is_a_word),
-		cmocka_unit_test(the_loader_of_this_process_agrees),
+		cmocka_unit_test(link_map_rejects_module_that_differs_from_loader),
+		cmocka_unit_test(link_map_rejects_offset_that_differs_from_loader),
+		cmocka_unit_test(link_map_returns_enoent_without_object_or_layout),
+		cmocka_unit_test(link_map_stops_at_cyclic_or_invalid_list),
+		cmocka_unit_test(link_map_limits_number_of_entries),
+		cmocka_unit_test(link_map_nonfinal_check_returns_disagreement_and_errors),
+		cmocka_unit_test(link_map_takes_field_from_loader_only_if_it_is_a_word),
+		cmocka_unit_test(link_map_confirms_symbols_of_own_loader),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ static struct object_file *get(struct bench *bench)
 	return file;
 }
 
-static void who_comes_second_gets_what_is_open(void **state)
+static void object_files_return_open_file_to_second_caller(void **state)
 {
 	struct bench *bench = *state;
 	struct object_file *first = get(bench), *second = get(bench);
@@ -63,7 +63,7 @@ static void who_comes_second_gets_what_is_open(void **state)
 	object_file_release(second);
 }
 
-static void a_file_is_closed_with_its_last_holder(void **state)
+static void object_file_closes_with_last_reference(void **state)
 {
 	struct bench *bench = *state;
 	struct object_file *file = get(bench);
@@ -76,7 +76,7 @@ static void a_file_is_closed_with_its_last_holder(void **state)
 	assert_int_equal(object_files_opened(bench->files), 2);
 }
 
-static void a_file_that_was_written_over_is_another_one(void **state)
+static void object_files_reopen_file_that_was_overwritten(void **state)
 {
 	struct bench *bench = *state;
 	struct object_file *before = get(bench), *after;
@@ -92,7 +92,7 @@ static void a_file_that_was_written_over_is_another_one(void **state)
 	object_file_release(after);
 }
 
-static void what_is_no_elf_file_is_known_as_that(void **state)
+static void object_files_cache_file_that_is_not_elf(void **state)
 {
 	struct bench *bench = *state;
 	struct object_file *file;
@@ -105,7 +105,7 @@ static void what_is_no_elf_file_is_known_as_that(void **state)
 	object_file_release(file);
 }
 
-static void without_memory_it_is_not_known_as_something_else(void **state)
+static void object_files_return_enomem_or_correct_file(void **state)
 {
 	struct bench *bench = *state;
 	size_t refusals = 0;
@@ -130,7 +130,7 @@ static void without_memory_it_is_not_known_as_something_else(void **state)
 	assert_true(refusals > 3);
 }
 
-static void notes_are_the_files(void **state)
+static void object_file_notes_are_shared_by_name(void **state)
 {
 	struct bench *bench = *state;
 	struct object_file *file = get(bench);
@@ -147,7 +147,7 @@ static void notes_are_the_files(void **state)
 	object_file_release(file);
 }
 
-static void nothing_is_shared_without_a_set(void **state)
+static void object_files_share_nothing_without_set(void **state)
 {
 	struct bench *bench = *state;
 	struct object_file *files[2];
@@ -161,7 +161,7 @@ static void nothing_is_shared_without_a_set(void **state)
 	object_file_release(files[1]);
 }
 
-static void no_more_notes_are_kept_than_there_is_room_for(void **state)
+static void object_file_limits_number_of_notes(void **state)
 {
 	static const char *const names[] = { "a", "b", "c", "d", "e" };
 	struct bench *bench = *state;
@@ -176,7 +176,7 @@ static void no_more_notes_are_kept_than_there_is_room_for(void **state)
 	object_file_release(file);
 }
 
-static void half_of_our_descriptors_are_for_files_that_are_shared(void **state)
+static void object_files_use_half_of_descriptor_limit_for_sharing(void **state)
 {
 	struct bench *bench = *state;
 	struct mapped_copy copies[3];
@@ -206,7 +206,7 @@ static void half_of_our_descriptors_are_for_files_that_are_shared(void **state)
 }
 
 /* As of an overlay: maps name another device than stat(2) does. */
-static void a_file_is_known_by_its_own_device_whatever_maps_say(void **state)
+static void object_files_identify_file_despite_other_device_in_maps(void **state)
 {
 	struct bench *bench = *state;
 	struct memory_map_entry entry = *bench->copy.entry;
@@ -232,7 +232,7 @@ static void a_file_is_known_by_its_own_device_whatever_maps_say(void **state)
 }
 
 /* Of 64 such devices: the oldest is forgotten, and found out anew. */
-static void however_many_devices_maps_name_it_is_one_file(void **state)
+static void object_files_identify_one_file_under_many_map_devices(void **state)
 {
 	struct bench *bench = *state;
 	struct memory_map_entry entry = *bench->copy.entry;
@@ -253,7 +253,7 @@ static void however_many_devices_maps_name_it_is_one_file(void **state)
 	assert_int_equal(object_files_count(bench->files), 0);
 }
 
-static void who_asked_last_is_given_up_when_the_file_does_not_come(void **state)
+static void object_file_gives_up_on_last_process_if_read_times_out(void **state)
 {
 	struct bench *bench = *state;
 	struct object_file *file = get(bench), *again, *none;
@@ -281,18 +281,18 @@ int main(void)
 {
 #define LIVE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		LIVE(who_comes_second_gets_what_is_open),
-		LIVE(a_file_is_closed_with_its_last_holder),
-		LIVE(a_file_that_was_written_over_is_another_one),
-		LIVE(what_is_no_elf_file_is_known_as_that),
-		LIVE(without_memory_it_is_not_known_as_something_else),
-		LIVE(notes_are_the_files),
-		LIVE(nothing_is_shared_without_a_set),
-		LIVE(no_more_notes_are_kept_than_there_is_room_for),
-		LIVE(half_of_our_descriptors_are_for_files_that_are_shared),
-		LIVE(a_file_is_known_by_its_own_device_whatever_maps_say),
-		LIVE(however_many_devices_maps_name_it_is_one_file),
-		LIVE(who_asked_last_is_given_up_when_the_file_does_not_come),
+		LIVE(object_files_return_open_file_to_second_caller),
+		LIVE(object_file_closes_with_last_reference),
+		LIVE(object_files_reopen_file_that_was_overwritten),
+		LIVE(object_files_cache_file_that_is_not_elf),
+		LIVE(object_files_return_enomem_or_correct_file),
+		LIVE(object_file_notes_are_shared_by_name),
+		LIVE(object_files_share_nothing_without_set),
+		LIVE(object_file_limits_number_of_notes),
+		LIVE(object_files_use_half_of_descriptor_limit_for_sharing),
+		LIVE(object_files_identify_file_despite_other_device_in_maps),
+		LIVE(object_files_identify_one_file_under_many_map_devices),
+		LIVE(object_file_gives_up_on_last_process_if_read_times_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ static struct seen walk_through(struct object_walk *walk)
 	return seen;
 }
 
-static void each_object_is_handed_out_once(void **state)
+static void object_walk_returns_each_object_once(void **state)
 {
 	struct object_walk walk = { .pid = getpid() };
 	struct seen seen = walk_through(&walk);
@@ -56,7 +56,7 @@ static void each_object_is_handed_out_once(void **state)
 	object_walk_deinit(&walk);
 }
 
-static void what_is_not_kept_is_handed_out_again(void **state)
+static void object_walk_returns_unfinished_object_again(void **state)
 {
 	struct object_walk walk = { .pid = getpid() };
 	uint64_t starts[2];
@@ -71,7 +71,7 @@ static void what_is_not_kept_is_handed_out_again(void **state)
 	object_walk_deinit(&walk);
 }
 
-static void a_map_that_was_read_is_taken_over(void **state)
+static void object_walk_takes_over_given_map(void **state)
 {
 	struct object_walk walk = { .pid = getpid() };
 	struct memory_map map;
@@ -84,7 +84,7 @@ static void a_map_that_was_read_is_taken_over(void **state)
 	object_walk_deinit(&walk);
 }
 
-static void a_zombie_is_gone(void **state)
+static void object_walk_fails_for_zombie(void **state)
 {
 	pid_t child = fork();
 	struct object_walk walk = { .pid = child };
@@ -140,7 +140,7 @@ static size_t walk_over(struct object_walk *walk, const struct mapped_copy *copy
 	return handed_out;
 }
 
-static void an_object_is_another_one_elsewhere_or_of_another_file(void **state)
+static void object_walk_returns_object_again_if_place_or_file_changes(void **state)
 {
 	const struct mapped_copy *copy = *state;
 	const struct place first = { 0x10000, copy->entry->inode, 8, 1, "r--p" };
@@ -174,7 +174,7 @@ static void an_object_is_another_one_elsewhere_or_of_another_file(void **state)
 	object_walk_deinit(&walk);
 }
 
-static void however_many_objects_there_are_each_is_known(void **state)
+static void object_walk_remembers_any_number_of_objects(void **state)
 {
 	enum {
 		COUNT = 50
@@ -195,7 +195,7 @@ static void however_many_objects_there_are_each_is_known(void **state)
 	object_walk_deinit(&walk);
 }
 
-static void what_is_no_elf_file_is_opened_once(void **state)
+static void object_walk_opens_non_elf_file_once(void **state)
 {
 	const struct mapped_copy *copy = *state;
 	const struct place place = { 0x10000, copy->entry->inode, 8, 1, "r--p" };
@@ -212,7 +212,7 @@ static void what_is_no_elf_file_is_opened_once(void **state)
 	object_files_free(walk.files);
 }
 
-static void what_is_not_in_the_file_has_no_place(void **state)
+static void object_walk_object_outside_file_has_no_bias(void **state)
 {
 	const struct mapped_copy *copy = *state;
 	const struct place place = { 0x10000, copy->entry->inode, 8, 1, "r--p" };
@@ -227,7 +227,7 @@ static void what_is_not_in_the_file_has_no_place(void **state)
 }
 
 /* What was read of it is given back: of a file that is empty by then nothing else is found. */
-static void an_object_that_was_looked_into_rests(void **state)
+static void object_walk_releases_cached_reads_of_finished_object(void **state)
 {
 	const struct mapped_copy *copy = *state;
 	const struct place place = { 0x10000, copy->entry->inode, 8, 1, "r--p" };
@@ -270,15 +270,15 @@ int main(void)
 {
 #define COPIED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_object_is_handed_out_once),
-		cmocka_unit_test(what_is_not_kept_is_handed_out_again),
-		cmocka_unit_test(a_map_that_was_read_is_taken_over),
-		cmocka_unit_test(a_zombie_is_gone),
-		COPIED(an_object_is_another_one_elsewhere_or_of_another_file),
-		COPIED(however_many_objects_there_are_each_is_known),
-		COPIED(what_is_no_elf_file_is_opened_once),
-		COPIED(what_is_not_in_the_file_has_no_place),
-		COPIED(an_object_that_was_looked_into_rests),
+		cmocka_unit_test(object_walk_returns_each_object_once),
+		cmocka_unit_test(object_walk_returns_unfinished_object_again),
+		cmocka_unit_test(object_walk_takes_over_given_map),
+		cmocka_unit_test(object_walk_fails_for_zombie),
+		COPIED(object_walk_returns_object_again_if_place_or_file_changes),
+		COPIED(object_walk_remembers_any_number_of_objects),
+		COPIED(object_walk_opens_non_elf_file_once),
+		COPIED(object_walk_object_outside_file_has_no_bias),
+		COPIED(object_walk_releases_cached_reads_of_finished_object),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,7 +63,7 @@ static bool x86_refers(uint8_t prefix, uint8_t opcode, uint8_t operands, int32_t
 	return count;
 }
 
-static void on_x86_lea_mov_and_add_of_a_place_refer_to_it(void **state)
+static void references_on_x86_are_lea_mov_and_add(void **state)
 {
 	const uint64_t end = CODE_ADDRESS + 17;
 
@@ -116,7 +116,7 @@ static bool arm64_refers(uint32_t first, uint32_t second, uint64_t slot)
 	return count;
 }
 
-static void on_arm64_a_page_and_an_offset_in_it_refer_to_a_place(void **state)
+static void references_on_arm64_are_page_and_offset_pairs(void **state)
 {
 	static const int32_t pages[] = {
 		0, 1, 2, 3, 4, 0x12345, 0xfffff, -1, -2, -0x12345, -0x40000
@@ -150,7 +150,7 @@ static void on_arm64_a_page_and_an_offset_in_it_refer_to_a_place(void **state)
 	assert_false(arm64_refers(adrp(1, 1) & 0x7fffffff, add(1, 8), CODE_ADDRESS + 4104));
 }
 
-static void a_register_that_gets_another_page_is_the_slots_no_more(void **state)
+static void references_on_arm64_end_when_register_gets_another_page(void **state)
 {
 	struct object object = make_object(EM_AARCH64);
 	const uint32_t code[] = { adrp(1, 1), add(1, 8),  adrp(1, 2),
@@ -164,7 +164,7 @@ static void a_register_that_gets_another_page_is_the_slots_no_more(void **state)
 	assert_int_equal(addresses[1], CODE_ADDRESS + 20);
 }
 
-static void another_machines_code_refers_to_nothing(void **state)
+static void references_are_not_found_on_other_machines(void **state)
 {
 	struct object object = make_object(EM_RISCV);
 	const uint32_t code[] = { adrp(1, 1), add(1, 8) };
@@ -181,10 +181,10 @@ static void another_machines_code_refers_to_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(on_x86_lea_mov_and_add_of_a_place_refer_to_it),
-		cmocka_unit_test(on_arm64_a_page_and_an_offset_in_it_refer_to_a_place),
-		cmocka_unit_test(a_register_that_gets_another_page_is_the_slots_no_more),
-		cmocka_unit_test(another_machines_code_refers_to_nothing),
+		cmocka_unit_test(references_on_x86_are_lea_mov_and_add),
+		cmocka_unit_test(references_on_arm64_are_page_and_offset_pairs),
+		cmocka_unit_test(references_on_arm64_end_when_register_gets_another_page),
+		cmocka_unit_test(references_are_not_found_on_other_machines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ static int resolve_at(struct forged_process *process, uint64_t address, int64_t 
 	return r < 0 ? r : tls_slot_resolve(&object, &slot, ret_location);
 }
 
-static void slot_is_the_one_at_the_address(void **state)
+static void tls_slot_is_relocation_at_given_address(void **state)
 {
 	struct forged_process process = make_process(EM_X86_64, R_X86_64_TPOFF64, 0, 0x20);
 	struct tls_location location = { 0 };
@@ -50,7 +50,7 @@ static void slot_is_the_one_at_the_address(void **state)
 }
 
 /* General dynamic of what others may see: the loader writes both words. */
-static void module_and_offset_are_the_loaders(void **state)
+static void tls_slot_reads_module_and_offset_written_by_loader(void **state)
 {
 	struct forged_process process =
 		make_process(EM_X86_64, R_X86_64_DTPMOD64, FORGED_SYMBOL_INDEX, 0);
@@ -78,7 +78,7 @@ static void module_and_offset_are_the_loaders(void **state)
 }
 
 /* Of a hidden variable the linker knew the offset, and of all of them (local dynamic) it is 0. */
-static void offset_that_the_linker_wrote_is_taken(void **state)
+static void tls_slot_takes_offset_written_by_linker(void **state)
 {
 	struct forged_process process = make_process(EM_X86_64, R_X86_64_DTPMOD64, 0, 0);
 	struct tls_location location = { 0 };
@@ -106,7 +106,7 @@ static void offset_that_the_linker_wrote_is_taken(void **state)
 	assert_int_equal(location.offset, 0x28);
 }
 
-static void module_whose_offset_is_not_in_the_file_is_none(void **state)
+static void tls_slot_of_module_without_offset_in_file_is_not_found(void **state)
 {
 	struct forged_process process = make_process(EM_X86_64, R_X86_64_DTPMOD64, 0, 0);
 	struct tls_location location = { 0 };
@@ -117,7 +117,7 @@ static void module_whose_offset_is_not_in_the_file_is_none(void **state)
 }
 
 /* A lazily bound one is told apart, which the argument alone, that looks like a pointer, is not. */
-static void descriptor_is_read_when_it_is_bound(void **state)
+static void tls_slot_reads_descriptor_only_once_it_is_bound(void **state)
 {
 	struct forged_process process =
 		make_process(EM_X86_64, R_X86_64_TLSDESC, FORGED_SYMBOL_INDEX, 8);
@@ -144,7 +144,7 @@ static void descriptor_is_read_when_it_is_bound(void **state)
 	assert_int_equal(location.offset, -0x30);
 }
 
-static void descriptor_without_a_symbol_is_of_the_objects_own_block(void **state)
+static void tls_slot_descriptor_without_symbol_uses_own_block(void **state)
 {
 	struct forged_process process = make_process(EM_X86_64, R_X86_64_TLSDESC, 0, 0x18);
 	struct tls_location location = { 0 };
@@ -160,7 +160,7 @@ static void descriptor_without_a_symbol_is_of_the_objects_own_block(void **state
 	assert_int_equal(resolve_at(&process, SLOT, 0, &location), -EUCLEAN);
 }
 
-static void slot_of_another_objects_variable_is_none(void **state)
+static void tls_slot_of_undefined_symbol_is_not_found(void **state)
 {
 	static const uint32_t types[] = { R_X86_64_DTPMOD64, R_X86_64_TLSDESC, R_X86_64_TPOFF64 };
 	struct tls_location location = { 0 };
@@ -179,7 +179,7 @@ static void slot_of_another_objects_variable_is_none(void **state)
 	}
 }
 
-static void without_a_slot_the_offset_is_from_the_thread_pointer(void **state)
+static void tls_slot_none_is_offset_from_thread_pointer(void **state)
 {
 	const struct tls_slot inside = { .kind = TLS_SLOT_NONE, .delta = -0x40ULL };
 	const struct tls_slot outside = { .kind = TLS_SLOT_NONE, .delta = 0x10 };
@@ -204,14 +204,14 @@ static void without_a_slot_the_offset_is_from_the_thread_pointer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(slot_is_the_one_at_the_address),
-		cmocka_unit_test(module_and_offset_are_the_loaders),
-		cmocka_unit_test(offset_that_the_linker_wrote_is_taken),
-		cmocka_unit_test(module_whose_offset_is_not_in_the_file_is_none),
-		cmocka_unit_test(descriptor_is_read_when_it_is_bound),
-		cmocka_unit_test(descriptor_without_a_symbol_is_of_the_objects_own_block),
-		cmocka_unit_test(slot_of_another_objects_variable_is_none),
-		cmocka_unit_test(without_a_slot_the_offset_is_from_the_thread_pointer),
+		cmocka_unit_test(tls_slot_is_relocation_at_given_address),
+		cmocka_unit_test(tls_slot_reads_module_and_offset_written_by_loader),
+		cmocka_unit_test(tls_slot_takes_offset_written_by_linker),
+		cmocka_unit_test(tls_slot_of_module_without_offset_in_file_is_not_found),
+		cmocka_unit_test(tls_slot_reads_descriptor_only_once_it_is_bound),
+		cmocka_unit_test(tls_slot_descriptor_without_symbol_uses_own_block),
+		cmocka_unit_test(tls_slot_of_undefined_symbol_is_not_found),
+		cmocka_unit_test(tls_slot_none_is_offset_from_thread_pointer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

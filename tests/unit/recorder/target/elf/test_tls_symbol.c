@@ -36,7 +36,7 @@ static int resolve(struct forged_process *process, bool is_musl)
 				  &process->symbol);
 }
 
-static void the_dtv_has_the_shape_of_machine_and_libc(void **state)
+static void tls_symbol_dtv_layout_follows_machine_and_libc(void **state)
 {
 	static const struct {
 		uint16_t machine;
@@ -69,7 +69,7 @@ static void the_dtv_has_the_shape_of_machine_and_libc(void **state)
 	}
 }
 
-static void the_relocation_is_taken_by_symbol_not_by_order(void **state)
+static void tls_symbol_selects_relocation_by_symbol_not_order(void **state)
 {
 	struct forged_process process = make_process(EM_X86_64, R_X86_64_DTPMOD64, 0, 0);
 
@@ -91,7 +91,7 @@ static void the_relocation_is_taken_by_symbol_not_by_order(void **state)
 	assert_int_equal(process.symbol.location.module, 9);
 }
 
-static void a_symbol_bound_to_another_object_follows_the_loader(void **state)
+static void tls_symbol_bound_to_other_object_follows_loader(void **state)
 {
 	struct forged_process process =
 		make_process(EM_X86_64, R_X86_64_DTPMOD64, FORGED_SYMBOL_INDEX, 0);
@@ -108,7 +108,7 @@ static void a_symbol_bound_to_another_object_follows_the_loader(void **state)
 	assert_int_equal(resolve(&process, false), -EAGAIN);
 }
 
-static void several_relocations_without_a_symbol_are_refused(void **state)
+static void tls_symbol_rejects_several_relocations_without_symbol(void **state)
 {
 	struct forged_process process = make_process(EM_X86_64, R_X86_64_DTPMOD64, 0, 0);
 
@@ -122,7 +122,7 @@ static void several_relocations_without_a_symbol_are_refused(void **state)
 	assert_int_equal(find_slot(&process), 0);
 }
 
-static void a_slot_that_is_not_relocated_yet_asks_to_try_again(void **state)
+static void tls_symbol_returns_eagain_for_unrelocated_slot(void **state)
 {
 	static const uint32_t types[] = { R_X86_64_DTPMOD64, R_X86_64_TLSDESC, R_X86_64_TPOFF64 };
 
@@ -135,7 +135,7 @@ static void a_slot_that_is_not_relocated_yet_asks_to_try_again(void **state)
 	}
 }
 
-static void a_slot_that_cannot_be_read_is_no_slot(void **state)
+static void tls_symbol_returns_efault_for_unreadable_slot(void **state)
 {
 	static const uint32_t types[] = { R_X86_64_DTPMOD64, R_X86_64_TLSDESC, R_X86_64_TPOFF64 };
 
@@ -150,7 +150,7 @@ static void a_slot_that_cannot_be_read_is_no_slot(void **state)
 	}
 }
 
-static void a_lazily_bound_descriptor_asks_to_try_again(void **state)
+static void tls_symbol_returns_eagain_for_lazily_bound_descriptor(void **state)
 {
 	struct forged_process process =
 		make_process(EM_X86_64, R_X86_64_TLSDESC, FORGED_SYMBOL_INDEX, 0);
@@ -161,7 +161,7 @@ static void a_lazily_bound_descriptor_asks_to_try_again(void **state)
 	assert_int_equal(resolve(&process, false), -EAGAIN);
 }
 
-static void descriptors_of_aarch64_are_told_apart_by_their_argument(void **state)
+static void tls_symbol_distinguishes_aarch64_descriptors_by_argument(void **state)
 {
 	struct forged_process process =
 		make_process(EM_AARCH64, R_AARCH64_TLSDESC, FORGED_SYMBOL_INDEX, 0);
@@ -181,7 +181,7 @@ static void descriptors_of_aarch64_are_told_apart_by_their_argument(void **state
 	assert_int_equal(process.symbol.location.offset, 0x20);
 }
 
-static void a_library_of_musl_on_aarch64_may_sit_at_the_thread_pointer(void **state)
+static void tls_symbol_accepts_zero_offset_with_musl_on_aarch64(void **state)
 {
 	struct forged_process process =
 		make_process(EM_AARCH64, R_AARCH64_TLS_TPREL, FORGED_SYMBOL_INDEX, 0);
@@ -193,7 +193,7 @@ static void a_library_of_musl_on_aarch64_may_sit_at_the_thread_pointer(void **st
 	assert_int_equal(process.symbol.location.offset, 0);
 }
 
-static void slots_that_no_loader_writes_are_refused(void **state)
+static void tls_symbol_rejects_impossible_slot_values(void **state)
 {
 	static const struct {
 		uint32_t relocation;
@@ -227,7 +227,7 @@ static void slots_that_no_loader_writes_are_refused(void **state)
 	}
 }
 
-static void what_a_loader_may_write_is_taken_to_its_bounds(void **state)
+static void tls_symbol_accepts_slot_values_up_to_their_limits(void **state)
 {
 	static const struct {
 		uint16_t machine;
@@ -265,7 +265,7 @@ static void what_a_loader_may_write_is_taken_to_its_bounds(void **state)
 	}
 }
 
-static void an_offset_in_a_module_is_below_1_gib_and_aligned(void **state)
+static void tls_symbol_module_offset_is_aligned_and_below_1_gib(void **state)
 {
 	static const struct {
 		uint64_t offset;
@@ -288,7 +288,7 @@ static void an_offset_in_a_module_is_below_1_gib_and_aligned(void **state)
 }
 
 /* What lies behind it in the same words is another variable's. */
-static void the_offsets_relocation_is_the_one_of_the_word_behind_the_modules(void **state)
+static void tls_symbol_offset_relocation_is_word_after_module(void **state)
 {
 	struct forged_process process =
 		make_process(EM_X86_64, R_X86_64_DTPMOD64, FORGED_SYMBOL_INDEX, 0);
@@ -308,7 +308,7 @@ static void the_offsets_relocation_is_the_one_of_the_word_behind_the_modules(voi
 	assert_int_equal(process.symbol.location.offset, 0x40);
 }
 
-static void an_anonymous_relocation_is_the_variables_if_its_addend_is(void **state)
+static void tls_symbol_accepts_anonymous_relocation_with_its_addend(void **state)
 {
 	struct forged_process process = make_process(EM_X86_64, R_X86_64_TPOFF64, 0, 0x18);
 
@@ -326,7 +326,7 @@ static void an_anonymous_relocation_is_the_variables_if_its_addend_is(void **sta
 	assert_int_equal(resolve(&process, false), -EAGAIN);
 }
 
-static void a_descriptor_parked_in_its_object_is_not_bound_yet(void **state)
+static void tls_symbol_returns_eagain_for_descriptor_inside_its_object(void **state)
 {
 	const uint64_t size = sizeof(struct forged_elf);
 	struct forged_process process =
@@ -348,7 +348,7 @@ static void a_descriptor_parked_in_its_object_is_not_bound_yet(void **state)
 	assert_int_equal(process.symbol.location.offset, -0x40);
 }
 
-static void a_library_without_a_relocation_and_an_unknown_machine_are_not_supported(void **state)
+static void tls_symbol_rejects_missing_relocation_and_unknown_machine(void **state)
 {
 	struct forged_process process = make_process(EM_X86_64, 0, 0, 0);
 	struct forged_process unknown = make_process(EM_S390, 16, FORGED_SYMBOL_INDEX, 0);
@@ -358,7 +358,7 @@ static void a_library_without_a_relocation_and_an_unknown_machine_are_not_suppor
 	assert_int_equal(resolve(&unknown, false), -ENOTSUP);
 }
 
-static void local_exec_follows_each_machines_variant(void **state)
+static void tls_symbol_local_exec_follows_variant_of_machine(void **state)
 {
 	struct forged_process x86 = make_process(EM_X86_64, 0, 0, 0);
 	struct forged_process aarch64 = make_process(EM_AARCH64, 0, 0, 0);
@@ -395,24 +395,23 @@ static void local_exec_follows_each_machines_variant(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_dtv_has_the_shape_of_machine_and_libc),
-		cmocka_unit_test(the_relocation_is_taken_by_symbol_not_by_order),
-		cmocka_unit_test(a_symbol_bound_to_another_object_follows_the_loader),
-		cmocka_unit_test(several_relocations_without_a_symbol_are_refused),
-		cmocka_unit_test(a_slot_that_is_not_relocated_yet_asks_to_try_again),
-		cmocka_unit_test(a_lazily_bound_descriptor_asks_to_try_again),
-		cmocka_unit_test(a_slot_that_cannot_be_read_is_no_slot),
-		cmocka_unit_test(descriptors_of_aarch64_are_told_apart_by_their_argument),
-		cmocka_unit_test(a_library_of_musl_on_aarch64_may_sit_at_the_thread_pointer),
-		cmocka_unit_test(slots_that_no_loader_writes_are_refused),
-		cmocka_unit_test(what_a_loader_may_write_is_taken_to_its_bounds),
-		cmocka_unit_test(an_offset_in_a_module_is_below_1_gib_and_aligned),
-		cmocka_unit_test(the_offsets_relocation_is_the_one_of_the_word_behind_the_modules),
-		cmocka_unit_test(an_anonymous_relocation_is_the_variables_if_its_addend_is),
-		cmocka_unit_test(a_descriptor_parked_in_its_object_is_not_bound_yet),
-		cmocka_unit_test(
-			a_library_without_a_relocation_and_an_unknown_machine_are_not_supported),
-		cmocka_unit_test(local_exec_follows_each_machines_variant),
+		cmocka_unit_test(tls_symbol_dtv_layout_follows_machine_and_libc),
+		cmocka_unit_test(tls_symbol_selects_relocation_by_symbol_not_order),
+		cmocka_unit_test(tls_symbol_bound_to_other_object_follows_loader),
+		cmocka_unit_test(tls_symbol_rejects_several_relocations_without_symbol),
+		cmocka_unit_test(tls_symbol_returns_eagain_for_unrelocated_slot),
+		cmocka_unit_test(tls_symbol_returns_eagain_for_lazily_bound_descriptor),
+		cmocka_unit_test(tls_symbol_returns_efault_for_unreadable_slot),
+		cmocka_unit_test(tls_symbol_distinguishes_aarch64_descriptors_by_argument),
+		cmocka_unit_test(tls_symbol_accepts_zero_offset_with_musl_on_aarch64),
+		cmocka_unit_test(tls_symbol_rejects_impossible_slot_values),
+		cmocka_unit_test(tls_symbol_accepts_slot_values_up_to_their_limits),
+		cmocka_unit_test(tls_symbol_module_offset_is_aligned_and_below_1_gib),
+		cmocka_unit_test(tls_symbol_offset_relocation_is_word_after_module),
+		cmocka_unit_test(tls_symbol_accepts_anonymous_relocation_with_its_addend),
+		cmocka_unit_test(tls_symbol_returns_eagain_for_descriptor_inside_its_object),
+		cmocka_unit_test(tls_symbol_rejects_missing_relocation_and_unknown_machine),
+		cmocka_unit_test(tls_symbol_local_exec_follows_variant_of_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

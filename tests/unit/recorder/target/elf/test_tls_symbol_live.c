@@ -155,13 +155,13 @@ static void assert_static(const char *path, const char *relocation)
 	assert_int_equal(result.value, 77);
 }
 
-static void general_dynamic_is_read_through_the_dtv(void **state)
+static void tls_symbol_reads_general_dynamic_through_dtv(void **state)
 {
 	(void)state;
 	assert_dynamic(FIXTURE_TLS_GENERAL_DYNAMIC, "DTPMOD64+DTPOFF64", 24);
 }
 
-static void a_hidden_variable_is_found_by_the_one_relocation_without_a_symbol(void **state)
+static void tls_symbol_finds_hidden_variable_by_only_relocation(void **state)
 {
 	struct loaded loaded = load(FIXTURE_TLS_HIDDEN);
 
@@ -171,13 +171,13 @@ static void a_hidden_variable_is_found_by_the_one_relocation_without_a_symbol(vo
 	assert_int_not_equal((uintptr_t)loaded.variable(), (uintptr_t)loaded.other());
 }
 
-static void initial_exec_is_read_at_a_fixed_offset(void **state)
+static void tls_symbol_reads_initial_exec_at_fixed_offset(void **state)
 {
 	(void)state;
 	assert_static(FIXTURE_TLS_INITIAL_EXEC, "TPOFF64");
 }
 
-static void a_descriptor_in_static_tls_is_read_at_a_fixed_offset(void **state)
+static void tls_symbol_reads_small_descriptor_at_fixed_offset(void **state)
 {
 	(void)state;
 #ifdef FIXTURE_TLS_DESCRIPTOR_SMALL
@@ -187,7 +187,7 @@ static void a_descriptor_in_static_tls_is_read_at_a_fixed_offset(void **state)
 #endif
 }
 
-static void a_descriptor_in_dynamic_tls_is_read_through_the_dtv(void **state)
+static void tls_symbol_reads_large_descriptor_through_dtv(void **state)
 {
 	(void)state;
 #ifdef FIXTURE_TLS_DESCRIPTOR_LARGE
@@ -197,7 +197,7 @@ static void a_descriptor_in_dynamic_tls_is_read_through_the_dtv(void **state)
 #endif
 }
 
-static void the_programs_own_variable_is_read_at_the_linkers_offset(void **state)
+static void tls_symbol_reads_program_variable_at_linker_offset(void **state)
 {
 	struct tls_symbol symbol;
 	char program[4096] = "";
@@ -212,7 +212,7 @@ static void the_programs_own_variable_is_read_at_the_linkers_offset(void **state
 	assert_tracks(&symbol.location, &program_variable);
 }
 
-static void a_name_that_is_missing_or_no_thread_local_is_not_found(void **state)
+static void tls_symbol_does_not_find_missing_or_non_tls_name(void **state)
 {
 	struct tls_symbol symbol;
 	char program[4096] = "";
@@ -226,13 +226,13 @@ static void a_name_that_is_missing_or_no_thread_local_is_not_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(general_dynamic_is_read_through_the_dtv),
-		cmocka_unit_test(a_hidden_variable_is_found_by_the_one_relocation_without_a_symbol),
-		cmocka_unit_test(initial_exec_is_read_at_a_fixed_offset),
-		cmocka_unit_test(a_descriptor_in_static_tls_is_read_at_a_fixed_offset),
-		cmocka_unit_test(a_descriptor_in_dynamic_tls_is_read_through_the_dtv),
-		cmocka_unit_test(the_programs_own_variable_is_read_at_the_linkers_offset),
-		cmocka_unit_test(a_name_that_is_missing_or_no_thread_local_is_not_found),
+		cmocka_unit_test(tls_symbol_reads_general_dynamic_through_dtv),
+		cmocka_unit_test(tls_symbol_finds_hidden_variable_by_only_relocation),
+		cmocka_unit_test(tls_symbol_reads_initial_exec_at_fixed_offset),
+		cmocka_unit_test(tls_symbol_reads_small_descriptor_at_fixed_offset),
+		cmocka_unit_test(tls_symbol_reads_large_descriptor_through_dtv),
+		cmocka_unit_test(tls_symbol_reads_program_variable_at_linker_offset),
+		cmocka_unit_test(tls_symbol_does_not_find_missing_or_non_tls_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,7 +72,7 @@ static const struct sample samples[] = {
 	{ "jne", { 0x0f, 0x85, 0, 0, 0, 0 }, 6, X86_CODE_JCC },
 };
 
-static void common_instructions_have_their_length_and_kind(void **state)
+static void x86_code_decodes_length_and_kind_of_common_instructions(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
@@ -88,7 +88,7 @@ static void common_instructions_have_their_length_and_kind(void **state)
 	}
 }
 
-static void an_instruction_cut_short_is_refused(void **state)
+static void x86_code_rejects_truncated_instruction(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
@@ -108,7 +108,7 @@ static void an_instruction_cut_short_is_refused(void **state)
 	}
 }
 
-static void instructions_outside_the_table_are_refused(void **state)
+static void x86_code_rejects_instructions_outside_its_table(void **state)
 {
 	static const uint8_t codes[][CODE_BYTES] = {
 		{ 0xc3 }, /* ret */
@@ -129,7 +129,7 @@ static void instructions_outside_the_table_are_refused(void **state)
 	}
 }
 
-static void prefixes_without_end_are_refused(void **state)
+static void x86_code_rejects_endless_prefixes(void **state)
 {
 	uint8_t code[64];
 	struct x86_code instruction;
@@ -140,7 +140,7 @@ static void prefixes_without_end_are_refused(void **state)
 	assert_int_equal(x86_code_decode(code, sizeof(code), &instruction), -EINVAL);
 }
 
-static void only_five_kinds_are_emulated(void **state)
+static void x86_code_emulates_only_five_kinds(void **state)
 {
 	size_t count = 0;
 
@@ -156,11 +156,11 @@ static void only_five_kinds_are_emulated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(common_instructions_have_their_length_and_kind),
-		cmocka_unit_test(an_instruction_cut_short_is_refused),
-		cmocka_unit_test(instructions_outside_the_table_are_refused),
-		cmocka_unit_test(prefixes_without_end_are_refused),
-		cmocka_unit_test(only_five_kinds_are_emulated),
+		cmocka_unit_test(x86_code_decodes_length_and_kind_of_common_instructions),
+		cmocka_unit_test(x86_code_rejects_truncated_instruction),
+		cmocka_unit_test(x86_code_rejects_instructions_outside_its_table),
+		cmocka_unit_test(x86_code_rejects_endless_prefixes),
+		cmocka_unit_test(x86_code_emulates_only_five_kinds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

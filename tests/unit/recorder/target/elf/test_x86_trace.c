@@ -112,7 +112,7 @@ static void assert_returns(const char *hex, const char *expected)
 	code = (struct ruby_code){ 0 };
 }
 
-static void arguments_are_in_their_registers(void **state)
+static void trace_starts_with_arguments_in_their_registers(void **state)
 {
 	(void)state;
 	assert_returns("48 89 f8 c3", "A0 "); /* mov %rdi,%rax */
@@ -126,7 +126,7 @@ static void arguments_are_in_their_registers(void **state)
 	assert_returns("c3", "? ");
 }
 
-static void loads_have_their_width(void **state)
+static void trace_loads_have_width_of_instruction(void **state)
 {
 	(void)state;
 	assert_returns("48 8b 47 10 c3", "[A0+16] ");
@@ -141,7 +141,7 @@ static void loads_have_their_width(void **state)
 	assert_events(X86_TRACE_LOAD, "[A0+8] [[A0+8]] ");
 }
 
-static void sums_are_followed(void **state)
+static void trace_follows_sums_and_products(void **state)
 {
 	(void)state;
 	assert_returns("48 8d 44 37 c8 c3", "A0+A1-56 "); /* lea -0x38(%rdi,%rsi),%rax */
@@ -174,7 +174,7 @@ static void assert_test(const char *hex, const char *expected)
 	code = (struct ruby_code){ 0 };
 }
 
-static void shifted_bits_are_those_of_the_whole(void **state)
+static void trace_maps_shifted_bits_to_whole_value(void **state)
 {
 	(void)state;
 	assert_test("f6 07 80 c3", "[A0]1:80 "); /* testb $0x80,(%rdi) */
@@ -201,7 +201,7 @@ static void shifted_bits_are_those_of_the_whole(void **state)
 	assert_returns("48 89 f0 88 e1 48 89 c8 c3", "(A1>>8) ");
 }
 
-static void comparisons_are_told(void **state)
+static void trace_reports_comparisons(void **state)
 {
 	(void)state;
 	run("83 3f 01 48 39 f7 c3"); /* cmpl $1,(%rdi); cmp %rsi,%rdi */
@@ -209,7 +209,7 @@ static void comparisons_are_told(void **state)
 	assert_events(X86_TRACE_DIFFERENCE, "A0~A1 ");
 }
 
-static void both_sides_of_a_branch_are_taken(void **state)
+static void trace_takes_both_sides_of_branch(void **state)
 {
 	(void)state;
 	/* test %edi,%edi; je 1f; mov %rsi,%rax; ret; 1: mov %rdx,%rax; ret */
@@ -220,7 +220,7 @@ static void both_sides_of_a_branch_are_taken(void **state)
 	assert_returns("eb 04 48 89 f0 c3 48 89 d0 c3", "A2 ");
 }
 
-static void loop_is_gone_through_some_times_and_ends(void **state)
+static void trace_loop_ends_after_step_limit_or_without_change(void **state)
 {
 	(void)state;
 	/* 1: mov 0x20(%rdi),%rax; add $0x38,%rdi; jmp 1b */
@@ -236,7 +236,7 @@ static void loop_is_gone_through_some_times_and_ends(void **state)
 	assert_events(X86_TRACE_RETURN, "? ");
 }
 
-static void stack_keeps_what_is_put_there(void **state)
+static void trace_keeps_values_stored_on_stack(void **state)
 {
 	(void)state;
 	/* push %rdi; push %rsi; pop %rax; pop %rcx; sub %rcx,%rax; ret */
@@ -254,7 +254,7 @@ static void stack_keeps_what_is_put_there(void **state)
 	assert_returns("48 89 37 48 8b 07 c3", "[A0] ");
 }
 
-static void call_is_followed_to_its_depth(void **state)
+static void trace_follows_calls_up_to_given_depth(void **state)
 {
 	/* call 1f; ret; 1: mov 8(%rdi),%rax; ret */
 	static const char hex[] = "e8 01 00 00 00 c3 48 8b 47 08 c3";
@@ -277,7 +277,7 @@ static void call_is_followed_to_its_depth(void **state)
 	assert_int_equal(trace->step_count, 2 * (X86_TRACE_DEPTH_MAX + 1));
 }
 
-static void call_that_is_not_followed_changes_what_it_may(void **state)
+static void trace_call_not_followed_clobbers_volatile_registers(void **state)
 {
 	(void)state;
 	/* mov %rdi,%rbx; call 0x2000; mov %rbx,%rax; ret */
@@ -295,7 +295,7 @@ static void call_that_is_not_followed_changes_what_it_may(void **state)
 	assert_returns("49 89 fc e8 f8 0f 00 00 4c 89 e0 c3", "A0 ");
 }
 
-static void jump_through_a_slot_leads_to_the_function(void **state)
+static void trace_jump_through_slot_reaches_function(void **state)
 {
 	(void)state;
 	ruby_code_add_slot(&code, 0x2006, X86_SLOT_FUNCTION, 0x3000);
@@ -308,7 +308,7 @@ static void jump_through_a_slot_leads_to_the_function(void **state)
 	assert_returns("ff e0", "? "); /* jmp *%rax */
 }
 
-static void thread_local_is_what_its_slot_stands_for(void **state)
+static void trace_resolves_thread_local_by_its_slot(void **state)
 {
 	(void)state;
 	ruby_code_add_slot(&code, 0x2007, X86_SLOT_TLS, 0);
@@ -322,7 +322,7 @@ static void thread_local_is_what_its_slot_stands_for(void **state)
 	assert_returns("65 48 8b 04 25 00 00 00 00 c3", "? "); /* mov %gs:0,%rax */
 }
 
-static void what_follows_a_function_that_does_not_return_is_not_its(void **state)
+static void trace_stops_after_call_at_end_of_function(void **state)
 {
 	/* call 0x2000; (the end) mov %rdi,%rax; ret */
 	static const char hex[] = "e8 fb 0f 00 00 48 89 f8 c3";
@@ -335,7 +335,7 @@ static void what_follows_a_function_that_does_not_return_is_not_its(void **state
 	assert_events(X86_TRACE_RETURN, "? ");
 }
 
-static void what_is_no_code_ends_the_path(void **state)
+static void trace_path_ends_at_undecodable_instruction(void **state)
 {
 	(void)state;
 	assert_returns("48 89 f8 0f 0b c3", ""); /* ud2 */
@@ -348,7 +348,7 @@ static void what_is_no_code_ends_the_path(void **state)
 	assert_returns("f3 0f 1e fa 66 0f 1f 44 00 00 48 89 f8 c3", "A0 "); /* endbr64, nop */
 }
 
-static void events_are_told_once_and_of_one_run(void **state)
+static void trace_reports_each_event_once_per_run(void **state)
 {
 	(void)state;
 	run("48 8b 07 48 8b 07 c3"); /* mov (%rdi),%rax, twice */
@@ -361,27 +361,32 @@ static void events_are_told_once_and_of_one_run(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(arguments_are_in_their_registers, setup, teardown),
-		cmocka_unit_test_setup_teardown(loads_have_their_width, setup, teardown),
-		cmocka_unit_test_setup_teardown(sums_are_followed, setup, teardown),
-		cmocka_unit_test_setup_teardown(shifted_bits_are_those_of_the_whole, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(comparisons_are_told, setup, teardown),
-		cmocka_unit_test_setup_teardown(both_sides_of_a_branch_are_taken, setup, teardown),
-		cmocka_unit_test_setup_teardown(loop_is_gone_through_some_times_and_ends, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(stack_keeps_what_is_put_there, setup, teardown),
-		cmocka_unit_test_setup_teardown(call_is_followed_to_its_depth, setup, teardown),
-		cmocka_unit_test_setup_teardown(call_that_is_not_followed_changes_what_it_may,
+		cmocka_unit_test_setup_teardown(trace_starts_with_arguments_in_their_registers,
 						setup, teardown),
-		cmocka_unit_test_setup_teardown(jump_through_a_slot_leads_to_the_function, setup,
+		cmocka_unit_test_setup_teardown(trace_loads_have_width_of_instruction, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(thread_local_is_what_its_slot_stands_for, setup,
+		cmocka_unit_test_setup_teardown(trace_follows_sums_and_products, setup, teardown),
+		cmocka_unit_test_setup_teardown(trace_maps_shifted_bits_to_whole_value, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(
-			what_follows_a_function_that_does_not_return_is_not_its, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_no_code_ends_the_path, setup, teardown),
-		cmocka_unit_test_setup_teardown(events_are_told_once_and_of_one_run, setup,
+		cmocka_unit_test_setup_teardown(trace_reports_comparisons, setup, teardown),
+		cmocka_unit_test_setup_teardown(trace_takes_both_sides_of_branch, setup, teardown),
+		cmocka_unit_test_setup_teardown(trace_loop_ends_after_step_limit_or_without_change,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(trace_keeps_values_stored_on_stack, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(trace_follows_calls_up_to_given_depth, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(trace_call_not_followed_clobbers_volatile_registers,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(trace_jump_through_slot_reaches_function, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(trace_resolves_thread_local_by_its_slot, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(trace_stops_after_call_at_end_of_function, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(trace_path_ends_at_undecodable_instruction, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(trace_reports_each_event_once_per_run, setup,
 						teardown),
 	};
 

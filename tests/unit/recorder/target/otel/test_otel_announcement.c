@@ -100,7 +100,7 @@ static int look(struct process *process, struct otel_announcement *announcement)
 	return otel_announcement_look(announcement, &process->map, &reader);
 }
 
-static void names_become_indexes(void **state)
+static void announcement_maps_names_to_indexes(void **state)
 {
 	struct otel_announcement announcement;
 
@@ -124,7 +124,7 @@ static void names_become_indexes(void **state)
 	assert_int_equal(announcement.key_of_index[2], 4);
 }
 
-static void what_is_published_meanwhile_is_read_again(void **state)
+static void announcement_rereads_header_changed_while_read(void **state)
 {
 	struct process *process = *state;
 	struct otel_announcement announcement;
@@ -142,7 +142,7 @@ static void what_is_published_meanwhile_is_read_again(void **state)
 	assert_int_equal(announcement.index_count, 2);
 }
 
-static void a_header_that_is_being_changed_is_left_alone(void **state)
+static void announcement_skips_header_being_changed(void **state)
 {
 	struct memory_reader reader = reader_of(*state);
 	struct otel_announcement announcement;
@@ -158,7 +158,7 @@ static void a_header_that_is_being_changed_is_left_alone(void **state)
 	assert_int_equal(announcement.state, OTEL_ANNOUNCEMENT_READ);
 }
 
-static void versions_that_are_not_known_are_refused(void **state)
+static void announcement_refuses_unknown_versions(void **state)
 {
 	struct otel_announcement announcement;
 
@@ -185,7 +185,7 @@ static int read_nothing(const struct memory_reader *reader, uint64_t address, vo
 	return *(const int *)reader->context;
 }
 
-static void only_what_ends_the_process_is_an_error(void **state)
+static void announcement_returns_only_fatal_read_errors(void **state)
 {
 	static const struct {
 		int error, result;
@@ -207,7 +207,7 @@ static void only_what_ends_the_process_is_an_error(void **state)
 	}
 }
 
-static void a_header_is_where_a_mapping_is_called_so(void **state)
+static void announcement_header_is_found_by_mapping_name(void **state)
 {
 	static const struct {
 		const char *path;
@@ -239,7 +239,7 @@ static void a_header_is_where_a_mapping_is_called_so(void **state)
 	}
 }
 
-static void what_is_said_of_the_service_is_kept(void **state)
+static void announcement_keeps_service_attributes(void **state)
 {
 	struct otel_announcement announcement;
 
@@ -253,7 +253,7 @@ static void what_is_said_of_the_service_is_kept(void **state)
 	assert_int_equal(announcement.published_ns, 7);
 }
 
-static void nonsense_is_complained_of_three_times(void **state)
+static void announcement_logs_refusal_three_times_at_most(void **state)
 {
 	struct otel_announcement announcement;
 	int saved = dup(STDERR_FILENO), fds[2], lines = 0;
@@ -277,7 +277,7 @@ static void nonsense_is_complained_of_three_times(void **state)
 	(void)close(fds[1]);
 }
 
-static void damage_is_no_context(void **state)
+static void announcement_ignores_damaged_context(void **state)
 {
 	struct process *process = *state;
 	struct otel_announcement announcement;
@@ -301,22 +301,24 @@ static void damage_is_no_context(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(names_become_indexes, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_published_meanwhile_is_read_again, set_up,
+		cmocka_unit_test_setup_teardown(announcement_maps_names_to_indexes, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(a_header_that_is_being_changed_is_left_alone,
+		cmocka_unit_test_setup_teardown(announcement_rereads_header_changed_while_read,
 						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(versions_that_are_not_known_are_refused, set_up,
+		cmocka_unit_test_setup_teardown(announcement_skips_header_being_changed, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(damage_is_no_context, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(only_what_ends_the_process_is_an_error, set_up,
+		cmocka_unit_test_setup_teardown(announcement_refuses_unknown_versions, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(a_header_is_where_a_mapping_is_called_so, set_up,
+		cmocka_unit_test_setup_teardown(announcement_ignores_damaged_context, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(what_is_said_of_the_service_is_kept, set_up,
+		cmocka_unit_test_setup_teardown(announcement_returns_only_fatal_read_errors, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(nonsense_is_complained_of_three_times, set_up,
+		cmocka_unit_test_setup_teardown(announcement_header_is_found_by_mapping_name,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(announcement_keeps_service_attributes, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(announcement_logs_refusal_three_times_at_most,
+						set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

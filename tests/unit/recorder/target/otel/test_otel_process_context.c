@@ -12,7 +12,7 @@
 
 static const char *const names[] = { "http.route", "endpoint" };
 
-static void a_whole_context_is_read(void **state)
+static void process_context_parses_all_fields(void **state)
 {
 	static struct forged_message message;
 	static struct otel_process_context context;
@@ -30,7 +30,7 @@ static void a_whole_context_is_read(void **state)
 	assert_true(otel_text_is(&context.keys[1], "endpoint"));
 }
 
-static void other_schemas_are_not_known(void **state)
+static void process_context_knows_only_supported_schemas(void **state)
 {
 	static const char *const versions[] = { "", "tls_v2", "tls_v1 ", "tls_v", "tlsdesc_v1" };
 
@@ -44,7 +44,7 @@ static void other_schemas_are_not_known(void **state)
 	assert_true(otel_schema_is_known(&(struct otel_text){ "tlsdesc_v1_dev", 14 }));
 }
 
-static void every_cut_of_it_is_refused_or_a_shorter_one(void **state)
+static void process_context_rejects_truncation_within_a_part(void **state)
 {
 	static struct forged_message message;
 	static struct otel_process_context context;
@@ -68,7 +68,7 @@ static void every_cut_of_it_is_refused_or_a_shorter_one(void **state)
 	assert_int_equal(whole, 3);
 }
 
-static void what_is_not_known_is_passed_over(void **state)
+static void process_context_skips_unknown_fields(void **state)
 {
 	static struct forged_message message, inner;
 	static struct otel_process_context context;
@@ -108,7 +108,7 @@ static void add_others(struct forged_message *message)
 	}
 }
 
-static void fields_of_other_kinds_are_passed_over_in_each_part(void **state)
+static void process_context_skips_unknown_fields_in_each_part(void **state)
 {
 	static struct forged_message message, resource, key_value, value, map, name;
 	static struct otel_process_context context;
@@ -140,7 +140,7 @@ static void fields_of_other_kinds_are_passed_over_in_each_part(void **state)
 }
 
 /* As a text, and as something else. */
-static void names_that_are_no_list_are_none(void **state)
+static void process_context_without_key_list_has_no_keys(void **state)
 {
 	static struct forged_message message, key_value, value;
 	static struct otel_process_context context;
@@ -158,7 +158,7 @@ static void names_that_are_no_list_are_none(void **state)
 	}
 }
 
-static void the_last_of_two_counts(void **state)
+static void process_context_takes_last_of_repeated_fields(void **state)
 {
 	static struct forged_message message;
 	static struct otel_process_context context;
@@ -176,7 +176,7 @@ static void the_last_of_two_counts(void **state)
 	assert_false(otel_schema_is_known(&context.schema_version));
 }
 
-static void more_names_than_indexes_are_left_out(void **state)
+static void process_context_drops_keys_beyond_index_limit(void **state)
 {
 	static struct forged_message message;
 	static struct otel_process_context context;
@@ -193,7 +193,7 @@ static void more_names_than_indexes_are_left_out(void **state)
 	assert_true(otel_text_is(&context.keys[OTEL_INDEXES - 1], "last"));
 }
 
-static void damaged_bytes_are_refused(void **state)
+static void process_context_rejects_damaged_bytes(void **state)
 {
 	static const struct {
 		const char *bytes;
@@ -216,7 +216,7 @@ static void damaged_bytes_are_refused(void **state)
 }
 
 /* Damage in a part refuses the whole, whatever is good behind it. */
-static void a_damaged_part_is_not_outweighed_by_what_follows(void **state)
+static void process_context_rejects_damaged_part_before_valid_rest(void **state)
 {
 	static struct forged_message message, resource, bad_value, map, value;
 	static struct otel_process_context context;
@@ -257,7 +257,7 @@ static void a_damaged_part_is_not_outweighed_by_what_follows(void **state)
 	}
 }
 
-static void a_field_has_a_number_up_to_2_to_the_29(void **state)
+static void process_context_rejects_field_number_from_2_to_the_29(void **state)
 {
 	static struct forged_message message;
 	static struct otel_process_context context;
@@ -274,7 +274,7 @@ static void a_field_has_a_number_up_to_2_to_the_29(void **state)
 }
 
 /* A value is one of several kinds, the last of which counts; others of the same number do not. */
-static void a_value_that_is_no_text_is_none(void **state)
+static void process_context_ignores_value_that_is_not_text(void **state)
 {
 	static struct forged_message message, key_value, value;
 	static struct otel_process_context context;
@@ -304,7 +304,7 @@ static void a_value_that_is_no_text_is_none(void **state)
 }
 
 /* Any bytes at all: a number or a refusal, and no read beyond them. */
-static void noise_does_no_harm(void **state)
+static void process_context_survives_random_damage(void **state)
 {
 	static struct forged_message message;
 	static struct otel_process_context context;
@@ -323,7 +323,7 @@ static void noise_does_no_harm(void **state)
 	}
 }
 
-static void headers_are_checked(void **state)
+static void process_context_header_is_validated(void **state)
 {
 	uint8_t bytes[OTEL_HEADER_BYTES] = "OTEL_CTX\x02\0\0\0\x10\0\0\0\x01\0\0\0\0\0\0\0\0\x10";
 	struct otel_process_header header;
@@ -354,20 +354,20 @@ static void headers_are_checked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_whole_context_is_read),
-		cmocka_unit_test(other_schemas_are_not_known),
-		cmocka_unit_test(every_cut_of_it_is_refused_or_a_shorter_one),
-		cmocka_unit_test(what_is_not_known_is_passed_over),
-		cmocka_unit_test(fields_of_other_kinds_are_passed_over_in_each_part),
-		cmocka_unit_test(names_that_are_no_list_are_none),
-		cmocka_unit_test(the_last_of_two_counts),
-		cmocka_unit_test(more_names_than_indexes_are_left_out),
-		cmocka_unit_test(damaged_bytes_are_refused),
-		cmocka_unit_test(a_damaged_part_is_not_outweighed_by_what_follows),
-		cmocka_unit_test(a_field_has_a_number_up_to_2_to_the_29),
-		cmocka_unit_test(a_value_that_is_no_text_is_none),
-		cmocka_unit_test(noise_does_no_harm),
-		cmocka_unit_test(headers_are_checked),
+		cmocka_unit_test(process_context_parses_all_fields),
+		cmocka_unit_test(process_context_knows_only_supported_schemas),
+		cmocka_unit_test(process_context_rejects_truncation_within_a_part),
+		cmocka_unit_test(process_context_skips_unknown_fields),
+		cmocka_unit_test(process_context_skips_unknown_fields_in_each_part),
+		cmocka_unit_test(process_context_without_key_list_has_no_keys),
+		cmocka_unit_test(process_context_takes_last_of_repeated_fields),
+		cmocka_unit_test(process_context_drops_keys_beyond_index_limit),
+		cmocka_unit_test(process_context_rejects_damaged_bytes),
+		cmocka_unit_test(process_context_rejects_damaged_part_before_valid_rest),
+		cmocka_unit_test(process_context_rejects_field_number_from_2_to_the_29),
+		cmocka_unit_test(process_context_ignores_value_that_is_not_text),
+		cmocka_unit_test(process_context_survives_random_damage),
+		cmocka_unit_test(process_context_header_is_validated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

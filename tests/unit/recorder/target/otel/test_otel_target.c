@@ -27,7 +27,7 @@ static struct otel_target make_target(size_t name_count)
 	return target;
 }
 
-static void without_a_variable_nothing_can_be_read(void **state)
+static void otel_target_without_variable_is_not_readable(void **state)
 {
 	struct otel_target target;
 	struct otel_config config;
@@ -46,7 +46,7 @@ static void without_a_variable_nothing_can_be_read(void **state)
 	assert_int_equal(config.trace_key + config.span_key + config.reads_attributes, 0);
 }
 
-static void a_refused_announcement_is_none_to_read_by(void **state)
+static void otel_target_with_refused_announcement_is_not_readable(void **state)
 {
 	struct otel_target target = make_target(4);
 	struct otel_config config;
@@ -65,7 +65,7 @@ static void a_refused_announcement_is_none_to_read_by(void **state)
 	assert_true(otel_target_is_complete(&target));
 }
 
-static void the_programs_are_told_where_it_is_and_which_keys_are_which(void **state)
+static void otel_target_config_has_location_and_key_roles(void **state)
 {
 	struct otel_target target = make_target(4);
 	struct otel_config config;
@@ -95,7 +95,7 @@ static void the_programs_are_told_where_it_is_and_which_keys_are_which(void **st
 	assert_int_equal(config.reads_attributes, 1);
 }
 
-static void a_fork_inherits_what_its_parent_said_unless_it_said_something_itself(void **state)
+static void otel_target_fork_inherits_announcement_unless_it_has_its_own(void **state)
 {
 	struct otel_target parent, child;
 
@@ -120,11 +120,10 @@ static void a_fork_inherits_what_its_parent_said_unless_it_said_something_itself
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_a_variable_nothing_can_be_read),
-		cmocka_unit_test(a_refused_announcement_is_none_to_read_by),
-		cmocka_unit_test(the_programs_are_told_where_it_is_and_which_keys_are_which),
-		cmocka_unit_test(
-			a_fork_inherits_what_its_parent_said_unless_it_said_something_itself),
+		cmocka_unit_test(otel_target_without_variable_is_not_readable),
+		cmocka_unit_test(otel_target_with_refused_announcement_is_not_readable),
+		cmocka_unit_test(otel_target_config_has_location_and_key_roles),
+		cmocka_unit_test(otel_target_fork_inherits_announcement_unless_it_has_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

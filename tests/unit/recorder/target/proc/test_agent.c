@@ -145,7 +145,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void each_hang_halves_the_patience_down_to_10_ms_and_10_s_give_it_back(void **state)
+static void agent_halves_patience_per_hang_and_restores_it_over_time(void **state)
 {
 	static const int deadlines_ms[] = { 500, 250, 125, 62, 31, 15, 10, 10 };
 	pid_t pid = FIRST_PID;
@@ -167,7 +167,7 @@ static void each_hang_halves_the_patience_down_to_10_ms_and_10_s_give_it_back(vo
 	hang_within(pid, 31);
 }
 
-static void who_hangs_is_left_alone_for_a_minute_twice_as_long_each_time_to_an_hour(void **state)
+static void agent_skips_hanging_process_for_doubling_periods(void **state)
 {
 	static const uint64_t pauses_s[] = { 60, 120, 240, 480, 960, 1920, 3840, 3840 };
 	char text[256];
@@ -200,7 +200,7 @@ static size_t count_children(void)
 	return count;
 }
 
-static void an_agent_that_was_ended_is_not_left_behind(void **state)
+static void agent_killed_after_hang_leaves_no_zombie(void **state)
 {
 	uint64_t word = 7, copy = 0;
 	struct memory_span span = { (uintptr_t)&word, &copy, sizeof(copy) };
@@ -225,7 +225,7 @@ static int next_fd(void)
 	return fd;
 }
 
-static void one_that_cannot_be_started_leaves_nothing_open(void **state)
+static void agent_failed_start_leaks_no_descriptor(void **state)
 {
 	uint64_t word = 7, copy = 0;
 	struct memory_span span = { (uintptr_t)&word, &copy, sizeof(copy) };
@@ -249,7 +249,7 @@ static void one_that_cannot_be_started_leaves_nothing_open(void **state)
 }
 
 /* Its line is made of the lowest that are free, which are those that it has them at. */
-static void it_works_where_no_descriptor_is_open(void **state)
+static void agent_works_without_open_standard_descriptors(void **state)
 {
 	int status;
 	pid_t child;
@@ -271,7 +271,7 @@ static void it_works_where_no_descriptor_is_open(void **state)
 	}
 }
 
-static void without_a_file_there_is_nothing_to_look_into(void **state)
+static void agent_rejects_file_request_without_descriptor(void **state)
 {
 	uint64_t identity = 77;
 	char byte;
@@ -282,7 +282,7 @@ static void without_a_file_there_is_nothing_to_look_into(void **state)
 	assert_int_equal(identity, 77);
 }
 
-static void who_is_left_alone_is_not_asked_for_anything(void **state)
+static void agent_refuses_all_requests_for_skipped_process(void **state)
 {
 	struct agent_file_names names = { .by_path = "/proc/self/exe" };
 	struct memory_span span = { 0x1000, &names, 8 };
@@ -297,7 +297,7 @@ static void who_is_left_alone_is_not_asked_for_anything(void **state)
 	assert_int_equal(agent_read_memory(FIRST_PID + 61, FIRST_PID + 61, &span, 1), -ESRCH);
 }
 
-static void of_those_that_are_left_alone_the_last_256_are_known(void **state)
+static void agent_remembers_last_256_skipped_processes(void **state)
 {
 	char text[256];
 
@@ -317,7 +317,7 @@ static void of_those_that_are_left_alone_the_last_256_are_known(void **state)
 	assert_false(agent_has_given_up(FIRST_PID + 101));
 }
 
-static void one_that_is_at_work_is_waited_for(void **state)
+static void agent_is_awaited_while_it_uses_cpu(void **state)
 {
 	int file = open("/proc/self/exe", O_PATH | O_CLOEXEC);
 	uint64_t identity = 0;
@@ -334,7 +334,7 @@ static void one_that_is_at_work_is_waited_for(void **state)
 }
 
 /* A file of ours, by whose path another one may be, and no mapping. */
-static void a_file_is_looked_at_by_its_mapping_or_else_by_its_path(void **state)
+static void agent_opens_file_by_mapping_or_else_by_path(void **state)
 {
 	struct agent_file_names names = { .by_mapping = "/proc/self/map_files/0-0" };
 	struct stat status = { 0 }, own;
@@ -379,7 +379,7 @@ static int read_a_word(uint64_t *ret_copy)
 	return agent_read_memory(getpid(), getpid(), &span, 1);
 }
 
-static void a_signal_does_not_end_the_wait_and_an_error_does(void **state)
+static void agent_wait_survives_signal_and_returns_poll_error(void **state)
 {
 	uint64_t copy;
 
@@ -394,7 +394,7 @@ static void a_signal_does_not_end_the_wait_and_an_error_does(void **state)
 	assert_int_equal(read_a_word(&copy), 0);
 }
 
-static void an_answer_that_comes_just_behind_the_deadline_counts(void **state)
+static void agent_accepts_answer_just_after_deadline(void **state)
 {
 	uint64_t copy;
 
@@ -406,7 +406,7 @@ static void an_answer_that_comes_just_behind_the_deadline_counts(void **state)
 	assert_true(late_timeout_ms == 0 || late_timeout_ms >= DEADLINE_MIN_MS);
 }
 
-static void what_the_agent_may_not_read_we_read(void **state)
+static void agent_falls_back_to_own_read_if_not_permitted(void **state)
 {
 	uint64_t copy;
 	int r;
@@ -421,7 +421,7 @@ static void what_the_agent_may_not_read_we_read(void **state)
 	assert_int_equal(copy, 0x1122334455667788);
 }
 
-static void a_file_is_read_from_where_it_is_asked_for(void **state)
+static void agent_reads_file_from_given_offset(void **state)
 {
 	int file = open("/proc/self/exe", O_PATH | O_CLOEXEC);
 	char expected[8], bytes[8] = { 0 };
@@ -441,20 +441,20 @@ int main(void)
 {
 #define TIMED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TIMED(one_that_is_at_work_is_waited_for),
-		TIMED(each_hang_halves_the_patience_down_to_10_ms_and_10_s_give_it_back),
-		TIMED(who_hangs_is_left_alone_for_a_minute_twice_as_long_each_time_to_an_hour),
-		TIMED(an_agent_that_was_ended_is_not_left_behind),
-		TIMED(one_that_cannot_be_started_leaves_nothing_open),
-		TIMED(it_works_where_no_descriptor_is_open),
-		TIMED(without_a_file_there_is_nothing_to_look_into),
-		TIMED(who_is_left_alone_is_not_asked_for_anything),
-		TIMED(of_those_that_are_left_alone_the_last_256_are_known),
-		TIMED(a_signal_does_not_end_the_wait_and_an_error_does),
-		TIMED(an_answer_that_comes_just_behind_the_deadline_counts),
-		TIMED(what_the_agent_may_not_read_we_read),
-		TIMED(a_file_is_read_from_where_it_is_asked_for),
-		TIMED(a_file_is_looked_at_by_its_mapping_or_else_by_its_path),
+		TIMED(agent_is_awaited_while_it_uses_cpu),
+		TIMED(agent_halves_patience_per_hang_and_restores_it_over_time),
+		TIMED(agent_skips_hanging_process_for_doubling_periods),
+		TIMED(agent_killed_after_hang_leaves_no_zombie),
+		TIMED(agent_failed_start_leaks_no_descriptor),
+		TIMED(agent_works_without_open_standard_descriptors),
+		TIMED(agent_rejects_file_request_without_descriptor),
+		TIMED(agent_refuses_all_requests_for_skipped_process),
+		TIMED(agent_remembers_last_256_skipped_processes),
+		TIMED(agent_wait_survives_signal_and_returns_poll_error),
+		TIMED(agent_accepts_answer_just_after_deadline),
+		TIMED(agent_falls_back_to_own_read_if_not_permitted),
+		TIMED(agent_reads_file_from_given_offset),
+		TIMED(agent_opens_file_by_mapping_or_else_by_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

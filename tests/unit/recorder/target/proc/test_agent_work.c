@@ -44,7 +44,7 @@ static int receive(const struct agent_line *line, int other_fds, int *ret_fd)
 	return agent_receive_turn(&other, ret_fd);
 }
 
-static void a_turn_comes_alone_or_with_a_descriptor_of_whatever_number(void **state)
+static void agent_turn_carries_optional_descriptor_of_any_number(void **state)
 {
 	int other, saved = dup(STDIN_FILENO), file = open("/dev/zero", O_RDONLY | O_CLOEXEC), got;
 	struct agent_line line = make_line(&other);
@@ -72,7 +72,7 @@ static void a_turn_comes_alone_or_with_a_descriptor_of_whatever_number(void **st
 	free_line(&line, other);
 }
 
-static void who_has_ended_is_told_from_who_may_have_no_more(void **state)
+static void agent_turn_distinguishes_hangup_from_descriptor_limit(void **state)
 {
 	int other, got = 77;
 	struct agent_line line = make_line(&other);
@@ -98,7 +98,7 @@ static void who_has_ended_is_told_from_who_may_have_no_more(void **state)
 	free_line(&line, -1);
 }
 
-static void pieces_are_read_one_behind_the_other(void **state)
+static void agent_reads_memory_pieces_in_order(void **state)
 {
 	static const char first[] = "abc", second[] = "defg";
 	struct agent_room *room = calloc(1, sizeof(*room));
@@ -189,7 +189,7 @@ static ssize_t ask_for_bytes(struct agent_room *room)
 }
 
 /* Its server may be interrupted, and answer in parts. */
-static void a_file_is_read_to_what_was_asked_for_or_its_end(void **state)
+static void agent_reads_file_to_requested_length_or_its_end(void **state)
 {
 	static const struct {
 		ssize_t reads[4], result;
@@ -219,10 +219,10 @@ static void a_file_is_read_to_what_was_asked_for_or_its_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_turn_comes_alone_or_with_a_descriptor_of_whatever_number),
-		cmocka_unit_test(who_has_ended_is_told_from_who_may_have_no_more),
-		cmocka_unit_test(pieces_are_read_one_behind_the_other),
-		cmocka_unit_test(a_file_is_read_to_what_was_asked_for_or_its_end),
+		cmocka_unit_test(agent_turn_carries_optional_descriptor_of_any_number),
+		cmocka_unit_test(agent_turn_distinguishes_hangup_from_descriptor_limit),
+		cmocka_unit_test(agent_reads_memory_pieces_in_order),
+		cmocka_unit_test(agent_reads_file_to_requested_length_or_its_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static int parse(const char *text, struct memory_map *ret_map)
 	return memory_map_parse(text, strlen(text), ret_map);
 }
 
-static void a_line_is_parsed_into_its_fields(void **state)
+static void memory_map_parses_fields_of_line(void **state)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	const struct memory_map_entry *entry;
@@ -50,7 +50,7 @@ static void a_line_is_parsed_into_its_fields(void **state)
 	assert_true(map.entries[1].is_executable);
 }
 
-static void paths_are_decoded_and_the_deleted_mark_is_stripped(void **state)
+static void memory_map_decodes_paths_and_strips_deleted_mark(void **state)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 
@@ -64,7 +64,7 @@ static void paths_are_decoded_and_the_deleted_mark_is_stripped(void **state)
 	assert_string_equal(map.entries[8].path, "[stack]");
 }
 
-static void objects_are_listed_once_and_without_pseudo_files(void **state)
+static void memory_map_lists_objects_once_without_pseudo_files(void **state)
 {
 	static const char *const expected[] = { "/usr/bin/ruby", "/srv/a b\nc", "/srv/other" };
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
@@ -86,7 +86,7 @@ static void objects_are_listed_once_and_without_pseudo_files(void **state)
 }
 
 /* A path is no type: what is mapped as code may be a library, wherever it lies. */
-static void in_shared_memory_what_has_code_is_an_object(void **state)
+static void memory_map_lists_shared_memory_with_code_as_object(void **state)
 {
 	static const char text[] = "1000-2000 r--p 0 0:1 5 /dev/shm/correlator.so\n"
 				   "2000-3000 r-xp 0 0:1 5 /dev/shm/correlator.so\n"
@@ -101,7 +101,7 @@ static void in_shared_memory_what_has_code_is_an_object(void **state)
 	assert_null(memory_map_next_object(&map, &cursor));
 }
 
-static void a_text_without_a_last_newline_and_an_empty_one_are_accepted(void **state)
+static void memory_map_accepts_missing_last_newline_and_empty_text(void **state)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	_cleanup_(memory_map_deinit) struct memory_map empty = { 0 };
@@ -116,7 +116,7 @@ static void a_text_without_a_last_newline_and_an_empty_one_are_accepted(void **s
 	assert_null(memory_map_next_object(&empty, &cursor));
 }
 
-static void malformed_lines_are_refused_and_leave_the_result_alone(void **state)
+static void memory_map_rejects_malformed_lines_and_keeps_result(void **state)
 {
 	static const char *const lines[] = {
 		"\n",
@@ -156,7 +156,7 @@ static void malformed_lines_are_refused_and_leave_the_result_alone(void **state)
 	}
 }
 
-static void each_digit_and_each_flag_counts(void **state)
+static void memory_map_parses_every_digit_and_flag(void **state)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 
@@ -180,7 +180,7 @@ static void each_digit_and_each_flag_counts(void **state)
 }
 
 /* In any order, of devices and inodes that are alike in part. */
-static void files_are_told_apart_by_device_and_inode(void **state)
+static void memory_map_distinguishes_files_by_device_and_inode(void **state)
 {
 	static const char text[] = "1000-2000 r--p 0 8:1 5 /a\n"
 				   "2000-3000 r--p 0 8:2 5 /b\n"
@@ -210,7 +210,7 @@ static void files_are_told_apart_by_device_and_inode(void **state)
 						 !strcmp(map.entries[i].path, map.entries[j].path));
 }
 
-static void a_mark_is_one_only_behind_a_name(void **state)
+static void memory_map_strips_deleted_mark_only_after_name(void **state)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 
@@ -230,7 +230,7 @@ static void a_mark_is_one_only_behind_a_name(void **state)
 	assert_string_equal(map.entries[3].path, "/\n\nx\\01");
 }
 
-static void a_nul_in_the_text_is_refused(void **state)
+static void memory_map_rejects_nul_in_text(void **state)
 {
 	static const char text[] = "1000-2000 rw-p 0 0:0 1 /a\0b\n";
 	struct memory_map map;
@@ -239,7 +239,7 @@ static void a_nul_in_the_text_is_refused(void **state)
 	assert_int_equal(memory_map_parse(text, sizeof(text) - 1, &map), -EINVAL);
 }
 
-static void every_prefix_of_a_text_is_parsed_or_refused(void **state)
+static void memory_map_parses_or_rejects_every_prefix(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(MAPS); i++) {
@@ -254,7 +254,7 @@ static void every_prefix_of_a_text_is_parsed_or_refused(void **state)
 	}
 }
 
-static void so_many_lines_and_not_one_more_are_parsed(void **state)
+static void memory_map_limits_number_of_lines(void **state)
 {
 	static const char line[] = "1-2 r--p 0 0:0 0\n";
 	const size_t line_bytes = sizeof(line) - 1;
@@ -276,7 +276,7 @@ static void so_many_lines_and_not_one_more_are_parsed(void **state)
 		-E2BIG);
 }
 
-static void so_many_bytes_and_not_one_more_are_parsed(void **state)
+static void memory_map_limits_number_of_bytes(void **state)
 {
 	const size_t size_bytes = MEMORY_MAP_TEXT_BYTES_MAX + 1;
 	/* Of zeros: it is not even looked at. */
@@ -290,7 +290,7 @@ static void so_many_bytes_and_not_one_more_are_parsed(void **state)
 	assert_int_equal(munmap(text, size_bytes), 0);
 }
 
-static void the_map_of_this_process_has_a_page_just_mapped(void **state)
+static void memory_map_of_own_process_has_new_page(void **state)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -306,7 +306,7 @@ static void the_map_of_this_process_has_a_page_just_mapped(void **state)
 	assert_int_equal(munmap(page, 4096), 0);
 }
 
-static void a_process_that_does_not_exist_is_reported_as_such(void **state)
+static void memory_map_of_missing_process_returns_esrch(void **state)
 {
 	struct memory_map map;
 
@@ -314,7 +314,7 @@ static void a_process_that_does_not_exist_is_reported_as_such(void **state)
 	assert_int_equal(memory_map_of_process(0x7ffffffe, &map), -ESRCH);
 }
 
-static void without_memory_there_is_no_map(void **state)
+static void memory_map_returns_enomem_and_keeps_result(void **state)
 {
 	struct memory_map map = { .count = 77 };
 	size_t failures;
@@ -336,22 +336,22 @@ static void without_memory_there_is_no_map(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_line_is_parsed_into_its_fields),
-		cmocka_unit_test(paths_are_decoded_and_the_deleted_mark_is_stripped),
-		cmocka_unit_test(objects_are_listed_once_and_without_pseudo_files),
-		cmocka_unit_test(in_shared_memory_what_has_code_is_an_object),
-		cmocka_unit_test(a_text_without_a_last_newline_and_an_empty_one_are_accepted),
-		cmocka_unit_test(malformed_lines_are_refused_and_leave_the_result_alone),
-		cmocka_unit_test(a_nul_in_the_text_is_refused),
-		cmocka_unit_test(every_prefix_of_a_text_is_parsed_or_refused),
-		cmocka_unit_test(each_digit_and_each_flag_counts),
-		cmocka_unit_test(files_are_told_apart_by_device_and_inode),
-		cmocka_unit_test(a_mark_is_one_only_behind_a_name),
-		cmocka_unit_test(so_many_lines_and_not_one_more_are_parsed),
-		cmocka_unit_test(so_many_bytes_and_not_one_more_are_parsed),
-		cmocka_unit_test(the_map_of_this_process_has_a_page_just_mapped),
-		cmocka_unit_test(a_process_that_does_not_exist_is_reported_as_such),
-		cmocka_unit_test(without_memory_there_is_no_map),
+		cmocka_unit_test(memory_map_parses_fields_of_line),
+		cmocka_unit_test(memory_map_decodes_paths_and_strips_deleted_mark),
+		cmocka_unit_test(memory_map_lists_objects_once_without_pseudo_files),
+		cmocka_unit_test(memory_map_lists_shared_memory_with_code_as_object),
+		cmocka_unit_test(memory_map_accepts_missing_last_newline_and_empty_text),
+		cmocka_unit_test(memory_map_rejects_malformed_lines_and_keeps_result),
+		cmocka_unit_test(memory_map_rejects_nul_in_text),
+		cmocka_unit_test(memory_map_parses_or_rejects_every_prefix),
+		cmocka_unit_test(memory_map_parses_every_digit_and_flag),
+		cmocka_unit_test(memory_map_distinguishes_files_by_device_and_inode),
+		cmocka_unit_test(memory_map_strips_deleted_mark_only_after_name),
+		cmocka_unit_test(memory_map_limits_number_of_lines),
+		cmocka_unit_test(memory_map_limits_number_of_bytes),
+		cmocka_unit_test(memory_map_of_own_process_has_new_page),
+		cmocka_unit_test(memory_map_of_missing_process_returns_esrch),
+		cmocka_unit_test(memory_map_returns_enomem_and_keeps_result),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

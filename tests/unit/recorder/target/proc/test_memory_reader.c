@@ -26,7 +26,7 @@ static struct memory_reader own_memory(void)
 	return memory_reader_of_process(getpid());
 }
 
-static void memory_is_copied(void **state)
+static void memory_reader_copies_own_memory(void **state)
 {
 	const struct memory_reader reader = own_memory();
 	const uint64_t word = 0x1122334455667788;
@@ -37,7 +37,7 @@ static void memory_is_copied(void **state)
 	assert_int_equal(copy, word);
 }
 
-static void a_read_that_runs_into_a_hole_fails(void **state)
+static void memory_reader_fails_at_unmapped_page(void **state)
 {
 	const struct memory_reader reader = own_memory();
 	char *pages =
@@ -54,7 +54,7 @@ static void a_read_that_runs_into_a_hole_fails(void **state)
 	assert_int_equal(munmap(pages, PAGE), 0);
 }
 
-static void many_spans_are_copied_and_one_bad_one_fails_them(void **state)
+static void memory_reader_copies_many_spans_or_fails_for_all(void **state)
 {
 	const struct memory_reader reader = own_memory();
 	struct memory_reader single = own_memory();
@@ -79,7 +79,7 @@ static void many_spans_are_copied_and_one_bad_one_fails_them(void **state)
 	assert_int_equal(memory_read_many(&single, spans, SPANS), -EFAULT);
 }
 
-static void a_process_that_is_gone_is_named_so(void **state)
+static void memory_reader_returns_esrch_for_exited_process(void **state)
 {
 	pid_t pid = fork();
 	struct memory_reader reader;
@@ -94,7 +94,7 @@ static void a_process_that_is_gone_is_named_so(void **state)
 }
 
 /* More than is read at a time, across the ends of spans. */
-static void large_spans_are_copied_in_pieces(void **state)
+static void memory_reader_copies_large_spans_in_pieces(void **state)
 {
 	const struct memory_reader reader = own_memory();
 	static uint8_t from[3][LARGE], to[3][LARGE];
@@ -112,7 +112,7 @@ static void large_spans_are_copied_in_pieces(void **state)
 }
 
 /* Who reads is another process: this one's time is its own. */
-static void what_reads_is_counted(void **state)
+static void memory_reader_cpu_time_is_counted_by_agent(void **state)
 {
 	const struct memory_reader reader = own_memory();
 	uint64_t before_ns = agent_cpu_ns(), word;
@@ -126,12 +126,12 @@ static void what_reads_is_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(memory_is_copied),
-		cmocka_unit_test(a_read_that_runs_into_a_hole_fails),
-		cmocka_unit_test(many_spans_are_copied_and_one_bad_one_fails_them),
-		cmocka_unit_test(a_process_that_is_gone_is_named_so),
-		cmocka_unit_test(large_spans_are_copied_in_pieces),
-		cmocka_unit_test(what_reads_is_counted),
+		cmocka_unit_test(memory_reader_copies_own_memory),
+		cmocka_unit_test(memory_reader_fails_at_unmapped_page),
+		cmocka_unit_test(memory_reader_copies_many_spans_or_fails_for_all),
+		cmocka_unit_test(memory_reader_returns_esrch_for_exited_process),
+		cmocka_unit_test(memory_reader_copies_large_spans_in_pieces),
+		cmocka_unit_test(memory_reader_cpu_time_is_counted_by_agent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

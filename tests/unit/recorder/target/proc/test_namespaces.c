@@ -53,7 +53,7 @@ ssize_t readlink(const char *path, char *text, size_t size_bytes)
 	return length ? (ssize_t)length : -1;
 }
 
-static void a_proc_that_shows_others_is_refused(void **state)
+static void namespaces_reject_proc_of_other_pid_namespace(void **state)
 {
 	char name[16];
 
@@ -69,7 +69,7 @@ static void a_proc_that_shows_others_is_refused(void **state)
 	own_name = NULL;
 }
 
-static void kinds_that_differ_are_named_in_order(void **state)
+static void namespaces_differences_are_named_in_order(void **state)
 {
 	const struct namespaces ours = { { 1, 2, 3 } };
 	const struct namespaces theirs = { { 9, 2, 9 } };
@@ -85,7 +85,7 @@ static void kinds_that_differ_are_named_in_order(void **state)
 	assert_string_equal(text, "pid, mount, user");
 }
 
-static void what_may_not_be_seen_does_not_differ(void **state)
+static void namespaces_differences_ignore_hidden_namespaces(void **state)
 {
 	const struct namespaces ours = { { 1, 2, 3 } };
 	const struct namespaces hidden = { { 0, 9, 0 } };
@@ -96,7 +96,7 @@ static void what_may_not_be_seen_does_not_differ(void **state)
 	assert_string_equal(text, "mount");
 }
 
-static void our_own_are_read(void **state)
+static void namespaces_of_own_process_are_read(void **state)
 {
 	struct namespaces own, again;
 	char text[NAMESPACES_TEXT_BYTES];
@@ -111,7 +111,7 @@ static void our_own_are_read(void **state)
 	assert_int_equal(namespaces_check_own_proc(), 0);
 }
 
-static void the_machines_are_known_by_their_number(void **state)
+static void namespaces_recognise_initial_ones_by_inode(void **state)
 {
 	const struct namespaces machine = { { 0xEFFFFFFC, 1, 0xEFFFFFFD } };
 	const struct namespaces container = { { 4026532180, 1, 4026532181 } };
@@ -123,7 +123,7 @@ static void the_machines_are_known_by_their_number(void **state)
 	assert_false(namespaces_is_initial(&container, NAMESPACE_USER));
 }
 
-static void a_process_that_is_not_there_is_told_from_what_a_kernel_does_not_have(void **state)
+static void namespaces_read_distinguishes_exit_from_missing_support(void **state)
 {
 	static const struct {
 		int of_file, of_process, result;
@@ -150,13 +150,12 @@ static void a_process_that_is_not_there_is_told_from_what_a_kernel_does_not_have
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kinds_that_differ_are_named_in_order),
-		cmocka_unit_test(what_may_not_be_seen_does_not_differ),
-		cmocka_unit_test(our_own_are_read),
-		cmocka_unit_test(a_proc_that_shows_others_is_refused),
-		cmocka_unit_test(the_machines_are_known_by_their_number),
-		cmocka_unit_test(
-			a_process_that_is_not_there_is_told_from_what_a_kernel_does_not_have),
+		cmocka_unit_test(namespaces_differences_are_named_in_order),
+		cmocka_unit_test(namespaces_differences_ignore_hidden_namespaces),
+		cmocka_unit_test(namespaces_of_own_process_are_read),
+		cmocka_unit_test(namespaces_reject_proc_of_other_pid_namespace),
+		cmocka_unit_test(namespaces_recognise_initial_ones_by_inode),
+		cmocka_unit_test(namespaces_read_distinguishes_exit_from_missing_support),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,7 +83,7 @@ static void write_bytes(const struct bench *bench, size_t count)
 	assert_int_equal(fclose(file), 0);
 }
 
-static void a_head_is_as_much_as_there_is_room_for(void **state)
+static void proc_file_head_is_cut_to_buffer_size(void **state)
 {
 	struct bench *bench = *state;
 	char buffer[8];
@@ -101,7 +101,7 @@ static void a_head_is_as_much_as_there_is_room_for(void **state)
 	assert_string_equal(buffer, "abc");
 }
 
-static void a_file_is_read_whole_up_to_its_bound(void **state)
+static void proc_file_is_read_whole_up_to_its_limit(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 4094, 4095, 4096, 8190, 8191, 8192, 20000, 70000 };
 	struct bench *bench = *state;
@@ -127,7 +127,7 @@ static void a_file_is_read_whole_up_to_its_bound(void **state)
 	}
 }
 
-static void what_is_not_there_is_no_process(void **state)
+static void proc_file_returns_error_for_missing_process_or_file(void **state)
 {
 	char *text = NULL, buffer[8], name[200];
 	size_t size_bytes;
@@ -148,7 +148,7 @@ static void what_is_not_there_is_no_process(void **state)
 	assert_null(ids);
 }
 
-static void a_descriptor_of_any_number_will_do(void **state)
+static void proc_file_reads_through_descriptor_zero(void **state)
 {
 	int saved = dup(STDIN_FILENO);
 	char buffer[8];
@@ -172,7 +172,7 @@ static void make_entry(const struct bench *bench, const char *name)
 	(void)close(fd);
 }
 
-static void ids_are_the_names_that_are_numbers(void **state)
+static void proc_file_ids_are_names_that_are_valid_pids(void **state)
 {
 	static const char *const names[] = {
 		"1",   "2147483647", "2147483648", "99999999999999999999", "0", "-3",
@@ -189,7 +189,7 @@ static void ids_are_the_names_that_are_numbers(void **state)
 	assert_true((ids[0] == 1 && ids[1] == 2147483647) || (ids[1] == 1 && ids[0] == 2147483647));
 }
 
-static void however_many_there_are(void **state)
+static void proc_file_lists_any_number_of_ids(void **state)
 {
 	struct bench *bench = *state;
 	char name[16];
@@ -213,7 +213,7 @@ static void however_many_there_are(void **state)
 	}
 }
 
-static void without_memory_nothing_is_read(void **state)
+static void proc_file_returns_enomem_and_keeps_result(void **state)
 {
 	struct bench *bench = *state;
 	char *text = NULL, name[16];
@@ -253,13 +253,13 @@ int main(void)
 {
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		WITH_FOLDER(a_head_is_as_much_as_there_is_room_for),
-		WITH_FOLDER(a_file_is_read_whole_up_to_its_bound),
-		cmocka_unit_test(what_is_not_there_is_no_process),
-		cmocka_unit_test(a_descriptor_of_any_number_will_do),
-		WITH_FOLDER(ids_are_the_names_that_are_numbers),
-		WITH_FOLDER(however_many_there_are),
-		WITH_FOLDER(without_memory_nothing_is_read),
+		WITH_FOLDER(proc_file_head_is_cut_to_buffer_size),
+		WITH_FOLDER(proc_file_is_read_whole_up_to_its_limit),
+		cmocka_unit_test(proc_file_returns_error_for_missing_process_or_file),
+		cmocka_unit_test(proc_file_reads_through_descriptor_zero),
+		WITH_FOLDER(proc_file_ids_are_names_that_are_valid_pids),
+		WITH_FOLDER(proc_file_lists_any_number_of_ids),
+		WITH_FOLDER(proc_file_returns_enomem_and_keeps_result),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,7 +101,7 @@ static void family_end(const struct family *family)
 	assert_int_equal(waitpid(family->child, NULL, 0), family->child);
 }
 
-static void this_process_is_described(void **state)
+static void process_info_describes_own_process(void **state)
 {
 	struct process_info info;
 	struct process_info again;
@@ -118,7 +118,7 @@ static void this_process_is_described(void **state)
 	assert_int_equal(again.start_ticks, info.start_ticks);
 }
 
-static void a_name_with_parentheses_does_not_shift_the_fields(void **state)
+static void process_comm_with_parentheses_does_not_shift_fields(void **state)
 {
 	struct family family = family_start();
 	struct process_info info;
@@ -130,7 +130,7 @@ static void a_name_with_parentheses_does_not_shift_the_fields(void **state)
 	family_end(&family);
 }
 
-static void descendants_are_listed_breadth_first_without_the_pid_itself(void **state)
+static void process_descendants_are_breadth_first_without_root(void **state)
 {
 	struct family family = family_start();
 	_cleanup_free_ pid_t *of_self = NULL;
@@ -153,7 +153,7 @@ static void descendants_are_listed_breadth_first_without_the_pid_itself(void **s
 }
 
 /* Of two children with a child each: as they were born, parents and pids are not in one order. */
-static void children_come_before_grandchildren(void **state)
+static void process_descendants_list_children_before_grandchildren(void **state)
 {
 	struct family older = family_start(), younger = family_start();
 	_cleanup_free_ pid_t *pids = NULL;
@@ -170,7 +170,7 @@ static void children_come_before_grandchildren(void **state)
 	family_end(&older);
 }
 
-static void a_zombie_and_a_free_pid_are_no_process(void **state)
+static void process_info_rejects_zombie_and_free_pid(void **state)
 {
 	struct process_info info = { .pid = 42 };
 	siginfo_t status;
@@ -198,7 +198,7 @@ static int glance_at(const char *text, struct process_info *ret_info)
 	return r;
 }
 
-static void a_process_is_what_its_kernel_says(void **state)
+static void process_glance_parses_stat_and_rejects_malformed_one(void **state)
 {
 #define FIELDS_BEHIND(state, threads) \
 	state " 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 " threads " 21 22 23 24 25 26 27 28 29\n"
@@ -228,7 +228,7 @@ static void a_process_is_what_its_kernel_says(void **state)
 #undef FIELDS_BEHIND
 }
 
-static void its_own_pid_is_the_last_one_of_its_namespaces(void **state)
+static void process_ns_pid_is_last_of_its_namespaces(void **state)
 {
 	static const struct {
 		const char *text;
@@ -269,7 +269,7 @@ static int read_variable_between(const char *start, const char *end, char value[
 	return r;
 }
 
-static void an_environment_is_where_its_kernel_says(void **state)
+static void process_environment_lies_where_stat_says(void **state)
 {
 	static const char there[] = "A=1\0A=2";
 	char value[8] = "before";
@@ -293,7 +293,7 @@ static void an_environment_is_where_its_kernel_says(void **state)
 	forged_stat = NULL;
 }
 
-static void servers_are_known_by_title_or_script(void **state)
+static void process_server_name_comes_from_title_or_script(void **state)
 {
 #define CASE(line, name)                 \
 	{                                \
@@ -343,7 +343,7 @@ static void servers_are_known_by_title_or_script(void **state)
 	assert_null(process_server_name_of(NULL, 0));
 }
 
-static void of_a_very_long_command_line_the_beginning_counts(void **state)
+static void process_server_name_uses_start_of_long_command_line(void **state)
 {
 	static char rest[8192];
 	char *const arguments[] = { "puma", "-c", "read line", rest, NULL };
@@ -386,7 +386,7 @@ static pid_t start_program(char *const *environment)
 	return child;
 }
 
-static void a_variable_is_what_it_was_when_the_program_started(void **state)
+static void process_variable_is_value_at_program_start(void **state)
 {
 	char *const environment[] = { "LONGER=no", "LONG=0123456", "EMPTY=", "LONG=7", NULL };
 	char value[8] = "before";
@@ -409,7 +409,7 @@ static void a_variable_is_what_it_was_when_the_program_started(void **state)
 	assert_int_equal(process_read_variable(child, "LONG", value, sizeof(value)), -ESRCH);
 }
 
-static void without_an_environment_there_is_no_variable(void **state)
+static void process_variable_is_missing_without_environment(void **state)
 {
 	char *const environment[] = { NULL };
 	char value[8] = "before", path[64], program[16];
@@ -478,7 +478,7 @@ static int read_last(pid_t child, char value[static 8])
 	return process_read_variable(child, "LAST", value, 8);
 }
 
-static void a_variable_is_read_whole_or_not_at_all(void **state)
+static void process_variable_is_read_whole_or_not_at_all(void **state)
 {
 	(void)state;
 	for (size_t bytes = 256 * 1024 - 1; bytes <= 256 * 1024 + 2; bytes++) {
@@ -504,7 +504,7 @@ static void *outlive(void *argument)
 	return NULL;
 }
 
-static void a_process_whose_leader_has_ended_is_one_until_its_threads_have(void **state)
+static void process_exists_until_last_thread_has_ended(void **state)
 {
 	struct memory_reader reader;
 	struct process_info info, own;
@@ -543,7 +543,7 @@ static void a_process_whose_leader_has_ended_is_one_until_its_threads_have(void 
 	assert_int_equal(process_glance(child, &info), -ESRCH);
 }
 
-static void a_thread_is_no_process_and_its_process_is_known(void **state)
+static void process_of_thread_is_its_thread_group(void **state)
 {
 	(void)state;
 	assert_int_equal(process_of_thread(getpid()), 0);
@@ -552,7 +552,7 @@ static void a_thread_is_no_process_and_its_process_is_known(void **state)
 	assert_int_equal(living_thread_of(4194305), 4194305);
 }
 
-static void a_glance_says_where_the_program_lies(void **state)
+static void process_glance_identifies_program_by_addresses(void **state)
 {
 	struct process_info info, info_of_child;
 	struct family family = family_start();
@@ -562,8 +562,8 @@ static void a_glance_says_where_the_program_lies(void **state)
 	(void)state;
 	assert_int_equal(process_glance(getpid(), &info), 0);
 	assert_int_equal(info.ns_pid, 0);
-	assert_in_range((uintptr_t)a_glance_says_where_the_program_lies, info.program.code_start,
-			info.program.code_end);
+	assert_in_range((uintptr_t)process_glance_identifies_program_by_addresses,
+			info.program.code_start, info.program.code_end);
 	assert_true(info.program.stack_start > (uintptr_t)&on_stack);
 	/* A fork runs the same, and each of the three tells others apart. */
 	assert_int_equal(process_glance(family.child, &info_of_child), 0);
@@ -581,7 +581,7 @@ static void a_glance_says_where_the_program_lies(void **state)
 	family_end(&family);
 }
 
-static void without_memory_nothing_is_known(void **state)
+static void process_functions_return_enomem_and_no_result(void **state)
 {
 	size_t count = 77, failures;
 	pid_t *pids = NULL;
@@ -606,23 +606,23 @@ static void without_memory_nothing_is_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(this_process_is_described),
-		cmocka_unit_test(a_name_with_parentheses_does_not_shift_the_fields),
-		cmocka_unit_test(descendants_are_listed_breadth_first_without_the_pid_itself),
-		cmocka_unit_test(children_come_before_grandchildren),
-		cmocka_unit_test(a_zombie_and_a_free_pid_are_no_process),
-		cmocka_unit_test(a_process_is_what_its_kernel_says),
-		cmocka_unit_test(its_own_pid_is_the_last_one_of_its_namespaces),
-		cmocka_unit_test(an_environment_is_where_its_kernel_says),
-		cmocka_unit_test(servers_are_known_by_title_or_script),
-		cmocka_unit_test(of_a_very_long_command_line_the_beginning_counts),
-		cmocka_unit_test(a_variable_is_what_it_was_when_the_program_started),
-		cmocka_unit_test(without_an_environment_there_is_no_variable),
-		cmocka_unit_test(a_variable_is_read_whole_or_not_at_all),
-		cmocka_unit_test(a_process_whose_leader_has_ended_is_one_until_its_threads_have),
-		cmocka_unit_test(a_thread_is_no_process_and_its_process_is_known),
-		cmocka_unit_test(a_glance_says_where_the_program_lies),
-		cmocka_unit_test(without_memory_nothing_is_known),
+		cmocka_unit_test(process_info_describes_own_process),
+		cmocka_unit_test(process_comm_with_parentheses_does_not_shift_fields),
+		cmocka_unit_test(process_descendants_are_breadth_first_without_root),
+		cmocka_unit_test(process_descendants_list_children_before_grandchildren),
+		cmocka_unit_test(process_info_rejects_zombie_and_free_pid),
+		cmocka_unit_test(process_glance_parses_stat_and_rejects_malformed_one),
+		cmocka_unit_test(process_ns_pid_is_last_of_its_namespaces),
+		cmocka_unit_test(process_environment_lies_where_stat_says),
+		cmocka_unit_test(process_server_name_comes_from_title_or_script),
+		cmocka_unit_test(process_server_name_uses_start_of_long_command_line),
+		cmocka_unit_test(process_variable_is_value_at_program_start),
+		cmocka_unit_test(process_variable_is_missing_without_environment),
+		cmocka_unit_test(process_variable_is_read_whole_or_not_at_all),
+		cmocka_unit_test(process_exists_until_last_thread_has_ended),
+		cmocka_unit_test(process_of_thread_is_its_thread_group),
+		cmocka_unit_test(process_glance_identifies_program_by_addresses),
+		cmocka_unit_test(process_functions_return_enomem_and_no_result),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

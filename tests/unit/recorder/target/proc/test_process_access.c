@@ -32,7 +32,7 @@ FILE *fopen(const char *path, const char *mode)
 			  : NULL;
 }
 
-static void what_can_be_read_is_tried_where_a_file_is_mapped(void **state)
+static void process_access_check_reads_where_a_file_is_mapped(void **state)
 {
 	char byte = 'x';
 	uint64_t there = (uintptr_t)&byte;
@@ -99,7 +99,7 @@ static void skip_without_root(void)
 	}
 }
 
-static void it_is_said_whose_it_is_or_what_yama_wants(void **state)
+static void process_access_explains_owner_or_yama_scope(void **state)
 {
 	static const struct {
 		const char *scope;
@@ -134,7 +134,7 @@ static void it_is_said_whose_it_is_or_what_yama_wants(void **state)
 	yama_scope = NULL;
 }
 
-static void another_users_process_is_refused(void **state)
+static void process_access_is_denied_for_process_of_other_user(void **state)
 {
 	char byte = 'x';
 	struct memory_map_entry entry = { .start = (uintptr_t)&byte,
@@ -173,7 +173,7 @@ static bool is_general_with(uint64_t capabilities)
 	return WEXITSTATUS(status);
 }
 
-static void it_takes_the_capability_and_no_other_one(void **state)
+static void process_access_is_general_only_with_ptrace_capability(void **state)
 {
 	const uint64_t ours = UINT64_C(1) << 19;
 
@@ -186,7 +186,7 @@ static void it_takes_the_capability_and_no_other_one(void **state)
 	assert_false(is_general_with(ours >> 1 | ours << 1));
 }
 
-static void who_may_in_general_is_kept_from_it_by_something_else(void **state)
+static void process_access_explains_denial_despite_capability(void **state)
 {
 	char text[PROCESS_ACCESS_TEXT_BYTES];
 
@@ -208,11 +208,11 @@ static void who_may_in_general_is_kept_from_it_by_something_else(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_can_be_read_is_tried_where_a_file_is_mapped),
-		cmocka_unit_test(another_users_process_is_refused),
-		cmocka_unit_test(it_is_said_whose_it_is_or_what_yama_wants),
-		cmocka_unit_test(it_takes_the_capability_and_no_other_one),
-		cmocka_unit_test(who_may_in_general_is_kept_from_it_by_something_else),
+		cmocka_unit_test(process_access_check_reads_where_a_file_is_mapped),
+		cmocka_unit_test(process_access_is_denied_for_process_of_other_user),
+		cmocka_unit_test(process_access_explains_owner_or_yama_scope),
+		cmocka_unit_test(process_access_is_general_only_with_ptrace_capability),
+		cmocka_unit_test(process_access_explains_denial_despite_capability),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

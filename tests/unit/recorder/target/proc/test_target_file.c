@@ -121,7 +121,7 @@ static void assert_bytes(struct target_file *file, size_t offset, size_t size_by
 	free(bytes);
 }
 
-static void a_file_is_read_and_no_more_than_looked_at_by_us(void **state)
+static void target_file_is_read_through_path_only_descriptor(void **state)
 {
 	const struct bench *bench = *state;
 	struct target_file *file = open_file(bench);
@@ -136,7 +136,7 @@ static void a_file_is_read_and_no_more_than_looked_at_by_us(void **state)
 	target_file_close(file);
 }
 
-static void a_deleted_file_is_the_one_that_is_mapped(void **state)
+static void target_file_deleted_is_opened_through_its_mapping(void **state)
 {
 	const struct bench *bench = *state;
 	struct target_file *file;
@@ -157,7 +157,7 @@ static void a_deleted_file_is_the_one_that_is_mapped(void **state)
 	target_file_close(file);
 }
 
-static void a_file_that_is_cut_short_gives_what_is_left(void **state)
+static void target_file_truncated_returns_remaining_bytes(void **state)
 {
 	const struct bench *bench = *state;
 	struct target_file *file = open_file(bench);
@@ -171,7 +171,7 @@ static void a_file_that_is_cut_short_gives_what_is_left(void **state)
 	target_file_close(file);
 }
 
-static void a_file_that_was_touched_is_another_one(void **state)
+static void target_file_has_changed_after_write_or_mode_change(void **state)
 {
 	const struct bench *bench = *state;
 	const struct timespec past[] = { { .tv_sec = 1000 }, { .tv_sec = 1000, .tv_nsec = 5 } };
@@ -216,7 +216,7 @@ static uint64_t inode_of(const char *path)
 	return status.st_ino;
 }
 
-static void what_is_no_such_file_is_not_opened(void **state)
+static void target_file_rejects_other_inode_and_special_file(void **state)
 {
 	const struct bench *bench = *state;
 	uint64_t inode = inode_of(bench->path);
@@ -232,7 +232,7 @@ static void what_is_no_such_file_is_not_opened(void **state)
 	assert_int_equal(open_by_path(bench->path, inode_of(bench->path)), -ESTALE);
 }
 
-static void a_path_that_is_too_long_is_none(void **state)
+static void target_file_rejects_path_that_is_too_long(void **state)
 {
 	const struct bench *bench = *state;
 	char path[2 * PATH_MAX];
@@ -244,7 +244,7 @@ static void a_path_that_is_too_long_is_none(void **state)
 }
 
 /* Up to the last byte that a name has room for. */
-static void no_path_is_cut_short(void **state)
+static void target_file_never_truncates_path(void **state)
 {
 	struct agent_file_names names;
 	char path[sizeof(names.by_path)], root[32];
@@ -259,7 +259,7 @@ static void no_path_is_cut_short(void **state)
 	assert_int_equal(open_by_path(path, 7), -ENAMETOOLONG);
 }
 
-static void whatever_its_number_it_is_closed_and_nothing_else(void **state)
+static void target_file_closes_descriptor_zero_and_no_other(void **state)
 {
 	const struct bench *bench = *state;
 	/* So that the agent is there. */
@@ -280,7 +280,7 @@ static void whatever_its_number_it_is_closed_and_nothing_else(void **state)
 }
 
 /* Maps name what is in its root by the way that leads there from ours. */
-static void a_path_is_looked_up_in_the_process_own_root(void **state)
+static void target_file_resolves_path_in_root_of_process(void **state)
 {
 	const struct bench *bench = *state;
 	char folder[] = "/tmp/test_target_file-root-XXXXXX", path[64], other[64];
@@ -335,7 +335,7 @@ static void a_path_is_looked_up_in_the_process_own_root(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
-static void a_key_is_that_of_the_open_file(void **state)
+static void target_file_key_equals_key_of_open_file(void **state)
 {
 	const struct bench *bench = *state;
 	struct target_file *file = open_file(bench);
@@ -360,7 +360,7 @@ static void a_key_is_that_of_the_open_file(void **state)
 }
 
 /* Who writes to a file that is on lease waits for its holder, for 45 s; so does who opens it. */
-static void a_lease_on_a_file_is_not_waited_for(void **state)
+static void target_file_open_does_not_wait_for_lease(void **state)
 {
 	const struct bench *bench = *state;
 	uint64_t before_ns = real_ns();
@@ -399,7 +399,7 @@ static int refuse(int identifier, int fd, uint64_t *ret_identity)
 	return -EOPNOTSUPP;
 }
 
-static void a_file_is_identified_as_is_said(void **state)
+static void target_file_identifies_by_given_function(void **state)
 {
 	const struct bench *bench = *state;
 	struct target_file *file = open_file(bench);
@@ -432,7 +432,7 @@ static void a_file_is_identified_as_is_said(void **state)
 	(void)close(given);
 }
 
-static void what_does_not_answer_is_given_up_and_others_are_not(void **state)
+static void target_file_gives_up_on_hanging_process_only(void **state)
 {
 	const struct bench *bench = *state;
 	struct target_file *file = open_file(bench), *other = open_file(bench), *none;
@@ -483,19 +483,19 @@ int main(void)
 {
 #define MAPPED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		MAPPED(a_file_is_read_and_no_more_than_looked_at_by_us),
-		MAPPED(a_deleted_file_is_the_one_that_is_mapped),
-		MAPPED(a_file_that_is_cut_short_gives_what_is_left),
-		MAPPED(a_file_that_was_touched_is_another_one),
-		MAPPED(what_is_no_such_file_is_not_opened),
-		MAPPED(a_path_that_is_too_long_is_none),
-		MAPPED(no_path_is_cut_short),
-		MAPPED(whatever_its_number_it_is_closed_and_nothing_else),
-		MAPPED(a_path_is_looked_up_in_the_process_own_root),
-		MAPPED(a_key_is_that_of_the_open_file),
-		MAPPED(a_lease_on_a_file_is_not_waited_for),
-		MAPPED(a_file_is_identified_as_is_said),
-		MAPPED(what_does_not_answer_is_given_up_and_others_are_not),
+		MAPPED(target_file_is_read_through_path_only_descriptor),
+		MAPPED(target_file_deleted_is_opened_through_its_mapping),
+		MAPPED(target_file_truncated_returns_remaining_bytes),
+		MAPPED(target_file_has_changed_after_write_or_mode_change),
+		MAPPED(target_file_rejects_other_inode_and_special_file),
+		MAPPED(target_file_rejects_path_that_is_too_long),
+		MAPPED(target_file_never_truncates_path),
+		MAPPED(target_file_closes_descriptor_zero_and_no_other),
+		MAPPED(target_file_resolves_path_in_root_of_process),
+		MAPPED(target_file_key_equals_key_of_open_file),
+		MAPPED(target_file_open_does_not_wait_for_lease),
+		MAPPED(target_file_identifies_by_given_function),
+		MAPPED(target_file_gives_up_on_hanging_process_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

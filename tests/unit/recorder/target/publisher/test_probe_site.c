@@ -58,7 +58,7 @@ static void assert_site(const uint8_t *code, size_t size_bytes, const char *inst
 		assert_site(code_, sizeof(code_), instruction, offset_bytes, cost); \
 	} while (0)
 
-static void the_first_emulated_instruction_in_straight_line_is_taken(void **state)
+static void probe_site_is_first_emulated_instruction_in_straight_line(void **state)
 {
 	(void)state;
 	ASSERT_SITE("push", 0, PROBE_SITE_EMULATED, 0x55, 0xc3);
@@ -69,7 +69,7 @@ static void the_first_emulated_instruction_in_straight_line_is_taken(void **stat
 	ASSERT_SITE("jcc", 3, PROBE_SITE_EMULATED, 0x48, 0x85, 0xff, 0x74, 5, 0x55);
 }
 
-static void without_one_the_entry_is_single_stepped(void **state)
+static void probe_site_falls_back_to_single_stepped_entry(void **state)
 {
 	(void)state;
 	/* ret, an indirect jump, a prefixed call, an unknown instruction: each before a push. */
@@ -80,21 +80,21 @@ static void without_one_the_entry_is_single_stepped(void **state)
 	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0xc5, 0xf8, 0x77, 0x55);
 }
 
-static void what_is_cut_in_two_by_the_functions_end_is_no_instruction(void **state)
+static void probe_site_ignores_instruction_cut_by_end_of_function(void **state)
 {
 	(void)state;
 	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0x48, 0x85, 0xff, 0x74);
 	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0x48, 0x85, 0xff, 0xe8, 0, 0, 0);
 }
 
-static void an_instruction_after_a_store_is_not_taken(void **state)
+static void probe_site_is_not_placed_after_a_store(void **state)
 {
 	(void)state;
 	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0x48, 0x89, 0x38, 0x55);
 	ASSERT_SITE("push", 5, PROBE_SITE_EMULATED, 0x48, 0x89, 0x7c, 0x24, 8, 0x55);
 }
 
-static void a_multi_byte_nop_is_never_a_site(void **state)
+static void probe_site_is_never_a_multi_byte_nop(void **state)
 {
 	(void)state;
 	ASSERT_SITE("push", 5, PROBE_SITE_EMULATED, 0x0f, 0x1f, 0x44, 0, 0, 0x55);
@@ -105,7 +105,7 @@ static void a_multi_byte_nop_is_never_a_site(void **state)
 }
 
 /* Whatever a symbol says of its size: from the entry on 96 bytes, and none behind the function. */
-static void code_is_looked_at_so_far_and_not_beyond_the_function(void **state)
+static void probe_site_search_is_limited_to_96_bytes_and_function(void **state)
 {
 	static const uint8_t move[] = { 0x48, 0x89, 0xe0 };
 	uint8_t code[128];
@@ -129,7 +129,7 @@ static void code_is_looked_at_so_far_and_not_beyond_the_function(void **state)
 	}
 }
 
-static void other_machines_are_probed_at_the_entry(void **state)
+static void probe_site_is_entry_on_other_machines(void **state)
 {
 	static const uint8_t code[] = { 0x55, 0xc3 };
 	struct probe_site site;
@@ -163,7 +163,7 @@ static void assert_arm64_site(const uint32_t *code, size_t count, const char *in
 		assert_arm64_site(code_, sizeof(code_) / sizeof(*code_), instruction, index); \
 	} while (0)
 
-static void on_arm64_the_first_simulated_instruction_is_taken(void **state)
+static void probe_site_on_arm64_is_first_simulated_instruction(void **state)
 {
 	(void)state;
 	/* stp x29, x30, [sp, #-16]!; mov x29, sp; bl */
@@ -178,7 +178,7 @@ static void on_arm64_the_first_simulated_instruction_is_taken(void **state)
 	ASSERT_ARM64_SITE("branch", 0, 0x37180040);
 }
 
-static void on_arm64_none_is_taken_after_a_store(void **state)
+static void probe_site_on_arm64_is_not_placed_after_a_store(void **state)
 {
 	(void)state;
 	/* str x0, [x1]; str x0, [x1, #-8]!; str x0, [x1, x2]; stp x0, x1, [x2]; str q0, [x1] */
@@ -250,7 +250,7 @@ static int find_in_references(size_t functions, size_t described, size_t count,
 	return probe_site_find(image, "ruby_profiler_state", sites);
 }
 
-static void of_more_references_than_are_stored_none_is_taken(void **state)
+static void probe_site_needs_all_references_within_storage_limit(void **state)
 {
 	struct probe_site sites[PROBE_SITES_MAX];
 
@@ -262,7 +262,7 @@ static void of_more_references_than_are_stored_none_is_taken(void **state)
 	assert_int_equal(find_in_references(1, 1, 200, sites), 0);
 }
 
-static void in_more_functions_than_there_are_sites_none_is_taken(void **state)
+static void probe_site_needs_all_functions_within_site_limit(void **state)
 {
 	struct probe_site sites[PROBE_SITES_MAX];
 
@@ -273,7 +273,7 @@ static void in_more_functions_than_there_are_sites_none_is_taken(void **state)
 }
 
 /* Which function it is in cannot be told. */
-static void with_a_reference_outside_of_what_is_described_none_is_taken(void **state)
+static void probe_site_needs_every_reference_in_described_function(void **state)
 {
 	struct probe_site sites[PROBE_SITES_MAX];
 
@@ -283,7 +283,7 @@ static void with_a_reference_outside_of_what_is_described_none_is_taken(void **s
 }
 
 /* Behind it there are nops, each as good a site as any. */
-static void what_follows_the_first_reference_is_too_late(void **state)
+static void probe_site_precedes_first_reference(void **state)
 {
 	struct probe_site sites[PROBE_SITES_MAX];
 
@@ -296,7 +296,7 @@ static void what_follows_the_first_reference_is_too_late(void **state)
 	}
 }
 
-static void an_object_without_the_functions_has_no_site(void **state)
+static void probe_site_is_missing_without_known_functions(void **state)
 {
 	static const uint8_t code[] = { 0x55, 0xc3 };
 	struct probe_site site;
@@ -310,7 +310,7 @@ static void an_object_without_the_functions_has_no_site(void **state)
 		find_in_code(EM_X86_64, "Ruby_Profiler_State_get", code, sizeof(code), &site), 0);
 }
 
-static void what_is_no_function_has_no_site(void **state)
+static void probe_site_is_missing_for_data_symbol(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, "correlator_state_apply", 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -322,7 +322,7 @@ static void what_is_no_function_has_no_site(void **state)
 	assert_int_equal(probe_site_find(image, "ruby_profiler_state", sites), 0);
 }
 
-static void a_function_outside_the_file_has_no_site(void **state)
+static void probe_site_is_missing_for_function_outside_file(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, "correlator_state_apply", 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -349,7 +349,7 @@ static int find_in_file(const char *path, struct probe_site sites[static PROBE_S
 #endif
 
 #ifdef FIXTURE_AARCH64_REFERRING_DESCRIPTOR
-static void functions_of_arm64_are_found_by_what_they_refer_to(void **state)
+static void probe_site_on_arm64_is_found_by_references(void **state)
 {
 	static const char *const paths[] = { FIXTURE_AARCH64_REFERRING_DESCRIPTOR,
 					     FIXTURE_AARCH64_REFERRING_TRADITIONAL,
@@ -371,7 +371,7 @@ static void functions_of_arm64_are_found_by_what_they_refer_to(void **state)
 #endif
 
 #ifdef FIXTURE_OWN_GEM
-static void our_gems_one_function_is_used_alone(void **state)
+static void probe_site_of_own_gem_is_its_only_function(void **state)
 {
 	struct probe_site sites[PROBE_SITES_MAX];
 
@@ -383,7 +383,7 @@ static void our_gems_one_function_is_used_alone(void **state)
 }
 
 /* Ours may be older than that it tells of fibers. */
-static void where_fibers_are_told_is_another_site(void **state)
+static void probe_site_of_fibers_is_separate(void **state)
 {
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	struct forged_elf elf = forged_elf_make(EM_X86_64, "correlator_fiber_apply", 0x10);
@@ -404,7 +404,7 @@ static void where_fibers_are_told_is_another_site(void **state)
 	assert_int_equal(site.file_offset, sizeof(elf));
 }
 
-static void upstreams_static_functions_are_preferred(void **state)
+static void probe_site_prefers_static_functions_of_upstream_gem(void **state)
 {
 	struct probe_site sites[PROBE_SITES_MAX];
 
@@ -418,7 +418,7 @@ static void upstreams_static_functions_are_preferred(void **state)
 	assert_int_equal(sites[1].offset_bytes, 9);
 }
 
-static void a_stripped_upstream_gem_is_probed_at_its_exported_functions(void **state)
+static void probe_site_of_stripped_upstream_gem_is_exported_function(void **state)
 {
 	struct probe_site sites[PROBE_SITES_MAX];
 
@@ -462,7 +462,7 @@ static void assert_sites_in_referring_functions(const char *path)
 	assert_int_equal(dlclose(library), 0);
 }
 
-static void functions_without_names_are_found_by_what_they_refer_to(void **state)
+static void probe_site_of_unnamed_functions_is_found_by_references(void **state)
 {
 	(void)state;
 	assert_sites_in_referring_functions(FIXTURE_REFERRING_GENERAL_DYNAMIC);
@@ -474,31 +474,31 @@ static void functions_without_names_are_found_by_what_they_refer_to(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_emulated_instruction_in_straight_line_is_taken),
-		cmocka_unit_test(without_one_the_entry_is_single_stepped),
-		cmocka_unit_test(what_is_cut_in_two_by_the_functions_end_is_no_instruction),
-		cmocka_unit_test(an_instruction_after_a_store_is_not_taken),
-		cmocka_unit_test(a_multi_byte_nop_is_never_a_site),
-		cmocka_unit_test(code_is_looked_at_so_far_and_not_beyond_the_function),
-		cmocka_unit_test(other_machines_are_probed_at_the_entry),
-		cmocka_unit_test(on_arm64_the_first_simulated_instruction_is_taken),
-		cmocka_unit_test(on_arm64_none_is_taken_after_a_store),
-		cmocka_unit_test(of_more_references_than_are_stored_none_is_taken),
-		cmocka_unit_test(in_more_functions_than_there_are_sites_none_is_taken),
-		cmocka_unit_test(with_a_reference_outside_of_what_is_described_none_is_taken),
-		cmocka_unit_test(what_follows_the_first_reference_is_too_late),
-		cmocka_unit_test(an_object_without_the_functions_has_no_site),
-		cmocka_unit_test(what_is_no_function_has_no_site),
-		cmocka_unit_test(a_function_outside_the_file_has_no_site),
+		cmocka_unit_test(probe_site_is_first_emulated_instruction_in_straight_line),
+		cmocka_unit_test(probe_site_falls_back_to_single_stepped_entry),
+		cmocka_unit_test(probe_site_ignores_instruction_cut_by_end_of_function),
+		cmocka_unit_test(probe_site_is_not_placed_after_a_store),
+		cmocka_unit_test(probe_site_is_never_a_multi_byte_nop),
+		cmocka_unit_test(probe_site_search_is_limited_to_96_bytes_and_function),
+		cmocka_unit_test(probe_site_is_entry_on_other_machines),
+		cmocka_unit_test(probe_site_on_arm64_is_first_simulated_instruction),
+		cmocka_unit_test(probe_site_on_arm64_is_not_placed_after_a_store),
+		cmocka_unit_test(probe_site_needs_all_references_within_storage_limit),
+		cmocka_unit_test(probe_site_needs_all_functions_within_site_limit),
+		cmocka_unit_test(probe_site_needs_every_reference_in_described_function),
+		cmocka_unit_test(probe_site_precedes_first_reference),
+		cmocka_unit_test(probe_site_is_missing_without_known_functions),
+		cmocka_unit_test(probe_site_is_missing_for_data_symbol),
+		cmocka_unit_test(probe_site_is_missing_for_function_outside_file),
 #ifdef FIXTURE_AARCH64_REFERRING_DESCRIPTOR
-		cmocka_unit_test(functions_of_arm64_are_found_by_what_they_refer_to),
+		cmocka_unit_test(probe_site_on_arm64_is_found_by_references),
 #endif
 #ifdef FIXTURE_OWN_GEM
-		cmocka_unit_test(our_gems_one_function_is_used_alone),
-		cmocka_unit_test(where_fibers_are_told_is_another_site),
-		cmocka_unit_test(upstreams_static_functions_are_preferred),
-		cmocka_unit_test(a_stripped_upstream_gem_is_probed_at_its_exported_functions),
-		cmocka_unit_test(functions_without_names_are_found_by_what_they_refer_to),
+		cmocka_unit_test(probe_site_of_own_gem_is_its_only_function),
+		cmocka_unit_test(probe_site_of_fibers_is_separate),
+		cmocka_unit_test(probe_site_prefers_static_functions_of_upstream_gem),
+		cmocka_unit_test(probe_site_of_stripped_upstream_gem_is_exported_function),
+		cmocka_unit_test(probe_site_of_unnamed_functions_is_found_by_references),
 #endif
 	};
 

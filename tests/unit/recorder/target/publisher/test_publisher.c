@@ -78,7 +78,7 @@ static int locate(struct bench *bench)
 	return locate_by(bench, &layout);
 }
 
-static void what_a_loader_at_work_leaves_is_looked_at_again(void **state)
+static void publisher_is_located_again_while_loader_works(void **state)
 {
 	struct bench *bench = *state;
 
@@ -92,7 +92,7 @@ static void what_a_loader_at_work_leaves_is_looked_at_again(void **state)
 	assert_int_equal(publishers_live(&bench->publishers)->tls.location.module, 5);
 }
 
-static void but_not_for_ever(void **state)
+static void publisher_is_refused_after_too_many_doubts(void **state)
 {
 	struct bench *bench = *state;
 
@@ -104,7 +104,7 @@ static void but_not_for_ever(void **state)
 	assert_null(publishers_live(&bench->publishers));
 }
 
-static void only_doubts_in_a_row_count(void **state)
+static void publisher_counts_only_consecutive_doubts(void **state)
 {
 	struct bench *bench = *state;
 
@@ -118,14 +118,14 @@ static void only_doubts_in_a_row_count(void **state)
 	assert_non_null(publishers_live(&bench->publishers));
 }
 
-static void what_was_not_written_yet_takes_no_doubt_with_it(void **state)
+static void publisher_unwritten_slot_counts_as_no_doubt(void **state)
 {
 	struct bench *bench = *state;
 
 	bench->slot[0] = 0;
 	assert_int_equal(locate(bench), 0);
 	bench->slot[0] = 0x7f1234567890;
-	but_not_for_ever(state);
+	publisher_is_refused_after_too_many_doubts(state);
 }
 
 static int refuse_to_read(const struct memory_reader *reader, uint64_t address, void *buffer,
@@ -138,7 +138,7 @@ static int refuse_to_read(const struct memory_reader *reader, uint64_t address, 
 	return -EFAULT;
 }
 
-static void what_cannot_be_read_for_a_moment_is_looked_at_again(void **state)
+static void publisher_is_located_again_after_temporary_read_error(void **state)
 {
 	struct bench *bench = *state;
 	struct memory_reader reader = bench->reader;
@@ -153,7 +153,7 @@ static void what_cannot_be_read_for_a_moment_is_looked_at_again(void **state)
 	assert_non_null(publishers_live(&bench->publishers));
 }
 
-static void where_it_is_found_it_stays(void **state)
+static void publisher_keeps_its_location(void **state)
 {
 	struct bench *bench = *state;
 	const struct publisher *publisher = bench->publishers.list[0];
@@ -166,7 +166,7 @@ static void where_it_is_found_it_stays(void **state)
 }
 
 /* The loader maps the whole file first, then each segment over it. */
-static void its_end_is_that_of_what_is_mapped_now(void **state)
+static void publisher_end_follows_current_mappings(void **state)
 {
 	struct bench *bench = *state;
 	struct publisher *publisher = bench->publishers.list[0];
@@ -176,7 +176,7 @@ static void its_end_is_that_of_what_is_mapped_now(void **state)
 	assert_int_equal(publisher->end, bench->copy.entry->end);
 }
 
-static void what_its_file_does_not_describe_is_refused(void **state)
+static void publisher_is_refused_if_its_file_does_not_cover_mapping(void **state)
 {
 	struct bench *bench = *state;
 
@@ -189,7 +189,7 @@ static void what_its_file_does_not_describe_is_refused(void **state)
 }
 
 /* The failure is told, whatever comes of those behind it. */
-static void a_failure_is_not_forgotten_for_one_that_is_still_to_come(void **state)
+static void publisher_failure_is_returned_despite_pending_ones(void **state)
 {
 	struct bench *bench = *state;
 	struct publisher *other = calloc(1, sizeof(*other));
@@ -201,7 +201,7 @@ static void a_failure_is_not_forgotten_for_one_that_is_still_to_come(void **stat
 	assert_int_equal(locate(bench), -EUCLEAN);
 }
 
-static void the_libc_says_how_it_is_found(void **state)
+static void publisher_location_follows_libc(void **state)
 {
 	struct bench *bench = *state;
 	const struct link_map_layout musl = { .is_musl = true };
@@ -213,7 +213,7 @@ static void the_libc_says_how_it_is_found(void **state)
 }
 
 /* Of its symbols nothing stays in memory: the file, emptied meanwhile, has no more to give. */
-static void what_was_read_of_its_file_is_let_go_of(void **state)
+static void publisher_releases_cached_reads_of_its_file(void **state)
 {
 	struct bench *bench = *state;
 	struct elf_symbol symbol;
@@ -243,7 +243,7 @@ static void forge_loader(const struct bench *bench, uint64_t module, struct forg
 	};
 }
 
-static void the_loaders_list_confirms_it_or_it_is_doubted(void **state)
+static void publisher_is_doubted_until_loader_list_confirms_it(void **state)
 {
 	struct bench *bench = *state;
 	const struct publisher *publisher = bench->publishers.list[0];
@@ -259,7 +259,7 @@ static void the_loaders_list_confirms_it_or_it_is_doubted(void **state)
 	assert_true(publisher->tls.is_confirmed);
 }
 
-static void without_that_list_it_is_not_confirmed(void **state)
+static void publisher_is_unconfirmed_without_loader_list(void **state)
 {
 	struct bench *bench = *state;
 
@@ -278,7 +278,7 @@ static struct loaded_object object_at(struct bench *bench, const struct memory_m
 	};
 }
 
-static void an_object_is_noted_once_and_of_very_many_the_first(void **state)
+static void publishers_note_object_once_up_to_limit(void **state)
 {
 	struct bench *bench = *state;
 	struct memory_map_entry entry = *bench->copy.entry;
@@ -297,7 +297,7 @@ static void an_object_is_noted_once_and_of_very_many_the_first(void **state)
 	assert_int_equal(bench->publishers.list[0]->end, bench->copy.entry->end);
 }
 
-static void without_memory_none_is_added(void **state)
+static void publishers_note_fails_without_memory(void **state)
 {
 	struct bench *bench = *state;
 	struct memory_map_entry entry = *bench->copy.entry;
@@ -312,7 +312,7 @@ static void without_memory_none_is_added(void **state)
 	assert_int_equal(bench->publishers.count, 2);
 }
 
-static void another_name_is_not_the_variable(void **state)
+static void publishers_ignore_other_symbol_name(void **state)
 {
 	struct bench *bench = *state;
 	struct publishers other = { .symbol = "fixture_variable_of_nobody" };
@@ -322,7 +322,7 @@ static void another_name_is_not_the_variable(void **state)
 	assert_int_equal(other.count, 0);
 }
 
-static void it_ends_where_the_mappings_of_its_file_do(void **state)
+static void publisher_ends_with_mappings_of_its_file(void **state)
 {
 	struct bench *bench = *state;
 	struct memory_map_entry entries[] = {
@@ -350,7 +350,7 @@ static void it_ends_where_the_mappings_of_its_file_do(void **state)
 }
 
 #ifdef FIXTURE_REFERRING_GENERAL_DYNAMIC
-static void its_sites_are_looked_for_where_they_are_wanted_once_for_a_file(void **state)
+static void publisher_sites_are_searched_once_per_file_if_wanted(void **state)
 {
 	struct mapped_copy copy;
 	struct object_file *file;
@@ -391,7 +391,7 @@ static void its_sites_are_looked_for_where_they_are_wanted_once_for_a_file(void 
 #endif
 
 /* Near enough to be read with the variable, and of the same object. */
-static void the_count_of_changes_is_found_beside_the_variable(void **state)
+static void publisher_finds_change_counter_near_its_variable(void **state)
 {
 	static const struct {
 		uint64_t module, offset;
@@ -423,7 +423,7 @@ static void the_count_of_changes_is_found_beside_the_variable(void **state)
 }
 
 /* A gem that hears of threads imports what it takes. */
-static void threads_are_followed_if_one_of_them_hears_of_them(void **state)
+static void publishers_follow_threads_if_one_imports_thread_hook(void **state)
 {
 	static const char hook[] = "rb_internal_thread_add_event_hook";
 	struct bench *bench = *state;
@@ -453,7 +453,7 @@ static void threads_are_followed_if_one_of_them_hears_of_them(void **state)
 	assert_true(bench->publishers.follows_threads);
 }
 
-static void what_is_no_thread_local_is_not_the_variable(void **state)
+static void publishers_ignore_symbol_that_is_not_thread_local(void **state)
 {
 	struct bench *bench = *state;
 	struct forged_elf elf = forged_elf_make(EM_X86_64, "ruby_profiler_state", 0);
@@ -487,7 +487,7 @@ static struct publishers make_set(size_t count)
 	return set;
 }
 
-static void one_is_read_at_a_time_and_that_which_has_the_code_is_preferred(void **state)
+static void publishers_prefer_live_one_by_code_address(void **state)
 {
 	struct publishers set = make_set(3);
 
@@ -513,7 +513,7 @@ static void one_is_read_at_a_time_and_that_which_has_the_code_is_preferred(void 
 	assert_null(publishers_live(&set));
 }
 
-static void what_is_not_mapped_where_it_was_is_dropped(void **state)
+static void publishers_drop_those_no_longer_mapped(void **state)
 {
 	(void)state;
 	for (int dropped = 0; dropped < 3; dropped++) {
@@ -549,7 +549,7 @@ static void what_is_not_mapped_where_it_was_is_dropped(void **state)
 	}
 }
 
-static void of_two_that_share_a_variable_one_only_sets_it(void **state)
+static void publishers_mark_second_setter_of_shared_variable_interposed(void **state)
 {
 	const struct memory_map nothing = { 0 };
 	const struct link_map_layout layout = { 0 };
@@ -595,7 +595,7 @@ static struct publisher *add_other(struct bench *bench, bool is_located)
 	return other.list[0];
 }
 
-static void the_first_one_that_is_located_is_read(void **state)
+static void publishers_read_first_located_one(void **state)
 {
 	struct bench *bench = *state;
 	const struct publisher *real = bench->publishers.list[0];
@@ -606,7 +606,7 @@ static void the_first_one_that_is_located_is_read(void **state)
 	assert_ptr_equal(publishers_live(&bench->publishers), real);
 }
 
-static void one_that_is_located_later_is_not(void **state)
+static void publishers_keep_first_when_another_is_located_later(void **state)
 {
 	struct bench *bench = *state;
 	const struct publisher *real = bench->publishers.list[0];
@@ -618,7 +618,7 @@ static void one_that_is_located_later_is_not(void **state)
 	assert_int_equal(publishers_count_variables(&bench->publishers), 2);
 }
 
-static void one_that_cannot_be_located_does_not_matter_beside_one_that_is(void **state)
+static void publishers_tolerate_failed_one_beside_located_one(void **state)
 {
 	struct bench *bench = *state;
 	struct publisher *real = bench->publishers.list[0];
@@ -632,7 +632,7 @@ static void one_that_cannot_be_located_does_not_matter_beside_one_that_is(void *
 }
 
 /* Also one that the loader's list speaks against: its relocation leads to the other's. */
-static void one_that_only_sets_anothers_is_looked_at_once(void **state)
+static void publisher_interposed_is_inspected_only_once(void **state)
 {
 	struct bench *bench = *state;
 	struct publisher *real = bench->publishers.list[0];
@@ -654,7 +654,7 @@ static void one_that_only_sets_anothers_is_looked_at_once(void **state)
 }
 
 /* As one of a dead server does not. */
-static void a_file_that_does_not_come_is_none_yet(void **state)
+static void publisher_is_pending_while_its_file_times_out(void **state)
 {
 	struct bench *bench = *state;
 	struct object_files *files = object_files_new();
@@ -687,7 +687,7 @@ static void a_file_that_does_not_come_is_none_yet(void **state)
 	object_files_free(files);
 }
 
-static void it_is_there_while_an_image_begins_there(void **state)
+static void publisher_is_there_while_image_starts_at_its_address(void **state)
 {
 	struct bench *bench = *state;
 	struct publisher publisher = { .start = (uintptr_t)bench->copy.start };
@@ -703,39 +703,39 @@ int main(void)
 {
 #define LIVE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		LIVE(what_a_loader_at_work_leaves_is_looked_at_again),
-		LIVE(but_not_for_ever),
-		LIVE(only_doubts_in_a_row_count),
-		LIVE(what_was_not_written_yet_takes_no_doubt_with_it),
-		LIVE(what_cannot_be_read_for_a_moment_is_looked_at_again),
-		LIVE(where_it_is_found_it_stays),
-		LIVE(its_end_is_that_of_what_is_mapped_now),
-		LIVE(what_its_file_does_not_describe_is_refused),
-		LIVE(a_failure_is_not_forgotten_for_one_that_is_still_to_come),
-		LIVE(the_libc_says_how_it_is_found),
-		LIVE(what_was_read_of_its_file_is_let_go_of),
-		LIVE(the_loaders_list_confirms_it_or_it_is_doubted),
-		LIVE(without_that_list_it_is_not_confirmed),
-		LIVE(an_object_is_noted_once_and_of_very_many_the_first),
-		LIVE(without_memory_none_is_added),
-		LIVE(another_name_is_not_the_variable),
+		LIVE(publisher_is_located_again_while_loader_works),
+		LIVE(publisher_is_refused_after_too_many_doubts),
+		LIVE(publisher_counts_only_consecutive_doubts),
+		LIVE(publisher_unwritten_slot_counts_as_no_doubt),
+		LIVE(publisher_is_located_again_after_temporary_read_error),
+		LIVE(publisher_keeps_its_location),
+		LIVE(publisher_end_follows_current_mappings),
+		LIVE(publisher_is_refused_if_its_file_does_not_cover_mapping),
+		LIVE(publisher_failure_is_returned_despite_pending_ones),
+		LIVE(publisher_location_follows_libc),
+		LIVE(publisher_releases_cached_reads_of_its_file),
+		LIVE(publisher_is_doubted_until_loader_list_confirms_it),
+		LIVE(publisher_is_unconfirmed_without_loader_list),
+		LIVE(publishers_note_object_once_up_to_limit),
+		LIVE(publishers_note_fails_without_memory),
+		LIVE(publishers_ignore_other_symbol_name),
 #ifdef FIXTURE_REFERRING_GENERAL_DYNAMIC
-		cmocka_unit_test(its_sites_are_looked_for_where_they_are_wanted_once_for_a_file),
+		cmocka_unit_test(publisher_sites_are_searched_once_per_file_if_wanted),
 #endif
-		LIVE(it_ends_where_the_mappings_of_its_file_do),
-		cmocka_unit_test(one_is_read_at_a_time_and_that_which_has_the_code_is_preferred),
-		cmocka_unit_test(what_is_not_mapped_where_it_was_is_dropped),
-		cmocka_unit_test(of_two_that_share_a_variable_one_only_sets_it),
-		cmocka_unit_test_setup_teardown(the_count_of_changes_is_found_beside_the_variable,
+		LIVE(publisher_ends_with_mappings_of_its_file),
+		cmocka_unit_test(publishers_prefer_live_one_by_code_address),
+		cmocka_unit_test(publishers_drop_those_no_longer_mapped),
+		cmocka_unit_test(publishers_mark_second_setter_of_shared_variable_interposed),
+		cmocka_unit_test_setup_teardown(publisher_finds_change_counter_near_its_variable,
 						set_up_counting, tear_down),
-		LIVE(threads_are_followed_if_one_of_them_hears_of_them),
-		LIVE(what_is_no_thread_local_is_not_the_variable),
-		LIVE(the_first_one_that_is_located_is_read),
-		LIVE(one_that_is_located_later_is_not),
-		LIVE(one_that_cannot_be_located_does_not_matter_beside_one_that_is),
-		LIVE(one_that_only_sets_anothers_is_looked_at_once),
-		LIVE(a_file_that_does_not_come_is_none_yet),
-		LIVE(it_is_there_while_an_image_begins_there),
+		LIVE(publishers_follow_threads_if_one_imports_thread_hook),
+		LIVE(publishers_ignore_symbol_that_is_not_thread_local),
+		LIVE(publishers_read_first_located_one),
+		LIVE(publishers_keep_first_when_another_is_located_later),
+		LIVE(publishers_tolerate_failed_one_beside_located_one),
+		LIVE(publisher_interposed_is_inspected_only_once),
+		LIVE(publisher_is_pending_while_its_file_times_out),
+		LIVE(publisher_is_there_while_image_starts_at_its_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

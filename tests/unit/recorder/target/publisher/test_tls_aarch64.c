@@ -78,7 +78,7 @@ static struct tls_symbol resolve(const char *path, const char *relocation,
 	return symbol;
 }
 
-static void a_descriptor_of_static_tls(void **state)
+static void tls_aarch64_resolves_static_descriptor(void **state)
 {
 	/* _dl_tlsdesc_return, and the offset of the variable itself. */
 	struct slot_memory memory = { .words = { 0x7f1000000100, 0xb0 + SYMBOL_VALUE } };
@@ -89,7 +89,7 @@ static void a_descriptor_of_static_tls(void **state)
 	assert_int_equal(symbol.location.offset, 0xb0 + SYMBOL_VALUE);
 }
 
-static void a_descriptor_of_dynamic_tls(void **state)
+static void tls_aarch64_resolves_dynamic_descriptor(void **state)
 {
 	struct slot_memory memory = {
 		.words = { 0x7f1000000200, 0x7f2000000000 },
@@ -106,7 +106,7 @@ static void a_descriptor_of_dynamic_tls(void **state)
 	assert_int_equal(symbol.location.dtv_entry_bytes, 16);
 }
 
-static void general_dynamic(void **state)
+static void tls_aarch64_resolves_general_dynamic(void **state)
 {
 	struct slot_memory memory = { .words = { 4, SYMBOL_VALUE } };
 	struct tls_symbol glibc =
@@ -123,7 +123,7 @@ static void general_dynamic(void **state)
 	assert_int_equal(musl.location.dtv_entry_bytes, 8);
 }
 
-static void initial_exec(void **state)
+static void tls_aarch64_resolves_initial_exec(void **state)
 {
 	struct slot_memory memory = { .words = { 0x40 + SYMBOL_VALUE } };
 	struct tls_symbol symbol = resolve(FIXTURE_AARCH64_INITIAL_EXEC, "TPOFF64", &memory, false);
@@ -147,7 +147,7 @@ static uint64_t offset_in_code(const struct elf_image *image)
 	return (uint64_t)(code[1] >> 10 & 0xfff) << 12 | (code[2] >> 10 & 0xfff);
 }
 
-static void local_exec_is_where_the_linker_put_it(void **state)
+static void tls_aarch64_local_exec_matches_linker_offset(void **state)
 {
 	static const char *const paths[] = { FIXTURE_AARCH64_LOCAL_EXEC,
 					     FIXTURE_AARCH64_LOCAL_EXEC_ALIGNED };
@@ -173,11 +173,11 @@ int main(void)
 {
 #ifdef FIXTURE_AARCH64_DESCRIPTOR
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_descriptor_of_static_tls),
-		cmocka_unit_test(a_descriptor_of_dynamic_tls),
-		cmocka_unit_test(general_dynamic),
-		cmocka_unit_test(initial_exec),
-		cmocka_unit_test(local_exec_is_where_the_linker_put_it),
+		cmocka_unit_test(tls_aarch64_resolves_static_descriptor),
+		cmocka_unit_test(tls_aarch64_resolves_dynamic_descriptor),
+		cmocka_unit_test(tls_aarch64_resolves_general_dynamic),
+		cmocka_unit_test(tls_aarch64_resolves_initial_exec),
+		cmocka_unit_test(tls_aarch64_local_exec_matches_linker_offset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

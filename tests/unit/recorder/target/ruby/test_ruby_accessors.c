@@ -100,7 +100,7 @@ static void assert_place(const struct ruby_place *place, enum ruby_place_kind ki
 	assert_int_equal(place->offset, 0);
 }
 
-static void ruby_2_7_is_as_its_headers_say(void **state)
+static void accessors_of_ruby_2_7_match_headers(void **state)
 {
 	struct ruby_accessor_layout found = decode_build("2.7.4");
 
@@ -122,7 +122,7 @@ static void ruby_2_7_is_as_its_headers_say(void **state)
 	assert_int_equal(found.layout.object_space_count, 0x1a8);
 }
 
-static void ruby_3_1_is_as_its_headers_say(void **state)
+static void accessors_of_ruby_3_1_match_headers(void **state)
 {
 	struct ruby_accessor_layout found = decode_build("3.1.2");
 
@@ -142,7 +142,7 @@ static void ruby_3_1_is_as_its_headers_say(void **state)
 	assert_int_equal(found.layout.object_space_count, 0x1b8);
 }
 
-static void ruby_3_3_is_as_its_headers_say(void **state)
+static void accessors_of_ruby_3_3_match_headers(void **state)
 {
 	struct ruby_accessor_layout found = decode_build("3.3.8");
 
@@ -164,7 +164,7 @@ static void ruby_3_3_is_as_its_headers_say(void **state)
 	assert_int_equal(found.layout.object_space_count, 0x570);
 }
 
-static void ruby_3_4_is_as_its_headers_say(void **state)
+static void accessors_of_ruby_3_4_match_headers(void **state)
 {
 	struct ruby_accessor_layout found = decode_build("3.4.11");
 
@@ -201,7 +201,7 @@ static struct ruby_accessor_layout decode_thread_current(const char *hex)
 	return decode_function(RUBY_ACCESSOR_THREAD_CURRENT, hex);
 }
 
-static void static_ruby_reaches_its_context_from_the_thread_pointer(void **state)
+static void accessors_find_context_of_static_ruby_at_thread_pointer(void **state)
 {
 	struct ruby_accessor_layout found;
 
@@ -221,7 +221,7 @@ static void static_ruby_reaches_its_context_from_the_thread_pointer(void **state
 	assert_int_equal(found.execution.offset, -0x50);
 }
 
-static void initial_exec_is_told_by_its_slot(void **state)
+static void accessors_find_initial_exec_by_its_slot(void **state)
 {
 	struct ruby_accessor_layout found;
 
@@ -241,7 +241,7 @@ static void initial_exec_is_told_by_its_slot(void **state)
 	assert_int_equal(found.execution.offset, 8);
 }
 
-static void descriptor_is_told_by_its_slot(void **state)
+static void accessors_find_descriptor_by_its_slot(void **state)
 {
 	struct ruby_accessor_layout found;
 
@@ -254,7 +254,7 @@ static void descriptor_is_told_by_its_slot(void **state)
 	assert_place(&found.execution, RUBY_PLACE_TLS, 0x2007);
 }
 
-static void call_of_tls_get_addr_without_a_plt_is_one(void **state)
+static void accessors_recognise_tls_get_addr_call_without_plt(void **state)
 {
 	struct ruby_accessor_layout found;
 
@@ -267,7 +267,7 @@ static void call_of_tls_get_addr_without_a_plt_is_one(void **state)
 	assert_place(&found.execution, RUBY_PLACE_TLS, 0x2008);
 }
 
-static void variable_of_a_program_is_where_its_code_says(void **state)
+static void accessors_find_variable_of_program_by_its_code(void **state)
 {
 	struct ruby_accessor_layout found;
 
@@ -279,7 +279,7 @@ static void variable_of_a_program_is_where_its_code_says(void **state)
 	assert_int_equal(found.layout.execution_thread, 0x38);
 }
 
-static void two_answers_are_none(void **state)
+static void accessors_reject_two_different_answers(void **state)
 {
 	struct ruby_accessor_layout found;
 
@@ -293,7 +293,7 @@ static void two_answers_are_none(void **state)
 	assert_int_equal(found.layout.body_label, NONE);
 }
 
-static void offset_that_no_structure_has_is_none(void **state)
+static void accessors_reject_offset_beyond_any_structure(void **state)
 {
 	struct ruby_accessor_layout found;
 
@@ -312,7 +312,7 @@ static void offset_that_no_structure_has_is_none(void **state)
 	assert_int_equal(found.layout.body_label, NONE);
 }
 
-static void flag_in_a_later_byte_is_told_as_that_bytes(void **state)
+static void accessors_normalise_flag_to_its_byte(void **state)
 {
 	struct ruby_accessor_layout found;
 
@@ -459,7 +459,7 @@ static const struct distraction distractions[] = {
 	  { SAYS(body_line_count, 0x80) } },
 };
 
-static void what_is_like_it_is_not_taken_for_it(void **state)
+static void accessors_ignore_similar_code(void **state)
 {
 	char hex[512];
 
@@ -486,7 +486,7 @@ static struct ruby_stack_layout decode_returns(enum ruby_accessor accessor, cons
 	return decode_behind_others(accessor, hex);
 }
 
-static void what_else_is_returned_is_not_taken_for_it(void **state)
+static void accessors_ignore_unrelated_return_values(void **state)
 {
 	/* 0x28(%rdi), and 0x18 of that; 0x28(%rdi); 0x28(%rsi); %rsi */
 	static const char *const others[] = { "48 8b 47 28 48 8b 40 18 ", "48 8b 47 28 ",
@@ -513,7 +513,7 @@ static void what_else_is_returned_is_not_taken_for_it(void **state)
 	}
 }
 
-static void table_of_lines_may_be_read_before_the_index_or_behind_it(void **state)
+static void accessors_find_line_table_before_or_after_index(void **state)
 {
 	static const char *const orders[] = {
 		/* mov 0x10(%rdi),%rax; mov 0x78(%rax),%rax; mov (%rsi),%rcx; lea (%rcx,%rcx,2),%rcx
@@ -536,7 +536,7 @@ static void table_of_lines_may_be_read_before_the_index_or_behind_it(void **stat
 	assert_int_equal(found.body_lines, NONE);
 }
 
-static void members_of_an_argument_are_no_variables(void **state)
+static void accessors_do_not_take_argument_member_for_variable(void **state)
 {
 	struct ruby_accessor_layout found;
 
@@ -548,7 +548,7 @@ static void members_of_an_argument_are_no_variables(void **state)
 	assert_int_equal(found.layout.execution_thread, NONE);
 }
 
-static void object_space_may_be_the_vms_first_member_and_none_far_away(void **state)
+static void accessors_bound_offset_of_object_space(void **state)
 {
 	struct ruby_stack_layout found;
 
@@ -570,7 +570,7 @@ static void object_space_may_be_the_vms_first_member_and_none_far_away(void **st
 	assert_int_equal(found.object_space_flags, NONE);
 }
 
-static void frames_are_not_larger_than_any_structure(void **state)
+static void accessors_bound_size_of_frames(void **state)
 {
 	struct ruby_stack_layout found;
 
@@ -596,7 +596,7 @@ static void frames_are_not_larger_than_any_structure(void **state)
 	assert_int_equal(found.frame_ep, NONE);
 }
 
-static void without_memory_nothing_is_decoded(void **state)
+static void accessors_return_enomem_and_keep_result(void **state)
 {
 	struct ruby_accessors accessors = { 0 };
 	struct ruby_accessor_layout layout = { .layout.frame_bytes = 4711 };
@@ -609,7 +609,7 @@ static void without_memory_nothing_is_decoded(void **state)
 	assert_int_equal(layout.layout.frame_bytes, 4711);
 }
 
-static void without_functions_nothing_is_known(void **state)
+static void accessors_without_functions_know_nothing(void **state)
 {
 	struct ruby_accessor_layout found;
 	const uint32_t *fields = &found.layout.gc_flags_mask;
@@ -629,26 +629,26 @@ static void without_functions_nothing_is_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ruby_2_7_is_as_its_headers_say),
-		cmocka_unit_test(ruby_3_1_is_as_its_headers_say),
-		cmocka_unit_test(ruby_3_3_is_as_its_headers_say),
-		cmocka_unit_test(ruby_3_4_is_as_its_headers_say),
-		cmocka_unit_test(static_ruby_reaches_its_context_from_the_thread_pointer),
-		cmocka_unit_test(initial_exec_is_told_by_its_slot),
-		cmocka_unit_test(descriptor_is_told_by_its_slot),
-		cmocka_unit_test(call_of_tls_get_addr_without_a_plt_is_one),
-		cmocka_unit_test(variable_of_a_program_is_where_its_code_says),
-		cmocka_unit_test(two_answers_are_none),
-		cmocka_unit_test(offset_that_no_structure_has_is_none),
-		cmocka_unit_test(flag_in_a_later_byte_is_told_as_that_bytes),
-		cmocka_unit_test(what_is_like_it_is_not_taken_for_it),
-		cmocka_unit_test(what_else_is_returned_is_not_taken_for_it),
-		cmocka_unit_test(table_of_lines_may_be_read_before_the_index_or_behind_it),
-		cmocka_unit_test(members_of_an_argument_are_no_variables),
-		cmocka_unit_test(object_space_may_be_the_vms_first_member_and_none_far_away),
-		cmocka_unit_test(frames_are_not_larger_than_any_structure),
-		cmocka_unit_test(without_memory_nothing_is_decoded),
-		cmocka_unit_test(without_functions_nothing_is_known),
+		cmocka_unit_test(accessors_of_ruby_2_7_match_headers),
+		cmocka_unit_test(accessors_of_ruby_3_1_match_headers),
+		cmocka_unit_test(accessors_of_ruby_3_3_match_headers),
+		cmocka_unit_test(accessors_of_ruby_3_4_match_headers),
+		cmocka_unit_test(accessors_find_context_of_static_ruby_at_thread_pointer),
+		cmocka_unit_test(accessors_find_initial_exec_by_its_slot),
+		cmocka_unit_test(accessors_find_descriptor_by_its_slot),
+		cmocka_unit_test(accessors_recognise_tls_get_addr_call_without_plt),
+		cmocka_unit_test(accessors_find_variable_of_program_by_its_code),
+		cmocka_unit_test(accessors_reject_two_different_answers),
+		cmocka_unit_test(accessors_reject_offset_beyond_any_structure),
+		cmocka_unit_test(accessors_normalise_flag_to_its_byte),
+		cmocka_unit_test(accessors_ignore_similar_code),
+		cmocka_unit_test(accessors_ignore_unrelated_return_values),
+		cmocka_unit_test(accessors_find_line_table_before_or_after_index),
+		cmocka_unit_test(accessors_do_not_take_argument_member_for_variable),
+		cmocka_unit_test(accessors_bound_offset_of_object_space),
+		cmocka_unit_test(accessors_bound_size_of_frames),
+		cmocka_unit_test(accessors_return_enomem_and_keep_result),
+		cmocka_unit_test(accessors_without_functions_know_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

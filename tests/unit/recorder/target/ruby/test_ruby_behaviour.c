@@ -5,7 +5,7 @@
 
 #include "recorder/target/seen_behaviour.h"
 
-static void every_member_is_found_by_its_meaning(void **state)
+static void behaviour_finds_every_member_by_its_meaning(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -54,7 +54,7 @@ static void every_member_is_found_by_its_meaning(void **state)
 	ONLY(class_singleton_mask, STACK_SINGLETON);
 }
 
-static void vm_is_where_it_is_said_to_be_or_searched_for(void **state)
+static void behaviour_finds_vm_at_hint_or_by_search(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t other = forged_words(&forged->memory, &forged->vm, 1);
@@ -70,7 +70,7 @@ static void vm_is_where_it_is_said_to_be_or_searched_for(void **state)
 	assert_int_equal(ruby_behaviour_look(&forged->reader, &forged->hints, &seen), -ENOENT);
 }
 
-static void thread_that_does_not_hold_together_is_none(void **state)
+static void behaviour_rejects_inconsistent_thread(void **state)
 {
 	struct forged_vm *forged = *state;
 	static const struct {
@@ -96,7 +96,7 @@ static void thread_that_does_not_hold_together_is_none(void **state)
 	assert_int_equal(ruby_behaviour_look(&forged->reader, &forged->hints, &seen), -ENOENT);
 }
 
-static void frames_that_contradict_themselves_are_not_told_of(void **state)
+static void behaviour_reports_no_contradictory_frames(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -110,7 +110,7 @@ static void frames_that_contradict_themselves_are_not_told_of(void **state)
 	ONLY(class_path, 8 * STACK_CLASS_PATH);
 }
 
-static void frame_that_is_no_frame_is_noticed(void **state)
+static void behaviour_rejects_frame_with_wrong_flags(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -119,7 +119,7 @@ static void frame_that_is_no_frame_is_noticed(void **state)
 	NONE(frame_ep);
 }
 
-static void iseq_that_is_none_is_noticed(void **state)
+static void behaviour_rejects_iseq_with_wrong_type(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -128,7 +128,7 @@ static void iseq_that_is_none_is_noticed(void **state)
 	NONE(frame_iseq);
 }
 
-static void block_that_every_frame_passes_is_not_what_it_runs(void **state)
+static void behaviour_distinguishes_passed_block_from_running_iseq(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -151,7 +151,7 @@ static void block_that_every_frame_passes_is_not_what_it_runs(void **state)
 	assert_true(HAS(frame_iseq, 8 * STACK_FRAME_ISEQ));
 }
 
-static void base_pointer_is_no_return_into_compiled_code(void **state)
+static void behaviour_does_not_take_base_pointer_for_jit_return(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -162,7 +162,7 @@ static void base_pointer_is_no_return_into_compiled_code(void **state)
 	ONLY(frame_ep, 8 * STACK_FRAME_EP);
 }
 
-static void counters_that_compiled_code_left_behind_do_not_matter(void **state)
+static void behaviour_tolerates_stale_counters_of_compiled_code(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -187,7 +187,7 @@ static void set_counters(struct forged_vm *forged, uint64_t word)
 	}
 }
 
-static void counter_may_stand_behind_the_last_instruction(void **state)
+static void behaviour_accepts_counter_after_last_instruction(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -201,7 +201,7 @@ static void counter_may_stand_behind_the_last_instruction(void **state)
 	NONE(frame_pc);
 }
 
-static void labels_that_are_alike_leave_their_order_open(void **state)
+static void behaviour_leaves_order_of_equal_labels_open(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -218,7 +218,7 @@ static void labels_that_are_alike_leave_their_order_open(void **state)
 	ONLY(body_path, 8 * STACK_BODY_LOCATION);
 }
 
-static void methods_entries_serve_where_no_c_function_runs(void **state)
+static void behaviour_uses_method_entries_without_c_function(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -237,7 +237,7 @@ static void methods_entries_serve_where_no_c_function_runs(void **state)
 	NONE(definition_original_id);
 }
 
-static void path_may_be_an_array_of_two(void **state)
+static void behaviour_accepts_path_as_array_of_two(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t array = forged_object(forged, 0x07 | 1 << 13 | 2 << 15, 5);
@@ -252,7 +252,7 @@ static void path_may_be_an_array_of_two(void **state)
 	NONE(body_path);
 }
 
-static void odd_first_lines_may_be_numbers_of_either_kind(void **state)
+static void behaviour_leaves_kind_of_odd_first_lines_open(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -266,7 +266,7 @@ static void odd_first_lines_may_be_numbers_of_either_kind(void **state)
 	NONE(body_first_line);
 }
 
-static void lines_are_told_by_what_stands_behind_them(void **state)
+static void behaviour_recognises_line_table_by_following_words(void **state)
 {
 	struct forged_vm *forged = *state;
 	/* Of a Ruby before 3.1: a line and its events. */
@@ -285,7 +285,7 @@ static void lines_are_told_by_what_stands_behind_them(void **state)
 	NONE(body_lines);
 }
 
-static void single_line_needs_no_positions(void **state)
+static void behaviour_accepts_single_line_without_positions(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -297,7 +297,7 @@ static void single_line_needs_no_positions(void **state)
 	assert_true(HAS(body_lines, 8 * STACK_BODY_LINES));
 }
 
-static void name_of_another_class_is_not_the_place_of_names(void **state)
+static void behaviour_does_not_take_other_class_name_for_class_path(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -311,7 +311,7 @@ static void name_of_another_class_is_not_the_place_of_names(void **state)
 	NONE(class_singleton_mask);
 }
 
-static void native_thread_may_be_behind_another_structure(void **state)
+static void behaviour_finds_native_thread_behind_another_structure(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t native = forged_take(&forged->memory, 24 * 8);
@@ -326,7 +326,7 @@ static void native_thread_may_be_behind_another_structure(void **state)
 	assert_int_equal(seen.thread_pointer, 0);
 }
 
-static void innermost_frames_are_left_out_when_asked(void **state)
+static void behaviour_skips_innermost_frames_on_request(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -356,7 +356,7 @@ static int failing_read(const struct memory_reader *reader, uint64_t address, vo
 	return forged_read(reader, address, buffer, size_bytes);
 }
 
-static void process_that_ends_meanwhile_is_told(void **state)
+static void behaviour_returns_esrch_if_process_exits(void **state)
 {
 	struct forged_vm *forged = *state;
 	int reads = 0, r = -ESRCH;
@@ -372,7 +372,7 @@ static void process_that_ends_meanwhile_is_told(void **state)
 	assert_true(reads > 50);
 }
 
-static void candidates_that_are_too_many_are_none(void **state)
+static void candidates_beyond_limit_count_as_none(void **state)
 {
 	struct ruby_candidates candidates = { .count = RUBY_CANDIDATES_MAX,
 					      .values = { 8, 16, 24, 32 } };
@@ -395,27 +395,27 @@ static void candidates_that_are_too_many_are_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		VM_TEST(every_member_is_found_by_its_meaning),
-		VM_TEST(vm_is_where_it_is_said_to_be_or_searched_for),
-		VM_TEST(thread_that_does_not_hold_together_is_none),
-		VM_TEST(frames_that_contradict_themselves_are_not_told_of),
-		VM_TEST(frame_that_is_no_frame_is_noticed),
-		VM_TEST(iseq_that_is_none_is_noticed),
-		VM_TEST(block_that_every_frame_passes_is_not_what_it_runs),
-		VM_TEST(base_pointer_is_no_return_into_compiled_code),
-		VM_TEST(counters_that_compiled_code_left_behind_do_not_matter),
-		VM_TEST(counter_may_stand_behind_the_last_instruction),
-		VM_TEST(labels_that_are_alike_leave_their_order_open),
-		VM_TEST(methods_entries_serve_where_no_c_function_runs),
-		VM_TEST(path_may_be_an_array_of_two),
-		VM_TEST(odd_first_lines_may_be_numbers_of_either_kind),
-		VM_TEST(lines_are_told_by_what_stands_behind_them),
-		VM_TEST(single_line_needs_no_positions),
-		VM_TEST(name_of_another_class_is_not_the_place_of_names),
-		VM_TEST(native_thread_may_be_behind_another_structure),
-		VM_TEST(innermost_frames_are_left_out_when_asked),
-		VM_TEST(process_that_ends_meanwhile_is_told),
-		VM_TEST(candidates_that_are_too_many_are_none),
+		VM_TEST(behaviour_finds_every_member_by_its_meaning),
+		VM_TEST(behaviour_finds_vm_at_hint_or_by_search),
+		VM_TEST(behaviour_rejects_inconsistent_thread),
+		VM_TEST(behaviour_reports_no_contradictory_frames),
+		VM_TEST(behaviour_rejects_frame_with_wrong_flags),
+		VM_TEST(behaviour_rejects_iseq_with_wrong_type),
+		VM_TEST(behaviour_distinguishes_passed_block_from_running_iseq),
+		VM_TEST(behaviour_does_not_take_base_pointer_for_jit_return),
+		VM_TEST(behaviour_tolerates_stale_counters_of_compiled_code),
+		VM_TEST(behaviour_accepts_counter_after_last_instruction),
+		VM_TEST(behaviour_leaves_order_of_equal_labels_open),
+		VM_TEST(behaviour_uses_method_entries_without_c_function),
+		VM_TEST(behaviour_accepts_path_as_array_of_two),
+		VM_TEST(behaviour_leaves_kind_of_odd_first_lines_open),
+		VM_TEST(behaviour_recognises_line_table_by_following_words),
+		VM_TEST(behaviour_accepts_single_line_without_positions),
+		VM_TEST(behaviour_does_not_take_other_class_name_for_class_path),
+		VM_TEST(behaviour_finds_native_thread_behind_another_structure),
+		VM_TEST(behaviour_skips_innermost_frames_on_request),
+		VM_TEST(behaviour_returns_esrch_if_process_exits),
+		VM_TEST(candidates_beyond_limit_count_as_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

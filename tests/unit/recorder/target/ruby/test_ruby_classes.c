@@ -17,7 +17,7 @@ static uint64_t singleton_of(struct forged_vm *forged, size_t i)
 	return singleton;
 }
 
-static void what_one_class_does_not_have_is_no_member(void **state)
+static void classes_reject_member_missing_in_one_class(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
@@ -39,7 +39,7 @@ static void what_one_class_does_not_have_is_no_member(void **state)
 	}
 }
 
-static void what_is_no_class_has_no_members(void **state)
+static void classes_have_no_members_if_object_is_not_a_class(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < 6; i++) {
@@ -55,7 +55,7 @@ static void what_is_no_class_has_no_members(void **state)
 	}
 }
 
-static void members_of_a_class_are_the_third_word_to_the_twentieth(void **state)
+static void classes_search_members_from_third_to_twentieth_word(void **state)
 {
 	static const size_t words[] = { 2, CLASS_WORDS - 1 };
 	struct forged_vm *forged = *state;
@@ -82,7 +82,7 @@ static void members_of_a_class_are_the_third_word_to_the_twentieth(void **state)
 	}
 }
 
-static void mark_of_a_singleton_is_a_flag_that_other_classes_have_not(void **state)
+static void classes_singleton_mask_is_flag_unset_in_other_classes(void **state)
 {
 	struct forged_vm *forged = *state;
 	const uint64_t marks = 1 << FIRST_FLAG | UINT64_C(1) << 31;
@@ -103,10 +103,10 @@ static void mark_of_a_singleton_is_a_flag_that_other_classes_have_not(void **sta
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		VM_TEST(what_one_class_does_not_have_is_no_member),
-		VM_TEST(what_is_no_class_has_no_members),
-		VM_TEST(members_of_a_class_are_the_third_word_to_the_twentieth),
-		VM_TEST(mark_of_a_singleton_is_a_flag_that_other_classes_have_not),
+		VM_TEST(classes_reject_member_missing_in_one_class),
+		VM_TEST(classes_have_no_members_if_object_is_not_a_class),
+		VM_TEST(classes_search_members_from_third_to_twentieth_word),
+		VM_TEST(classes_singleton_mask_is_flag_unset_in_other_classes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,7 @@ static void say_count(struct forged_ruby *ruby, size_t page, uint64_t count)
 		forged_write_u64(&ruby->memory, entries + PAGE * 16 + 16, 2 * count);
 }
 
-static void a_page_that_claims_more_than_a_page_is_read_as_one(void **state)
+static void id_table_limits_claimed_page_size(void **state)
 {
 	static const uint64_t claims[] = {
 		PAGE - 1, PAGE, PAGE + 1, PAGE + 2, 1 << 16, 1ull << 38
@@ -76,7 +76,7 @@ static void a_page_that_claims_more_than_a_page_is_read_as_one(void **state)
 	}
 }
 
-static void what_a_page_has_not_is_empty(void **state)
+static void id_table_entry_beyond_page_count_is_empty(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < LAYOUT_COUNT; i++) {
@@ -100,7 +100,7 @@ static void what_a_page_has_not_is_empty(void **state)
 	}
 }
 
-static void a_page_behind_the_last_is_empty(void **state)
+static void id_table_page_after_last_is_empty(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < LAYOUT_COUNT; i++) {
@@ -129,7 +129,7 @@ static uint64_t page_one_slot(const struct forged_ruby *ruby)
 	return values + 8;
 }
 
-static void an_unmade_page_is_empty_and_a_wrong_one_is_refused(void **state)
+static void id_table_unmade_page_is_empty_and_invalid_one_refused(void **state)
 {
 	static const struct {
 		uint64_t value;
@@ -158,7 +158,7 @@ static void an_unmade_page_is_empty_and_a_wrong_one_is_refused(void **state)
 	free(ruby);
 }
 
-static void a_directory_that_is_gone_is_asked_for_again(void **state)
+static void id_table_returns_eagain_if_directory_is_gone(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < LAYOUT_COUNT; i++) {
@@ -180,7 +180,7 @@ static void a_directory_that_is_gone_is_asked_for_again(void **state)
 	}
 }
 
-static void a_counter_outside_its_bounds_is_none(void **state)
+static void id_table_rejects_counter_outside_limits(void **state)
 {
 	static const struct {
 		uint64_t counter;
@@ -210,7 +210,7 @@ static void a_counter_outside_its_bounds_is_none(void **state)
 	free(ruby);
 }
 
-static void an_operators_name_is_one_character(void **state)
+static void id_table_requires_one_character_operator_names(void **state)
 {
 	static const char *const others[] = { "!x", "?", "" };
 
@@ -227,7 +227,7 @@ static void an_operators_name_is_one_character(void **state)
 		}
 }
 
-static void a_symbol_in_its_value_needs_the_flag_of_symbols(void **state)
+static void id_table_static_symbol_needs_symbol_flag(void **state)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
 	struct ruby_id_table table = { .reader = &ruby->reader, .address = ruby->table };
@@ -247,7 +247,7 @@ static void a_symbol_in_its_value_needs_the_flag_of_symbols(void **state)
 	free(ruby);
 }
 
-static void operators_are_their_own_serial_and_others_have_four_bits_of_scope(void **state)
+static void id_serial_of_operator_is_its_id_and_others_drop_scope_bits(void **state)
 {
 	(void)state;
 	assert_int_equal(ruby_id_serial(0), 0);
@@ -306,7 +306,7 @@ static int scan_wide(struct wide_memory *memory, uint64_t size_bytes)
 	return r;
 }
 
-static void a_table_across_the_border_of_two_chunks_is_found(void **state)
+static void id_table_scan_finds_table_across_chunk_border(void **state)
 {
 	enum {
 		CHUNK = 1 << 20
@@ -324,7 +324,7 @@ static void a_table_across_the_border_of_two_chunks_is_found(void **state)
 	free(memory.ruby);
 }
 
-static void around_a_hole_each_page_is_looked_at(void **state)
+static void id_table_scan_inspects_each_page_around_hole(void **state)
 {
 	enum {
 		PAGES = 600
@@ -349,7 +349,7 @@ static void around_a_hole_each_page_is_looked_at(void **state)
 	free(memory.ruby);
 }
 
-static void no_more_than_so_many_bytes_are_scanned_in_all(void **state)
+static void id_table_scan_limits_total_bytes(void **state)
 {
 	struct wide_memory memory = { .ruby = forge_ruby(&layouts[1]) };
 	const struct ruby_data_range halves[] = {
@@ -370,7 +370,7 @@ static void no_more_than_so_many_bytes_are_scanned_in_all(void **state)
 	free(memory.ruby);
 }
 
-static void a_range_begins_at_its_first_whole_word(void **state)
+static void id_table_scan_starts_at_first_whole_word(void **state)
 {
 	struct wide_memory memory = { .ruby = forge_ruby(&layouts[1]),
 				      .table_address = WIDE_BASE + 16 };
@@ -396,7 +396,7 @@ static int ending_read(const struct memory_reader *reader, uint64_t address, voi
 	return address < WIDE_BASE + (1 << 19) ? 0 : -ESRCH;
 }
 
-static void a_process_that_ends_is_not_one_without_a_table(void **state)
+static void id_table_scan_returns_esrch_if_process_exits(void **state)
 {
 	const struct ruby_data_range range = { WIDE_BASE, 4 << 20 };
 	struct memory_reader reader = { .read = ending_read };
@@ -406,7 +406,7 @@ static void a_process_that_ends_is_not_one_without_a_table(void **state)
 	assert_int_equal(ruby_id_table_scan(&reader, &range, 1, &table), -ESRCH);
 }
 
-static void memory_that_cannot_be_read_is_not_memory_without_a_table(void **state)
+static void id_table_scan_distinguishes_unreadable_memory_from_no_table(void **state)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
 	const struct ruby_data_range ranges[] = { { FORGED_BASE - 8192, 8192 },
@@ -438,7 +438,7 @@ static int candidates_read(const struct memory_reader *reader, uint64_t address,
 	return 0;
 }
 
-static void so_many_candidates_are_tried_and_not_one_more(void **state)
+static void id_table_scan_limits_number_of_candidates(void **state)
 {
 	const struct ruby_data_range range = { WIDE_BASE, 2 << 20 };
 	uint64_t count = RUBY_ID_TABLE_CANDIDATES_MAX;
@@ -458,7 +458,7 @@ static int candidate_gone_read(const struct memory_reader *reader, uint64_t addr
 	return size_bytes == 24 ? -ESRCH : candidates_read(reader, address, buffer, size_bytes);
 }
 
-static void a_candidate_whose_process_ends_is_no_table(void **state)
+static void id_table_scan_returns_esrch_if_process_exits_at_candidate(void **state)
 {
 	const struct ruby_data_range range = { WIDE_BASE, 1 << 19 };
 	uint64_t count = 1;
@@ -472,23 +472,23 @@ static void a_candidate_whose_process_ends_is_no_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_page_that_claims_more_than_a_page_is_read_as_one),
-		cmocka_unit_test(what_a_page_has_not_is_empty),
-		cmocka_unit_test(a_page_behind_the_last_is_empty),
-		cmocka_unit_test(an_unmade_page_is_empty_and_a_wrong_one_is_refused),
-		cmocka_unit_test(a_directory_that_is_gone_is_asked_for_again),
-		cmocka_unit_test(a_counter_outside_its_bounds_is_none),
-		cmocka_unit_test(an_operators_name_is_one_character),
-		cmocka_unit_test(a_symbol_in_its_value_needs_the_flag_of_symbols),
-		cmocka_unit_test(operators_are_their_own_serial_and_others_have_four_bits_of_scope),
-		cmocka_unit_test(a_table_across_the_border_of_two_chunks_is_found),
-		cmocka_unit_test(around_a_hole_each_page_is_looked_at),
-		cmocka_unit_test(no_more_than_so_many_bytes_are_scanned_in_all),
-		cmocka_unit_test(a_range_begins_at_its_first_whole_word),
-		cmocka_unit_test(a_process_that_ends_is_not_one_without_a_table),
-		cmocka_unit_test(memory_that_cannot_be_read_is_not_memory_without_a_table),
-		cmocka_unit_test(so_many_candidates_are_tried_and_not_one_more),
-		cmocka_unit_test(a_candidate_whose_process_ends_is_no_table),
+		cmocka_unit_test(id_table_limits_claimed_page_size),
+		cmocka_unit_test(id_table_entry_beyond_page_count_is_empty),
+		cmocka_unit_test(id_table_page_after_last_is_empty),
+		cmocka_unit_test(id_table_unmade_page_is_empty_and_invalid_one_refused),
+		cmocka_unit_test(id_table_returns_eagain_if_directory_is_gone),
+		cmocka_unit_test(id_table_rejects_counter_outside_limits),
+		cmocka_unit_test(id_table_requires_one_character_operator_names),
+		cmocka_unit_test(id_table_static_symbol_needs_symbol_flag),
+		cmocka_unit_test(id_serial_of_operator_is_its_id_and_others_drop_scope_bits),
+		cmocka_unit_test(id_table_scan_finds_table_across_chunk_border),
+		cmocka_unit_test(id_table_scan_inspects_each_page_around_hole),
+		cmocka_unit_test(id_table_scan_limits_total_bytes),
+		cmocka_unit_test(id_table_scan_starts_at_first_whole_word),
+		cmocka_unit_test(id_table_scan_returns_esrch_if_process_exits),
+		cmocka_unit_test(id_table_scan_distinguishes_unreadable_memory_from_no_table),
+		cmocka_unit_test(id_table_scan_limits_number_of_candidates),
+		cmocka_unit_test(id_table_scan_returns_esrch_if_process_exits_at_candidate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

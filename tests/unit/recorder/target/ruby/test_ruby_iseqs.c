@@ -51,7 +51,7 @@ static const struct {
 	{ STACK_BODY_TYPE / 2, UINT64_C(9) << 32, RUBY_LAYOUT_FIELD(body_type) },
 };
 
-static void what_one_iseq_does_not_have_is_no_member(void **state)
+static void iseqs_reject_member_missing_in_one_iseq(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++)
@@ -67,7 +67,7 @@ static void what_one_iseq_does_not_have_is_no_member(void **state)
 		}
 }
 
-static void body_that_cannot_be_read_is_none(void **state)
+static void iseqs_reject_unreadable_body(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < STACK_ISEQS; i++) {
@@ -81,7 +81,7 @@ static void body_that_cannot_be_read_is_none(void **state)
 	}
 }
 
-static void body_may_be_the_first_and_the_last_word_but_one_alone(void **state)
+static void iseqs_body_is_any_word_but_must_be_unique(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -102,7 +102,7 @@ static void body_may_be_the_first_and_the_last_word_but_one_alone(void **state)
 	NONE(body_local);
 }
 
-static void location_may_be_anywhere_in_the_body(void **state)
+static void iseqs_find_location_anywhere_in_body(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -121,7 +121,7 @@ static void location_may_be_anywhere_in_the_body(void **state)
 	ONLY(body_path, 0);
 }
 
-static void two_locations_are_none(void **state)
+static void iseqs_reject_two_locations(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -135,7 +135,7 @@ static void two_locations_are_none(void **state)
 	NONE(body_lines);
 }
 
-static void labels_may_stand_the_other_way_round(void **state)
+static void iseqs_accept_labels_in_reverse_order(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -160,7 +160,7 @@ static uint64_t forge_long_text(struct forged_vm *forged, size_t length)
 	return text;
 }
 
-static void labels_of_256_characters_are_not_compared(void **state)
+static void iseqs_do_not_compare_labels_of_256_characters(void **state)
 {
 	struct forged_vm *forged = *state;
 	const size_t label = STACK_BODY_LOCATION + 2;
@@ -183,7 +183,7 @@ static void labels_of_256_characters_are_not_compared(void **state)
 	NONE(body_label);
 }
 
-static void text_that_cannot_be_read_is_not_compared(void **state)
+static void iseqs_do_not_compare_unreadable_text(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t text = forged_object(forged, 0x05 | 1 << 13, 5);
@@ -195,7 +195,7 @@ static void text_that_cannot_be_read_is_not_compared(void **state)
 	assert_true(HAS(body_label, 8 * STACK_BODY_LOCATION + 16));
 }
 
-static void path_is_a_text_or_begins_with_one(void **state)
+static void iseqs_path_is_text_or_array_that_starts_with_one(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t array = forged_object(forged, 0x07 | 1 << 13 | 2 << 15, 5);
@@ -221,7 +221,7 @@ static void set_first_lines(struct forged_vm *forged, uint64_t line)
 	look(forged);
 }
 
-static void first_line_is_below_16_million(void **state)
+static void iseqs_first_line_is_below_16_million(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -238,7 +238,7 @@ static void first_line_is_below_16_million(void **state)
 }
 
 /* enum rb_iseq_type: TOP 0, METHOD, BLOCK, CLASS, RESCUE, ENSURE, EVAL, MAIN, PLAIN 8. */
-static void type_is_what_its_frame_may_run(void **state)
+static void iseqs_type_must_fit_kind_of_frame(void **state)
 {
 	static const struct {
 		uint64_t flags;
@@ -263,7 +263,7 @@ static void type_is_what_its_frame_may_run(void **state)
 		}
 }
 
-static void type_is_among_the_first_16_half_words(void **state)
+static void iseqs_type_is_among_first_16_half_words(void **state)
 {
 	struct forged_vm *forged = *state;
 	static const struct {
@@ -292,7 +292,7 @@ static void set_sizes(struct forged_vm *forged, size_t half, uint32_t size)
 	look(forged);
 }
 
-static void code_has_a_size(void **state)
+static void iseqs_code_size_is_positive_and_bounded(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -315,7 +315,7 @@ static void code_has_a_size(void **state)
 	NONE(body_code_words);
 }
 
-static void code_is_at_an_address(void **state)
+static void iseqs_code_is_at_valid_address(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -327,7 +327,7 @@ static void code_is_at_an_address(void **state)
 	NONE(body_code);
 }
 
-static void code_and_its_size_stand_at_the_start_of_the_body(void **state)
+static void iseqs_code_and_size_are_at_start_of_body(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -355,7 +355,7 @@ static void code_and_its_size_stand_at_the_start_of_the_body(void **state)
 	ONLY(body_code, 0);
 }
 
-static void method_around_is_behind_the_first_words(void **state)
+static void iseqs_local_iseq_is_after_first_words_of_body(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -370,7 +370,7 @@ static void method_around_is_behind_the_first_words(void **state)
 	NONE(body_local);
 }
 
-static void method_around_is_its_own_of_a_method_alone(void **state)
+static void iseqs_local_iseq_is_itself_only_for_method(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -407,7 +407,7 @@ static uint64_t set_tables(struct forged_vm *forged, size_t entry_words, uint32_
 }
 
 /* Of each entry the line has a bound, and the events are of those that there are. */
-static void lines_are_checked_entry_by_entry(void **state)
+static void iseqs_check_each_entry_of_line_table(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -434,7 +434,7 @@ static void lines_are_checked_entry_by_entry(void **state)
 		}
 }
 
-static void sixty_four_lines_are_checked_of_however_many(void **state)
+static void iseqs_check_at_most_64_lines(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t table = set_tables(forged, 3, 70);
@@ -453,7 +453,7 @@ static void sixty_four_lines_are_checked_of_however_many(void **state)
 	ONLY(line_entry_bytes, 12);
 }
 
-static void table_of_lines_may_be_anywhere_behind_the_first_words(void **state)
+static void iseqs_find_line_table_anywhere_after_first_words(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -476,26 +476,26 @@ static void table_of_lines_may_be_anywhere_behind_the_first_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		VM_TEST(what_one_iseq_does_not_have_is_no_member),
-		VM_TEST(body_that_cannot_be_read_is_none),
-		VM_TEST(body_may_be_the_first_and_the_last_word_but_one_alone),
-		VM_TEST(location_may_be_anywhere_in_the_body),
-		VM_TEST(two_locations_are_none),
-		VM_TEST(labels_may_stand_the_other_way_round),
-		VM_TEST(labels_of_256_characters_are_not_compared),
-		VM_TEST(text_that_cannot_be_read_is_not_compared),
-		VM_TEST(path_is_a_text_or_begins_with_one),
-		VM_TEST(first_line_is_below_16_million),
-		VM_TEST(type_is_what_its_frame_may_run),
-		VM_TEST(type_is_among_the_first_16_half_words),
-		VM_TEST(code_has_a_size),
-		VM_TEST(code_is_at_an_address),
-		VM_TEST(code_and_its_size_stand_at_the_start_of_the_body),
-		VM_TEST(method_around_is_behind_the_first_words),
-		VM_TEST(method_around_is_its_own_of_a_method_alone),
-		VM_TEST(lines_are_checked_entry_by_entry),
-		VM_TEST(sixty_four_lines_are_checked_of_however_many),
-		VM_TEST(table_of_lines_may_be_anywhere_behind_the_first_words),
+		VM_TEST(iseqs_reject_member_missing_in_one_iseq),
+		VM_TEST(iseqs_reject_unreadable_body),
+		VM_TEST(iseqs_body_is_any_word_but_must_be_unique),
+		VM_TEST(iseqs_find_location_anywhere_in_body),
+		VM_TEST(iseqs_reject_two_locations),
+		VM_TEST(iseqs_accept_labels_in_reverse_order),
+		VM_TEST(iseqs_do_not_compare_labels_of_256_characters),
+		VM_TEST(iseqs_do_not_compare_unreadable_text),
+		VM_TEST(iseqs_path_is_text_or_array_that_starts_with_one),
+		VM_TEST(iseqs_first_line_is_below_16_million),
+		VM_TEST(iseqs_type_must_fit_kind_of_frame),
+		VM_TEST(iseqs_type_is_among_first_16_half_words),
+		VM_TEST(iseqs_code_size_is_positive_and_bounded),
+		VM_TEST(iseqs_code_is_at_valid_address),
+		VM_TEST(iseqs_code_and_size_are_at_start_of_body),
+		VM_TEST(iseqs_local_iseq_is_after_first_words_of_body),
+		VM_TEST(iseqs_local_iseq_is_itself_only_for_method),
+		VM_TEST(iseqs_check_each_entry_of_line_table),
+		VM_TEST(iseqs_check_at_most_64_lines),
+		VM_TEST(iseqs_find_line_table_anywhere_after_first_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

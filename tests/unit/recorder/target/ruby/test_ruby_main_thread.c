@@ -7,7 +7,7 @@
 #include "failing_memory.h"
 #include "recorder/target/seen_behaviour.h"
 
-static void vm_may_be_the_first_word_of_the_second_range(void **state)
+static void main_thread_finds_vm_at_start_of_second_range(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t decoy = forged_take(&forged->memory, 64);
@@ -29,7 +29,7 @@ static void vm_may_be_the_first_word_of_the_second_range(void **state)
 	assert_int_equal(seen.vm_pointer, ranges[1].address);
 }
 
-static void object_that_wraps_nothing_makes_no_vm(void **state)
+static void main_thread_rejects_vm_whose_object_wraps_nothing(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t self;
@@ -42,7 +42,7 @@ static void object_that_wraps_nothing_makes_no_vm(void **state)
 	assert_int_equal(ruby_behaviour_look(&forged->reader, &forged->hints, &seen), -ENOENT);
 }
 
-static void look_without_result_leaves_the_last_one(void **state)
+static void main_thread_failed_look_keeps_last_result(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -66,7 +66,7 @@ static void move_stack(struct forged_vm *forged, size_t from, size_t to)
 		forged_set(forged, forged->execution, to + i, words[i]);
 }
 
-static void members_may_be_the_first_and_the_last_of_a_structure(void **state)
+static void main_thread_members_are_first_to_last_word_of_structure(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -94,7 +94,7 @@ static void members_may_be_the_first_and_the_last_of_a_structure(void **state)
 	ONLY(execution_stack, 0);
 }
 
-static void stack_has_bounds_and_its_frame_is_in_it(void **state)
+static void main_thread_stack_has_bounds_and_contains_its_frame(void **state)
 {
 	const uint64_t stack = ((struct forged_vm *)*state)->stack;
 	const struct {
@@ -123,7 +123,7 @@ static void stack_has_bounds_and_its_frame_is_in_it(void **state)
 	}
 }
 
-static void thread_may_stand_in_its_context_more_than_once(void **state)
+static void main_thread_may_occur_several_times_in_its_context(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -139,7 +139,7 @@ static void thread_may_stand_in_its_context_more_than_once(void **state)
 	assert_false(HAS(execution_thread, 8 * STACK_EXECUTION_THREAD));
 }
 
-static void vm_is_no_thread_of_its_own(void **state)
+static void main_thread_is_not_the_vm_itself(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t decoy = forged_take(&forged->memory, 24 * 8);
@@ -165,7 +165,7 @@ static uint64_t take_before_hole(struct forged_vm *forged)
 	return forged->memory.hole - 16 * 8;
 }
 
-static void thread_that_ends_at_unmapped_memory_is_read_up_to_there(void **state)
+static void main_thread_is_read_up_to_unmapped_memory(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t thread = take_before_hole(forged);
@@ -181,7 +181,7 @@ static void thread_that_ends_at_unmapped_memory_is_read_up_to_there(void **state
 	ONLY(thread_native_id, 8 * STACK_THREAD_NATIVE);
 }
 
-static void what_cannot_be_read_is_not_what_was_read_before(void **state)
+static void main_thread_does_not_reuse_words_of_failed_read(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t before = forged_take(&forged->memory, 96 * 8), thread = take_before_hole(forged);
@@ -196,7 +196,7 @@ static void what_cannot_be_read_is_not_what_was_read_before(void **state)
 	assert_int_equal(ruby_behaviour_look(&forged->reader, &forged->hints, &seen), -ENOENT);
 }
 
-static void object_of_the_thread_is_among_its_first_words(void **state)
+static void main_thread_object_is_among_its_first_words(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t self;
@@ -232,7 +232,7 @@ static uint64_t forge_native(struct forged_vm *forged)
 	return native;
 }
 
-static void first_native_thread_counts(void **state)
+static void main_thread_takes_first_native_thread(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t other = forge_native(forged), behind = forged_take(&forged->memory, 24 * 8);
@@ -253,7 +253,7 @@ static void first_native_thread_counts(void **state)
 	ONLY(thread_native_id, 0);
 }
 
-static void native_thread_is_known_by_two_words(void **state)
+static void main_thread_native_thread_is_recognised_by_two_words(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -263,7 +263,7 @@ static void native_thread_is_known_by_two_words(void **state)
 	NONE(thread_native_id);
 }
 
-static void native_thread_behind_a_structure_may_be_its_first_or_last_word(void **state)
+static void main_thread_native_thread_is_any_word_of_structure(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t first = forged_take(&forged->memory, 24 * 8);
@@ -295,7 +295,7 @@ static int refusing_read(const struct memory_reader *reader, uint64_t address, v
 	return -EFAULT;
 }
 
-static void reads_are_bounded_however_much_there_is(void **state)
+static void main_thread_search_limits_number_of_reads(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -309,20 +309,20 @@ static void reads_are_bounded_however_much_there_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		VM_TEST(vm_may_be_the_first_word_of_the_second_range),
-		VM_TEST(object_that_wraps_nothing_makes_no_vm),
-		VM_TEST(look_without_result_leaves_the_last_one),
-		VM_TEST(members_may_be_the_first_and_the_last_of_a_structure),
-		VM_TEST(stack_has_bounds_and_its_frame_is_in_it),
-		VM_TEST(thread_may_stand_in_its_context_more_than_once),
-		VM_TEST(vm_is_no_thread_of_its_own),
-		VM_TEST(thread_that_ends_at_unmapped_memory_is_read_up_to_there),
-		VM_TEST(what_cannot_be_read_is_not_what_was_read_before),
-		VM_TEST(object_of_the_thread_is_among_its_first_words),
-		VM_TEST(first_native_thread_counts),
-		VM_TEST(native_thread_is_known_by_two_words),
-		VM_TEST(native_thread_behind_a_structure_may_be_its_first_or_last_word),
-		VM_TEST(reads_are_bounded_however_much_there_is),
+		VM_TEST(main_thread_finds_vm_at_start_of_second_range),
+		VM_TEST(main_thread_rejects_vm_whose_object_wraps_nothing),
+		VM_TEST(main_thread_failed_look_keeps_last_result),
+		VM_TEST(main_thread_members_are_first_to_last_word_of_structure),
+		VM_TEST(main_thread_stack_has_bounds_and_contains_its_frame),
+		VM_TEST(main_thread_may_occur_several_times_in_its_context),
+		VM_TEST(main_thread_is_not_the_vm_itself),
+		VM_TEST(main_thread_is_read_up_to_unmapped_memory),
+		VM_TEST(main_thread_does_not_reuse_words_of_failed_read),
+		VM_TEST(main_thread_object_is_among_its_first_words),
+		VM_TEST(main_thread_takes_first_native_thread),
+		VM_TEST(main_thread_native_thread_is_recognised_by_two_words),
+		VM_TEST(main_thread_native_thread_is_any_word_of_structure),
+		VM_TEST(main_thread_search_limits_number_of_reads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

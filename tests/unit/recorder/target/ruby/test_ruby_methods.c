@@ -4,7 +4,7 @@
 
 #include "recorder/target/seen_behaviour.h"
 
-static void kinds_of_classes_are_three(void **state)
+static void methods_class_is_class_module_or_iclass(void **state)
 {
 	static const struct {
 		uint64_t flags;
@@ -39,7 +39,7 @@ static uint64_t forge_entry(struct forged_vm *forged, size_t frame, uint32_t typ
 	return entry;
 }
 
-static void each_entry_counts(void **state)
+static void methods_class_is_checked_in_each_entry(void **state)
 {
 	struct forged_vm *forged = *state;
 	const uint64_t entries[] = { forge_entry(forged, 1, 0), forge_entry(forged, 3, 1) };
@@ -61,7 +61,7 @@ static void each_entry_counts(void **state)
 	}
 }
 
-static void less_than_half_of_the_entries_do_not_do(void **state)
+static void methods_definition_needs_half_of_the_entries(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t frame;
@@ -80,7 +80,7 @@ static void less_than_half_of_the_entries_do_not_do(void **state)
 	NONE(definition_type_mask);
 }
 
-static void without_entries_nothing_is_told_of_them(void **state)
+static void methods_without_entries_report_nothing(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -93,7 +93,7 @@ static void without_entries_nothing_is_told_of_them(void **state)
 	NONE(definition_type);
 }
 
-static void entries_of_blocks_are_not_looked_at(void **state)
+static void methods_ignore_entries_of_blocks(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -105,7 +105,7 @@ static void entries_of_blocks_are_not_looked_at(void **state)
 	ONLY(method_definition, 8 * STACK_METHOD_DEFINITION);
 }
 
-static void id_may_be_any_word_but_the_first(void **state)
+static void methods_original_id_is_any_word_but_the_first(void **state)
 {
 	static const size_t words[] = { 1, 7 };
 	struct forged_vm *forged = *state;
@@ -124,7 +124,7 @@ static void id_may_be_any_word_but_the_first(void **state)
 	ONLY(method_called_id, 8 * STACK_METHOD_CALLED);
 }
 
-static void id_has_32_bits(void **state)
+static void methods_id_has_32_bits(void **state)
 {
 	static const struct {
 		uint64_t id;
@@ -140,7 +140,7 @@ static void id_has_32_bits(void **state)
 	}
 }
 
-static void definition_may_be_the_last_word_of_an_entry(void **state)
+static void methods_definition_is_up_to_last_word_of_entry(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -154,14 +154,14 @@ static void definition_may_be_the_last_word_of_an_entry(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		VM_TEST(kinds_of_classes_are_three),
-		VM_TEST(each_entry_counts),
-		VM_TEST(less_than_half_of_the_entries_do_not_do),
-		VM_TEST(without_entries_nothing_is_told_of_them),
-		VM_TEST(entries_of_blocks_are_not_looked_at),
-		VM_TEST(id_may_be_any_word_but_the_first),
-		VM_TEST(id_has_32_bits),
-		VM_TEST(definition_may_be_the_last_word_of_an_entry),
+		VM_TEST(methods_class_is_class_module_or_iclass),
+		VM_TEST(methods_class_is_checked_in_each_entry),
+		VM_TEST(methods_definition_needs_half_of_the_entries),
+		VM_TEST(methods_without_entries_report_nothing),
+		VM_TEST(methods_ignore_entries_of_blocks),
+		VM_TEST(methods_original_id_is_any_word_but_the_first),
+		VM_TEST(methods_id_has_32_bits),
+		VM_TEST(methods_definition_is_up_to_last_word_of_entry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ static void assert_float(double number, const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void floats_are_written_as_ruby_writes_them(void **state)
+static void ruby_number_formats_floats_like_ruby(void **state)
 {
 	(void)state;
 	assert_float(0.0, "0.0");
@@ -51,7 +51,7 @@ static void floats_are_written_as_ruby_writes_them(void **state)
 	assert_float(-INFINITY, "-Infinity");
 }
 
-static void a_locale_with_a_decimal_comma_changes_nothing(void **state)
+static void ruby_number_ignores_decimal_comma_of_locale(void **state)
 {
 	(void)state;
 	if (!setlocale(LC_NUMERIC, "de_DE.UTF-8"))
@@ -60,7 +60,7 @@ static void a_locale_with_a_decimal_comma_changes_nothing(void **state)
 	(void)setlocale(LC_NUMERIC, "C");
 }
 
-static void integers_are_written_in_decimal(void **state)
+static void ruby_number_formats_integers_in_decimal(void **state)
 {
 	uint32_t digits[RUBY_INTEGER_DIGITS_MAX] = { 1000000000, 0 };
 	char text[RUBY_INTEGER_TEXT_BYTES];
@@ -88,7 +88,7 @@ static uint64_t next_random(uint64_t *random)
 	return *random;
 }
 
-static void random_numbers_agree_with_ruby(void **state)
+static void ruby_number_matches_ruby_for_random_numbers(void **state)
 {
 	uint64_t random = 88172645463325252u;
 	char line[700], answer[400], text[RUBY_INTEGER_TEXT_BYTES];
@@ -131,10 +131,10 @@ static void random_numbers_agree_with_ruby(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(floats_are_written_as_ruby_writes_them),
-		cmocka_unit_test(a_locale_with_a_decimal_comma_changes_nothing),
-		cmocka_unit_test(integers_are_written_in_decimal),
-		cmocka_unit_test(random_numbers_agree_with_ruby),
+		cmocka_unit_test(ruby_number_formats_floats_like_ruby),
+		cmocka_unit_test(ruby_number_ignores_decimal_comma_of_locale),
+		cmocka_unit_test(ruby_number_formats_integers_in_decimal),
+		cmocka_unit_test(ruby_number_matches_ruby_for_random_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@ enum {
 #define PLACE  UINT64_C(0x7f0000001000)
 #define BEYOND (UINT64_C(1) << 40) /* of any length */
 
-static void an_address_is_aligned_above_64_kib_and_below_2_to_the_56(void **state)
+static void ruby_object_address_is_aligned_and_within_range(void **state)
 {
 	(void)state;
 	assert_true(ruby_object_is_address(0x10000));
@@ -32,7 +32,7 @@ static void an_address_is_aligned_above_64_kib_and_below_2_to_the_56(void **stat
 	assert_true(ruby_object_is_address(PLACE + 8));
 }
 
-static void an_object_is_its_first_40_bytes(void **state)
+static void ruby_object_read_copies_first_40_bytes(void **state)
 {
 	static struct forged_memory memory;
 	const struct memory_reader reader = forged_reader(&memory);
@@ -58,7 +58,7 @@ static int string_of(uint64_t flags, uint64_t length, uint64_t address, enum str
 	return ruby_object_string(&object, layout, ret_string);
 }
 
-static void a_string_is_in_its_object_or_elsewhere(void **state)
+static void ruby_object_string_is_embedded_or_on_heap(void **state)
 {
 	struct ruby_string string;
 
@@ -80,7 +80,7 @@ static void a_string_is_in_its_object_or_elsewhere(void **state)
 	}
 }
 
-static void a_string_that_cannot_be_is_refused(void **state)
+static void ruby_object_rejects_impossible_string(void **state)
 {
 	const struct ruby_object array = { PLACE, { 7, 0, 1, PLACE, 0 } };
 	struct ruby_string string;
@@ -105,7 +105,7 @@ static int array_of(uint64_t flags, uint64_t count, uint64_t address, struct rub
 	return ruby_object_array(&object, ret_array);
 }
 
-static void an_array_is_in_its_object_or_elsewhere(void **state)
+static void ruby_object_array_is_embedded_or_on_heap(void **state)
 {
 	struct ruby_array array;
 	const struct ruby_object string = { PLACE, { 5, 0, 1, 0, PLACE } };
@@ -126,7 +126,7 @@ static void an_array_is_in_its_object_or_elsewhere(void **state)
 	assert_int_equal(ruby_object_array(&string, &array), -EINVAL);
 }
 
-static void data_is_in_its_object_if_its_third_word_says_so(void **state)
+static void ruby_object_data_is_embedded_if_third_word_says_so(void **state)
 {
 	static const struct {
 		uint64_t type;
@@ -162,7 +162,7 @@ static void data_is_in_its_object_if_its_third_word_says_so(void **state)
 	assert_int_equal(ruby_object_data(&object, &address), -EINVAL);
 }
 
-static void a_symbols_id_is_its_fourth_word(void **state)
+static void ruby_object_symbol_id_is_fourth_word(void **state)
 {
 	struct ruby_object object = { PLACE, { 0x14 | FLAG_13, 0, 0, 3, 77 } };
 	uint64_t id = 0;
@@ -177,13 +177,13 @@ static void a_symbols_id_is_its_fourth_word(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_address_is_aligned_above_64_kib_and_below_2_to_the_56),
-		cmocka_unit_test(an_object_is_its_first_40_bytes),
-		cmocka_unit_test(a_string_is_in_its_object_or_elsewhere),
-		cmocka_unit_test(a_string_that_cannot_be_is_refused),
-		cmocka_unit_test(an_array_is_in_its_object_or_elsewhere),
-		cmocka_unit_test(data_is_in_its_object_if_its_third_word_says_so),
-		cmocka_unit_test(a_symbols_id_is_its_fourth_word),
+		cmocka_unit_test(ruby_object_address_is_aligned_and_within_range),
+		cmocka_unit_test(ruby_object_read_copies_first_40_bytes),
+		cmocka_unit_test(ruby_object_string_is_embedded_or_on_heap),
+		cmocka_unit_test(ruby_object_rejects_impossible_string),
+		cmocka_unit_test(ruby_object_array_is_embedded_or_on_heap),
+		cmocka_unit_test(ruby_object_data_is_embedded_if_third_word_says_so),
+		cmocka_unit_test(ruby_object_symbol_id_is_fourth_word),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

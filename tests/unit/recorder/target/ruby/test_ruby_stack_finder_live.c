@@ -274,7 +274,7 @@ static const char deep_stack[] =
 	"deep(7) { Long.new.long(-> { $stdout.puts caller_locations(0).map { |l| "
 	"\"#{l.label}@#{l.path}:#{l.lineno}\" }.join('|'); $stdin.gets }) }; 'done'";
 
-static void walk_by_the_layout_gives_rubys_own_backtrace(void **state)
+static void stack_finder_layout_yields_ruby_backtrace(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_layout layout;
@@ -295,7 +295,7 @@ static void walk_by_the_layout_gives_rubys_own_backtrace(void **state)
 	assert_string_equal(answer, "done");
 }
 
-static void count_of_collections_is_rubys(void **state)
+static void stack_finder_gc_count_matches_ruby(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_layout layout;
@@ -352,7 +352,7 @@ static struct ruby_stack_report find_with(struct fixture *fixture, const char *f
 	return report;
 }
 
-static void figure_that_the_process_contradicts_is_named(void **state)
+static void stack_finder_names_member_on_which_process_disagrees(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_report report;
@@ -366,7 +366,7 @@ static void figure_that_the_process_contradicts_is_named(void **state)
 	assert_non_null(strstr(report.remarks[0], "0x50"));
 }
 
-static void figure_that_the_code_does_not_give_is_named(void **state)
+static void stack_finder_names_member_missing_from_code(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_report report;
@@ -380,7 +380,7 @@ static void figure_that_the_code_does_not_give_is_named(void **state)
 }
 
 /* As the kernel program reads it. */
-static void thread_local_of_the_layout_is_the_threads_context(void **state)
+static void stack_finder_tls_location_leads_to_thread_context(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct ruby_behaviour_hints hints = { .string_layout = fixture->object.string_layout,
@@ -417,7 +417,7 @@ static struct ruby_stack_report find_disagreement(struct fixture *fixture,
 	return report;
 }
 
-static void way_that_leads_to_another_context_is_named(void **state)
+static void stack_finder_names_place_that_leads_to_other_context(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_object object = fixture->object;
@@ -454,7 +454,7 @@ static void change_relocations(struct fixture *fixture, uint32_t from, uint32_t 
 	}
 }
 
-static void slot_that_no_loader_leaves_like_that_is_named(void **state)
+static void stack_finder_names_slot_in_impossible_state(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_object object = fixture->object;
@@ -540,7 +540,7 @@ static void make_global(struct fixture *fixture, uint64_t variable)
 	assert_true(count > 2);
 }
 
-static void variable_of_all_threads_is_taken_if_it_leads_to_a_context(void **state)
+static void stack_finder_accepts_global_context_that_is_valid(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_object object = fixture->object;
@@ -586,7 +586,7 @@ static void variable_of_all_threads_is_taken_if_it_leads_to_a_context(void **sta
 	assert_int_equal(report.state, RUBY_STACK_DISAGREED);
 }
 
-static void without_a_count_of_collections_the_rest_is_as_good(void **state)
+static void stack_finder_works_without_gc_count(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_layout honest, layout;
@@ -622,7 +622,7 @@ static void without_a_count_of_collections_the_rest_is_as_good(void **state)
 	assert_int_equal(layout.gc_count_address, 0);
 }
 
-static void code_of_another_machine_says_nothing(void **state)
+static void stack_finder_finds_nothing_in_code_of_other_machine(void **state)
 {
 	struct fixture *fixture = *state;
 	_cleanup_(elf_image_freep) struct elf_image *changed = NULL;
@@ -644,7 +644,7 @@ static void code_of_another_machine_says_nothing(void **state)
 }
 
 /* No more of them are kept than there is room for; a disagreement weighs more than what lacks. */
-static void remarks_have_a_bound_and_the_gravest_is_the_state(void **state)
+static void stack_finder_bounds_remarks_and_keeps_worst_state(void **state)
 {
 	static const char *const functions[] = { "rb_profile_frames", "rb_iseq_path",
 						 "rb_iseq_method_name" };
@@ -664,7 +664,7 @@ static void remarks_have_a_bound_and_the_gravest_is_the_state(void **state)
 	assert_int_equal(report.remark_count, RUBY_STACK_REMARKS_MAX);
 }
 
-static void without_memory_nothing_is_found(void **state)
+static void stack_finder_returns_enomem_or_complete_layout(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_layout layout;
@@ -682,7 +682,7 @@ static void without_memory_nothing_is_found(void **state)
 	assert_int_equal(report.state, RUBY_STACK_AGREED);
 }
 
-static void process_that_is_gone_is_told(void **state)
+static void stack_finder_returns_esrch_for_exited_process(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_layout layout;
@@ -699,28 +699,30 @@ static void process_that_is_gone_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(walk_by_the_layout_gives_rubys_own_backtrace,
+		cmocka_unit_test_teardown(stack_finder_layout_yields_ruby_backtrace,
 					  forget_changes),
-		cmocka_unit_test_teardown(count_of_collections_is_rubys, forget_changes),
-		cmocka_unit_test_teardown(figure_that_the_process_contradicts_is_named,
+		cmocka_unit_test_teardown(stack_finder_gc_count_matches_ruby, forget_changes),
+		cmocka_unit_test_teardown(stack_finder_names_member_on_which_process_disagrees,
 					  forget_changes),
-		cmocka_unit_test_teardown(figure_that_the_code_does_not_give_is_named,
+		cmocka_unit_test_teardown(stack_finder_names_member_missing_from_code,
 					  forget_changes),
-		cmocka_unit_test_teardown(thread_local_of_the_layout_is_the_threads_context,
+		cmocka_unit_test_teardown(stack_finder_tls_location_leads_to_thread_context,
 					  forget_changes),
-		cmocka_unit_test_teardown(way_that_leads_to_another_context_is_named,
+		cmocka_unit_test_teardown(stack_finder_names_place_that_leads_to_other_context,
 					  forget_changes),
-		cmocka_unit_test_teardown(slot_that_no_loader_leaves_like_that_is_named,
+		cmocka_unit_test_teardown(stack_finder_names_slot_in_impossible_state,
 					  forget_changes),
-		cmocka_unit_test_teardown(variable_of_all_threads_is_taken_if_it_leads_to_a_context,
+		cmocka_unit_test_teardown(stack_finder_accepts_global_context_that_is_valid,
 					  forget_changes),
-		cmocka_unit_test_teardown(without_a_count_of_collections_the_rest_is_as_good,
+		cmocka_unit_test_teardown(stack_finder_works_without_gc_count, forget_changes),
+		cmocka_unit_test_teardown(stack_finder_finds_nothing_in_code_of_other_machine,
 					  forget_changes),
-		cmocka_unit_test_teardown(code_of_another_machine_says_nothing, forget_changes),
-		cmocka_unit_test_teardown(remarks_have_a_bound_and_the_gravest_is_the_state,
+		cmocka_unit_test_teardown(stack_finder_bounds_remarks_and_keeps_worst_state,
 					  forget_changes),
-		cmocka_unit_test_teardown(without_memory_nothing_is_found, forget_changes),
-		cmocka_unit_test_teardown(process_that_is_gone_is_told, forget_changes),
+		cmocka_unit_test_teardown(stack_finder_returns_enomem_or_complete_layout,
+					  forget_changes),
+		cmocka_unit_test_teardown(stack_finder_returns_esrch_for_exited_process,
+					  forget_changes),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

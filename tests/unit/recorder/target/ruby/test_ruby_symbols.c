@@ -46,7 +46,7 @@ static struct ruby_symbols *open_symbols(struct forged_ruby *ruby)
 	return symbols;
 }
 
-static void every_layout_is_recognised_and_read(void **state)
+static void ruby_symbols_recognise_and_read_every_layout(void **state)
 {
 	static const char *const names[] = { "request_id", "+", "not_there",
 					     "a_name_that_no_string_object_has_room_for" };
@@ -85,7 +85,7 @@ static void assert_not_found(struct forged_ruby *ruby, int error)
 	assert_null(symbols);
 }
 
-static void without_a_table_there_is_none(void **state)
+static void ruby_symbols_return_error_without_table(void **state)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
 
@@ -106,7 +106,7 @@ static void without_a_table_there_is_none(void **state)
 	free(ruby);
 }
 
-static void two_tables_are_refused_but_overlapping_ranges_are_not(void **state)
+static void ruby_symbols_reject_two_tables_but_not_overlapping_ranges(void **state)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
 	struct ruby_data_range twice[] = { ruby->range, ruby->range };
@@ -120,7 +120,7 @@ static void two_tables_are_refused_but_overlapping_ranges_are_not(void **state)
 	free(ruby);
 }
 
-static void a_hole_in_the_range_is_passed_over(void **state)
+static void ruby_symbols_skip_hole_in_range(void **state)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
 	struct ruby_symbols *symbols;
@@ -137,7 +137,7 @@ static void a_hole_in_the_range_is_passed_over(void **state)
 	free(ruby);
 }
 
-static void a_name_written_after_its_serial_was_given_out_is_found(void **state)
+static void ruby_symbols_find_name_written_after_its_serial(void **state)
 {
 	static const char *const names[] = { "late" };
 	struct forged_ruby *ruby = forge_ruby(&layouts[4]);
@@ -154,7 +154,7 @@ static void a_name_written_after_its_serial_was_given_out_is_found(void **state)
 	free(ruby);
 }
 
-static void an_unreadable_part_is_neither_forgotten_nor_fatal(void **state)
+static void ruby_symbols_return_eagain_for_unreadable_entry_and_recover(void **state)
 {
 	static const char *const names[] = { "request_id", "not_there" };
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
@@ -180,7 +180,7 @@ static void an_unreadable_part_is_neither_forgotten_nor_fatal(void **state)
 }
 
 /* What lies behind the last name that is wanted, whatever it is, does not matter. */
-static void who_has_all_names_looks_no_further(void **state)
+static void ruby_symbols_stop_once_all_names_are_found(void **state)
 {
 	static const char *const names[] = { "request_id" };
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
@@ -197,7 +197,7 @@ static void who_has_all_names_looks_no_further(void **state)
 	free(ruby);
 }
 
-static void a_page_that_moved_while_it_was_read_is_read_again(void **state)
+static void ruby_symbols_reread_page_that_moved(void **state)
 {
 	static const char *const names[] = { "request_id" };
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
@@ -217,7 +217,7 @@ static void a_page_that_moved_while_it_was_read_is_read_again(void **state)
 }
 
 /* Its scope is in the ID: once it is another, who kept the old name keeps that no longer. */
-static void a_serial_that_becomes_another_id_has_that_ones_name(void **state)
+static void ruby_symbols_follow_serial_to_new_id(void **state)
 {
 	const uint64_t other = STATIC_ID ^ 4;
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
@@ -274,7 +274,7 @@ static uint64_t digest_of_long_name(struct forged_ruby *ruby, uint64_t serial, c
 	return name.raw;
 }
 
-static void long_names_are_told_apart_by_all_of_their_text(void **state)
+static void ruby_symbols_distinguish_long_names_by_whole_text(void **state)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
 	uint64_t digest = digest_of_long_name(ruby, STATIC_SERIAL + 1, 'x');
@@ -285,7 +285,7 @@ static void long_names_are_told_apart_by_all_of_their_text(void **state)
 	free(ruby);
 }
 
-static void a_name_is_cached_until_it_is_forgotten(void **state)
+static void ruby_symbols_cache_name_until_forgotten(void **state)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
 	struct ruby_symbols *symbols = open_symbols(ruby);
@@ -310,7 +310,7 @@ static void a_name_is_cached_until_it_is_forgotten(void **state)
 	free(ruby);
 }
 
-static void a_name_whose_text_is_elsewhere_is_found_by_all_of_it(void **state)
+static void ruby_symbols_compare_whole_text_on_heap(void **state)
 {
 	static const char *const names[] = { "a_name_that_no_string_object_has_room_foz" };
 	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
@@ -326,7 +326,7 @@ static void a_name_whose_text_is_elsewhere_is_found_by_all_of_it(void **state)
 	free(ruby);
 }
 
-static void a_symbol_of_another_serial_is_not_believed(void **state)
+static void ruby_symbols_reject_symbol_of_other_serial(void **state)
 {
 	static const char *const names[] = { "request_id" };
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
@@ -341,7 +341,7 @@ static void a_symbol_of_another_serial_is_not_believed(void **state)
 	free(ruby);
 }
 
-static void a_hostile_table_costs_5_pauses_a_call_and_20_a_second(void **state)
+static void ruby_symbols_limit_pauses_to_5_per_call_and_20_per_second(void **state)
 {
 	static const char *const names[] = { "not_there_" };
 	struct forged_ruby *ruby = forge_ruby(&layouts[4]);
@@ -404,7 +404,7 @@ static int read_vast(const struct memory_reader *reader, uint64_t address, void 
 	return 0;
 }
 
-static void of_a_vast_table_two_million_symbols_are_read_at_a_time(void **state)
+static void ruby_symbols_read_two_million_entries_per_call(void **state)
 {
 	static const char *const names[] = { "not_there_" };
 	struct vast_table table = { .ruby = forge_ruby(&layouts[4]) };
@@ -427,7 +427,7 @@ static void of_a_vast_table_two_million_symbols_are_read_at_a_time(void **state)
 	free(table.ruby);
 }
 
-static void data_full_of_candidates_is_refused(void **state)
+static void ruby_symbols_reject_data_full_of_candidates(void **state)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
 	const uint64_t words[] = { LAST_SERIAL, FORGED_BASE + 64, FORGED_BASE + 64 };
@@ -453,7 +453,7 @@ static uint64_t next_random(uint64_t *random)
 	return *random;
 }
 
-static void a_damaged_table_is_read_without_harm(void **state)
+static void ruby_symbols_survive_damaged_table(void **state)
 {
 	static const char *const names[] = { "request_id", "+",
 					     "a_name_that_no_string_object_has_room_for" };
@@ -485,7 +485,7 @@ static void a_damaged_table_is_read_without_harm(void **state)
 	}
 }
 
-static void without_memory_nothing_is_found(void **state)
+static void ruby_symbols_return_enomem_and_recover(void **state)
 {
 	static const char *const name = "request_id";
 	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
@@ -521,24 +521,24 @@ static void without_memory_nothing_is_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_layout_is_recognised_and_read),
-		cmocka_unit_test(without_a_table_there_is_none),
-		cmocka_unit_test(two_tables_are_refused_but_overlapping_ranges_are_not),
-		cmocka_unit_test(a_hole_in_the_range_is_passed_over),
-		cmocka_unit_test(a_name_written_after_its_serial_was_given_out_is_found),
-		cmocka_unit_test(an_unreadable_part_is_neither_forgotten_nor_fatal),
-		cmocka_unit_test(who_has_all_names_looks_no_further),
-		cmocka_unit_test(a_page_that_moved_while_it_was_read_is_read_again),
-		cmocka_unit_test(a_serial_that_becomes_another_id_has_that_ones_name),
-		cmocka_unit_test(long_names_are_told_apart_by_all_of_their_text),
-		cmocka_unit_test(a_name_is_cached_until_it_is_forgotten),
-		cmocka_unit_test(a_name_whose_text_is_elsewhere_is_found_by_all_of_it),
-		cmocka_unit_test(a_symbol_of_another_serial_is_not_believed),
-		cmocka_unit_test(a_hostile_table_costs_5_pauses_a_call_and_20_a_second),
-		cmocka_unit_test(of_a_vast_table_two_million_symbols_are_read_at_a_time),
-		cmocka_unit_test(data_full_of_candidates_is_refused),
-		cmocka_unit_test(a_damaged_table_is_read_without_harm),
-		cmocka_unit_test(without_memory_nothing_is_found),
+		cmocka_unit_test(ruby_symbols_recognise_and_read_every_layout),
+		cmocka_unit_test(ruby_symbols_return_error_without_table),
+		cmocka_unit_test(ruby_symbols_reject_two_tables_but_not_overlapping_ranges),
+		cmocka_unit_test(ruby_symbols_skip_hole_in_range),
+		cmocka_unit_test(ruby_symbols_find_name_written_after_its_serial),
+		cmocka_unit_test(ruby_symbols_return_eagain_for_unreadable_entry_and_recover),
+		cmocka_unit_test(ruby_symbols_stop_once_all_names_are_found),
+		cmocka_unit_test(ruby_symbols_reread_page_that_moved),
+		cmocka_unit_test(ruby_symbols_follow_serial_to_new_id),
+		cmocka_unit_test(ruby_symbols_distinguish_long_names_by_whole_text),
+		cmocka_unit_test(ruby_symbols_cache_name_until_forgotten),
+		cmocka_unit_test(ruby_symbols_compare_whole_text_on_heap),
+		cmocka_unit_test(ruby_symbols_reject_symbol_of_other_serial),
+		cmocka_unit_test(ruby_symbols_limit_pauses_to_5_per_call_and_20_per_second),
+		cmocka_unit_test(ruby_symbols_read_two_million_entries_per_call),
+		cmocka_unit_test(ruby_symbols_reject_data_full_of_candidates),
+		cmocka_unit_test(ruby_symbols_survive_damaged_table),
+		cmocka_unit_test(ruby_symbols_return_enomem_and_recover),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

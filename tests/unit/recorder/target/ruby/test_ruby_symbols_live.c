@@ -58,7 +58,7 @@ static uint64_t ask_number(struct fixture *fixture, const char *line)
 	return strtoull(answer, NULL, 10);
 }
 
-static void ids_are_those_that_ruby_has(void **state)
+static void ruby_symbols_ids_match_ruby(void **state)
 {
 	static const char *const names[] = {
 		"request_id", "+",	     "!",	"==",	       "@ivar_here", "$stdout",
@@ -82,7 +82,7 @@ static void ids_are_those_that_ruby_has(void **state)
 	}
 }
 
-static void names_are_those_that_ruby_prints(void **state)
+static void ruby_symbols_names_match_ruby(void **state)
 {
 	static const char *const symbols[] = { ":request_id",	 ":<=>",	":[]=",
 					       ":BasicObject",	 ":@ivar_here", ":'a b? \u00e9'",
@@ -105,7 +105,7 @@ static void names_are_those_that_ruby_prints(void **state)
 	}
 }
 
-static void an_id_with_other_scope_bits_has_no_name(void **state)
+static void ruby_symbols_have_no_name_for_id_with_other_scope(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t id = ask_number(fixture, "id(:request_id)");
@@ -117,7 +117,7 @@ static void an_id_with_other_scope_bits_has_no_name(void **state)
 	assert_string_equal(name, "as it was");
 }
 
-static void a_table_at_the_given_address_is_not_searched_for(void **state)
+static void ruby_symbols_use_table_at_given_address_without_search(void **state)
 {
 	struct fixture *fixture = *state;
 	_cleanup_(ruby_symbols_freep) struct ruby_symbols *symbols = NULL;
@@ -149,7 +149,7 @@ static int counted_read_many(const struct memory_reader *reader, const struct me
 	return memory_read_many(&fixture->reader, spans, count);
 }
 
-static void a_later_call_finds_new_symbols_and_reads_only_the_tail(void **state)
+static void ruby_symbols_later_call_reads_only_new_entries(void **state)
 {
 	static const char *const names[] = { "correlator_late" };
 	static const char *const others[] = { "each" };
@@ -182,7 +182,7 @@ static void a_later_call_finds_new_symbols_and_reads_only_the_tail(void **state)
 	assert_int_equal(other, ask_number(fixture, "id(:each)"));
 }
 
-static void answers_are_right_while_a_thread_makes_symbols_at_full_speed(void **state)
+static void ruby_symbols_are_correct_while_thread_adds_symbols(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t request_id = ask_number(fixture, "id(:request_id)");
@@ -236,7 +236,7 @@ static void answers_are_right_while_a_thread_makes_symbols_at_full_speed(void **
 	assert_true(found > RACE_ROUNDS / 2);
 }
 
-static void a_dead_process_is_an_error(void **state)
+static void ruby_symbols_return_esrch_for_dead_process(void **state)
 {
 	struct fixture *fixture = *state;
 	static const char *const names[] = { "never_there" };
@@ -252,13 +252,13 @@ static void a_dead_process_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ids_are_those_that_ruby_has),
-		cmocka_unit_test(names_are_those_that_ruby_prints),
-		cmocka_unit_test(an_id_with_other_scope_bits_has_no_name),
-		cmocka_unit_test(a_table_at_the_given_address_is_not_searched_for),
-		cmocka_unit_test(a_later_call_finds_new_symbols_and_reads_only_the_tail),
-		cmocka_unit_test(answers_are_right_while_a_thread_makes_symbols_at_full_speed),
-		cmocka_unit_test(a_dead_process_is_an_error),
+		cmocka_unit_test(ruby_symbols_ids_match_ruby),
+		cmocka_unit_test(ruby_symbols_names_match_ruby),
+		cmocka_unit_test(ruby_symbols_have_no_name_for_id_with_other_scope),
+		cmocka_unit_test(ruby_symbols_use_table_at_given_address_without_search),
+		cmocka_unit_test(ruby_symbols_later_call_reads_only_new_entries),
+		cmocka_unit_test(ruby_symbols_are_correct_while_thread_adds_symbols),
+		cmocka_unit_test(ruby_symbols_return_esrch_for_dead_process),
 	};
 	struct live_ruby ruby;
 

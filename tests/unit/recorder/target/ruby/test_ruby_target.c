@@ -108,7 +108,7 @@ static void map_usual(struct bench *bench)
 	add_mapping(bench, FORGED_BASE - 4096, FORGED_BASE, 1);
 }
 
-static void the_table_is_looked_for_in_the_data_of_its_object(void **state)
+static void ruby_target_finds_table_in_data_of_its_object(void **state)
 {
 	struct bench *bench = *state;
 
@@ -125,7 +125,7 @@ static void the_table_is_looked_for_in_the_data_of_its_object(void **state)
 	assert_int_equal(note(bench), 0);
 }
 
-static void and_in_the_anonymous_memory_right_behind_it(void **state)
+static void ruby_target_finds_table_in_adjacent_anonymous_memory(void **state)
 {
 	struct bench *bench = *state;
 
@@ -136,7 +136,7 @@ static void and_in_the_anonymous_memory_right_behind_it(void **state)
 }
 
 /* Each: the table would be there, and none of it is the object's data. */
-static void and_nowhere_else(void **state)
+static void ruby_target_does_not_find_table_elsewhere(void **state)
 {
 	struct bench *bench = *state;
 	struct memory_map_entry *entry;
@@ -172,7 +172,7 @@ static void and_nowhere_else(void **state)
 }
 
 /* Of 16 pieces the last one has it; of 17 it is not looked for there. */
-static void more_pieces_than_an_object_has_are_not_looked_at(void **state)
+static void ruby_target_searches_at_most_16_mappings(void **state)
 {
 	struct bench *bench = *state;
 
@@ -184,7 +184,7 @@ static void more_pieces_than_an_object_has_are_not_looked_at(void **state)
 	assert_int_equal(note(bench), 0);
 }
 
-static void where_one_process_of_the_file_has_it_is_tried_first_in_the_next(void **state)
+static void ruby_target_tries_place_known_from_other_process_first(void **state)
 {
 	struct bench *bench = *state;
 	struct ruby_target next = { 0 };
@@ -204,7 +204,7 @@ static void where_one_process_of_the_file_has_it_is_tried_first_in_the_next(void
 	ruby_target_deinit(&next);
 }
 
-static void without_its_bias_or_its_symbols_nothing_is_ruby(void **state)
+static void ruby_target_is_not_ruby_without_bias_or_symbols(void **state)
 {
 	struct bench *bench = *state;
 
@@ -219,7 +219,7 @@ static void without_its_bias_or_its_symbols_nothing_is_ruby(void **state)
 	assert_false(bench->target.is_ruby);
 }
 
-static void without_room_for_a_note_it_is_said(void **state)
+static void ruby_target_returns_enomem_if_notes_are_full(void **state)
 {
 	static const char others[] = "abcdefghijklmnop";
 	struct bench *bench = *state;
@@ -234,7 +234,7 @@ static void without_room_for_a_note_it_is_said(void **state)
 	assert_null(bench->target.symbols);
 }
 
-static void what_ends_the_process_ends_the_look(void **state)
+static void ruby_target_rejects_two_tables(void **state)
 {
 	struct bench *bench = *state;
 
@@ -244,7 +244,7 @@ static void what_ends_the_process_ends_the_look(void **state)
 	assert_int_equal(note(bench), -ENOTUNIQ);
 }
 
-static void a_version_that_was_read_stays(void **state)
+static void ruby_target_keeps_version_once_read(void **state)
 {
 	struct bench *bench = *state;
 
@@ -256,7 +256,7 @@ static void a_version_that_was_read_stays(void **state)
 	assert_string_equal(bench->target.version, "3.4.5");
 }
 
-static void a_version_ends_where_it_is_none_any_more(void **state)
+static void ruby_target_version_ends_at_first_invalid_character(void **state)
 {
 	static const struct {
 		char text[17], version[16];
@@ -284,7 +284,7 @@ static void a_version_ends_where_it_is_none_any_more(void **state)
 
 static const char *const names[] = { "request_id", NULL, "not_there", "+" };
 
-static void keys_are_found_by_their_names_and_the_missing_are_counted(void **state)
+static void ruby_target_finds_keys_by_name_and_counts_missing_ones(void **state)
 {
 	struct bench *bench = *state;
 	struct ruby_target *target = &bench->target;
@@ -324,7 +324,7 @@ static void keys_are_found_by_their_names_and_the_missing_are_counted(void **sta
 	assert_int_equal(target->key_ids[2], 0);
 }
 
-static void a_count_that_cannot_be_read_is_none(void **state)
+static void ruby_target_unreadable_symbol_count_is_zero(void **state)
 {
 	struct bench *bench = *state;
 
@@ -341,7 +341,7 @@ static void a_count_that_cannot_be_read_is_none(void **state)
 	assert_int_equal(bench->target.key_ids[0], STATIC_ID);
 }
 
-static void an_id_of_another_process_counts_if_it_is_that_name_here(void **state)
+static void ruby_target_checks_ids_of_other_process_by_name(void **state)
 {
 	struct bench *bench = *state;
 	struct ruby_target next = { .keys_missing = 2 };
@@ -371,7 +371,7 @@ static void an_id_of_another_process_counts_if_it_is_that_name_here(void **state
 	ruby_target_deinit(&next);
 }
 
-static void the_version_says_how_a_large_number_lies(void **state)
+static void ruby_target_config_has_bignum_mask_of_version(void **state)
 {
 	static const struct {
 		const char *version;
@@ -400,20 +400,20 @@ int main(int argc, char **argv)
 {
 #define FORGED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		FORGED(the_table_is_looked_for_in_the_data_of_its_object),
-		FORGED(and_in_the_anonymous_memory_right_behind_it),
-		FORGED(and_nowhere_else),
-		FORGED(more_pieces_than_an_object_has_are_not_looked_at),
-		FORGED(where_one_process_of_the_file_has_it_is_tried_first_in_the_next),
-		FORGED(without_its_bias_or_its_symbols_nothing_is_ruby),
-		FORGED(without_room_for_a_note_it_is_said),
-		FORGED(what_ends_the_process_ends_the_look),
-		FORGED(a_version_that_was_read_stays),
-		FORGED(a_version_ends_where_it_is_none_any_more),
-		FORGED(keys_are_found_by_their_names_and_the_missing_are_counted),
-		FORGED(a_count_that_cannot_be_read_is_none),
-		FORGED(an_id_of_another_process_counts_if_it_is_that_name_here),
-		cmocka_unit_test(the_version_says_how_a_large_number_lies),
+		FORGED(ruby_target_finds_table_in_data_of_its_object),
+		FORGED(ruby_target_finds_table_in_adjacent_anonymous_memory),
+		FORGED(ruby_target_does_not_find_table_elsewhere),
+		FORGED(ruby_target_searches_at_most_16_mappings),
+		FORGED(ruby_target_tries_place_known_from_other_process_first),
+		FORGED(ruby_target_is_not_ruby_without_bias_or_symbols),
+		FORGED(ruby_target_returns_enomem_if_notes_are_full),
+		FORGED(ruby_target_rejects_two_tables),
+		FORGED(ruby_target_keeps_version_once_read),
+		FORGED(ruby_target_version_ends_at_first_invalid_character),
+		FORGED(ruby_target_finds_keys_by_name_and_counts_missing_ones),
+		FORGED(ruby_target_unreadable_symbol_count_is_zero),
+		FORGED(ruby_target_checks_ids_of_other_process_by_name),
+		cmocka_unit_test(ruby_target_config_has_bignum_mask_of_version),
 	};
 
 	if (argc > 1)

@@ -75,7 +75,7 @@ static void assert_string(uint8_t encoding, const char *bytes, size_t size_bytes
 	assert_text(&value, expected);
 }
 
-static void immediates_read_as_ruby_prints_them(void **state)
+static void ruby_value_formats_immediates_like_ruby(void **state)
 {
 	(void)state;
 	assert_immediate(0x00, "false");
@@ -92,7 +92,7 @@ static void immediates_read_as_ruby_prints_them(void **state)
 	assert_immediate(0x1c, "#<T_NONE>");
 }
 
-static void flonums_are_decoded(void **state)
+static void ruby_value_decodes_flonums(void **state)
 {
 	(void)state;
 	/* The VALUEs of these in Ruby 3.1. */
@@ -104,7 +104,7 @@ static void flonums_are_decoded(void **state)
 	assert_immediate(UINT64_C(0x81394470938fa89a), "1.0e-76");
 }
 
-static void heap_floats_are_decoded(void **state)
+static void ruby_value_decodes_heap_floats(void **state)
 {
 	struct value_snapshot value = { .kind = VALUE_KIND_FLOAT, .type = 4 };
 	const double number = -1e300;
@@ -114,7 +114,7 @@ static void heap_floats_are_decoded(void **state)
 	assert_text(&value, "-1.0e+300");
 }
 
-static void a_symbol_without_a_name_is_shown_by_its_id(void **state)
+static void ruby_value_shows_unnamed_symbol_by_its_id(void **state)
 {
 	const struct value_snapshot value = { .kind = VALUE_KIND_IMMEDIATE, .raw = 0xd5810c };
 	char text[VALUE_TEXT_BYTES] = "as it was";
@@ -127,7 +127,7 @@ static void a_symbol_without_a_name_is_shown_by_its_id(void **state)
 	assert_string_equal(text, ":0xd581");
 }
 
-static void a_name_that_cannot_be_read_now_is_asked_for_again(void **state)
+static void ruby_value_returns_eagain_for_temporarily_unreadable_name(void **state)
 {
 	const struct value_snapshot value = { .kind = VALUE_KIND_IMMEDIATE, .raw = 0xd5810c };
 	char text[VALUE_TEXT_BYTES] = "as it was";
@@ -138,7 +138,7 @@ static void a_name_that_cannot_be_read_now_is_asked_for_again(void **state)
 	assert_string_equal(text, "as it was");
 }
 
-static void strings_keep_their_text(void **state)
+static void ruby_value_keeps_text_of_strings(void **state)
 {
 	(void)state;
 	assert_string(1, "req-\u00e9", 6, "req-\u00e9");
@@ -147,7 +147,7 @@ static void strings_keep_their_text(void **state)
 	assert_string(22, "caf\xe9", 4, "caf\\xe9");
 }
 
-static void wide_strings_are_converted(void **state)
+static void ruby_value_converts_wide_strings(void **state)
 {
 	(void)state;
 	assert_string(4, "a\0\xac\x20\x3d\xd8\x00\xde", 8, "a\u20ac\U0001f600");
@@ -164,7 +164,7 @@ static void wide_strings_are_converted(void **state)
 	assert_string(8, "\xff\xfe\0\0a\0\0\0", 8, "a");
 }
 
-static void broken_wide_strings_are_escaped(void **state)
+static void ruby_value_escapes_broken_wide_strings(void **state)
 {
 	(void)state;
 	/* A lone high and a lone low surrogate, half a unit at the end, beyond U+10FFFF, a NUL. */
@@ -184,7 +184,7 @@ static void broken_wide_strings_are_escaped(void **state)
 	assert_string(4, "\0\0", 2, "\\x00");
 }
 
-static void a_cut_string_ends_in_the_mark_after_a_whole_character(void **state)
+static void ruby_value_marks_cut_string_after_whole_character(void **state)
 {
 	char bytes[VALUE_BYTES_MAX + 64], expected[VALUE_TEXT_BYTES];
 
@@ -210,7 +210,7 @@ static void a_cut_string_ends_in_the_mark_after_a_whole_character(void **state)
 	assert_string(3, bytes, sizeof(bytes), expected);
 }
 
-static void the_longest_text_fits_with_its_mark(void **state)
+static void ruby_value_longest_text_fits_with_cut_mark(void **state)
 {
 	char bytes[VALUE_BYTES_MAX + 1];
 	struct value_snapshot value;
@@ -224,7 +224,7 @@ static void the_longest_text_fits_with_its_mark(void **state)
 	assert_string_equal(text + 4 * VALUE_BYTES_MAX, MARK);
 }
 
-static void bignums_are_printed_in_decimal(void **state)
+static void ruby_value_formats_bignums_in_decimal(void **state)
 {
 	struct value_snapshot value = {
 		.kind = VALUE_KIND_BIGNUM, .type = 0xa, .length_bytes = 12, .raw = 3
@@ -242,7 +242,7 @@ static void bignums_are_printed_in_decimal(void **state)
 	assert_text(&value, "#<T_BIGNUM>" MARK);
 }
 
-static void other_objects_are_named_by_type(void **state)
+static void ruby_value_names_other_objects_by_type(void **state)
 {
 	struct value_snapshot value = { .kind = VALUE_KIND_OBJECT, .type = 8, .raw = 0x7f00aa00 };
 
@@ -256,7 +256,7 @@ static void other_objects_are_named_by_type(void **state)
 	assert_text(&value, "#<unreadable>");
 }
 
-static void damaged_snapshots_are_refused(void **state)
+static void ruby_value_rejects_damaged_snapshots(void **state)
 {
 	struct value_snapshot value = string_of(1, "abcd", 4);
 
@@ -307,7 +307,7 @@ static uint64_t next_random(uint64_t *random)
 	return *random;
 }
 
-static void any_snapshot_gives_clean_text_or_an_error(void **state)
+static void ruby_value_random_snapshot_yields_clean_text_or_error(void **state)
 {
 	uint64_t random = 88172645463325252u;
 	struct value_snapshot value;
@@ -340,20 +340,20 @@ static void any_snapshot_gives_clean_text_or_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(immediates_read_as_ruby_prints_them),
-		cmocka_unit_test(flonums_are_decoded),
-		cmocka_unit_test(heap_floats_are_decoded),
-		cmocka_unit_test(a_symbol_without_a_name_is_shown_by_its_id),
-		cmocka_unit_test(a_name_that_cannot_be_read_now_is_asked_for_again),
-		cmocka_unit_test(strings_keep_their_text),
-		cmocka_unit_test(wide_strings_are_converted),
-		cmocka_unit_test(broken_wide_strings_are_escaped),
-		cmocka_unit_test(a_cut_string_ends_in_the_mark_after_a_whole_character),
-		cmocka_unit_test(the_longest_text_fits_with_its_mark),
-		cmocka_unit_test(bignums_are_printed_in_decimal),
-		cmocka_unit_test(other_objects_are_named_by_type),
-		cmocka_unit_test(damaged_snapshots_are_refused),
-		cmocka_unit_test(any_snapshot_gives_clean_text_or_an_error),
+		cmocka_unit_test(ruby_value_formats_immediates_like_ruby),
+		cmocka_unit_test(ruby_value_decodes_flonums),
+		cmocka_unit_test(ruby_value_decodes_heap_floats),
+		cmocka_unit_test(ruby_value_shows_unnamed_symbol_by_its_id),
+		cmocka_unit_test(ruby_value_returns_eagain_for_temporarily_unreadable_name),
+		cmocka_unit_test(ruby_value_keeps_text_of_strings),
+		cmocka_unit_test(ruby_value_converts_wide_strings),
+		cmocka_unit_test(ruby_value_escapes_broken_wide_strings),
+		cmocka_unit_test(ruby_value_marks_cut_string_after_whole_character),
+		cmocka_unit_test(ruby_value_longest_text_fits_with_cut_mark),
+		cmocka_unit_test(ruby_value_formats_bignums_in_decimal),
+		cmocka_unit_test(ruby_value_names_other_objects_by_type),
+		cmocka_unit_test(ruby_value_rejects_damaged_snapshots),
+		cmocka_unit_test(ruby_value_random_snapshot_yields_clean_text_or_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

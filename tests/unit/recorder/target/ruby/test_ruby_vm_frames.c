@@ -30,7 +30,7 @@ static void lay_frames(struct forged_vm *forged, size_t words)
 	forged_set(forged, forged->execution, STACK_EXECUTION_STACK + 2, frame);
 }
 
-static void frames_are_of_six_to_nine_words(void **state)
+static void vm_frames_have_six_to_nine_words(void **state)
 {
 	for (size_t words = 6; words <= 9; words++) {
 		struct forged_vm *forged = forge_vm();
@@ -48,7 +48,7 @@ static void frames_are_of_six_to_nine_words(void **state)
 	NONE(frame_bytes);
 }
 
-static void frames_are_a_whole_number(void **state)
+static void vm_frames_fill_stack_by_whole_number(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -57,7 +57,7 @@ static void frames_are_a_whole_number(void **state)
 	NONE(frame_bytes);
 }
 
-static void one_frame_before_the_last_is_enough(void **state)
+static void vm_frames_need_one_frame_before_the_last(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -72,7 +72,7 @@ static void one_frame_before_the_last_is_enough(void **state)
 	NONE(frame_bytes);
 }
 
-static void only_the_outermost_64_frames_are_looked_at(void **state)
+static void vm_frames_inspect_only_outermost_64(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -86,7 +86,7 @@ static void only_the_outermost_64_frames_are_looked_at(void **state)
 	ONLY(method_definition, 8 * STACK_METHOD_DEFINITION);
 }
 
-static void frames_that_cannot_be_read_are_not_those_that_were(void **state)
+static void vm_frames_do_not_reuse_words_of_failed_read(void **state)
 {
 	struct forged_vm *forged = *state;
 	const uint64_t words = STACK_WORDS + FORGED_BYTES / 8;
@@ -101,7 +101,7 @@ static void frames_that_cannot_be_read_are_not_those_that_were(void **state)
 	NONE(frame_bytes);
 }
 
-static void each_frame_counts(void **state)
+static void vm_frames_members_are_checked_in_each_frame(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < STACK_FRAMES; i++) {
@@ -125,7 +125,7 @@ static void each_frame_counts(void **state)
 	}
 }
 
-static void block_of_c_is_a_frames_but_not_the_only_one(void **state)
+static void vm_frames_accept_c_block_unless_all_iseqs_are(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t block = forged_object(forged, 4 << 12 | 0x1a, 5);
@@ -141,7 +141,7 @@ static void block_of_c_is_a_frames_but_not_the_only_one(void **state)
 	NONE(frame_iseq);
 }
 
-static void frame_of_c_is_marked_as_such(void **state)
+static void vm_frames_c_frame_needs_its_flag(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -153,7 +153,7 @@ static void frame_of_c_is_marked_as_such(void **state)
 	ONLY(frame_ep, 8 * STACK_FRAME_EP);
 }
 
-static void environment_that_cannot_be_read_is_none(void **state)
+static void vm_frames_reject_unreadable_environment(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -163,7 +163,7 @@ static void environment_that_cannot_be_read_is_none(void **state)
 	NONE(frame_ep);
 }
 
-static void recursion_runs_one_iseq(void **state)
+static void vm_frames_recursion_counts_one_iseq(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -185,7 +185,7 @@ static uint64_t copy_iseq(struct forged_vm *forged, uint64_t from)
 	return iseq;
 }
 
-static void more_iseqs_than_32_are_not_looked_at(void **state)
+static void vm_frames_inspect_at_most_32_iseqs(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -201,7 +201,7 @@ static void more_iseqs_than_32_are_not_looked_at(void **state)
 }
 
 /* Of the word behind what a frame returns to: where it may not lie. */
-static void return_is_outside_of_every_stack(void **state)
+static void vm_frames_jit_return_is_outside_of_every_stack(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t end = forged->stack + 8 * STACK_WORDS;
@@ -233,7 +233,7 @@ static void forge_other_environments(struct forged_vm *forged, size_t word, uint
 	}
 }
 
-static void frames_may_look_like_more_than_one_thing(void **state)
+static void vm_frames_keep_several_candidate_shapes(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t entry = forged_object(forged, 6 << 12 | 0x1a, 5);
@@ -248,7 +248,7 @@ static void frames_may_look_like_more_than_one_thing(void **state)
 	assert_int_equal(seen.iseq_count, STACK_ISEQS);
 }
 
-static void shapes_beyond_eight_are_left_out(void **state)
+static void vm_frames_drop_shapes_beyond_eight(void **state)
 {
 	static const size_t words[] = { 0, 2, 4, 6, 7 };
 	struct forged_vm *forged = *state;
@@ -260,7 +260,7 @@ static void shapes_beyond_eight_are_left_out(void **state)
 	assert_int_equal(COUNT(frame_ep), 6);
 }
 
-static void frames_of_c_alone_run_nothing(void **state)
+static void vm_frames_of_c_alone_have_no_counter_and_code(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -273,7 +273,7 @@ static void frames_of_c_alone_run_nothing(void **state)
 	NONE(body_code);
 }
 
-static void frames_of_c_need_no_counter(void **state)
+static void vm_frames_of_c_need_no_counter(void **state)
 {
 	struct forged_vm *forged = *state;
 
@@ -286,7 +286,7 @@ static void frames_of_c_need_no_counter(void **state)
 	ONLY(body_code, 8 * STACK_BODY_CODE);
 }
 
-static void word_that_is_right_more_often_is_the_counter(void **state)
+static void vm_frames_counter_is_word_that_fits_most_often(void **state)
 {
 	struct forged_vm *forged = *state;
 	uint64_t counter;
@@ -305,7 +305,7 @@ static void word_that_is_right_more_often_is_the_counter(void **state)
 	assert_int_equal(COUNT(frame_pc), 2);
 }
 
-static void counter_may_be_the_first_and_the_last_word(void **state)
+static void vm_frames_counter_is_any_word_from_first_to_last(void **state)
 {
 	static const size_t words[] = { 0, STACK_FRAME_WORDS - 1 };
 
@@ -332,24 +332,24 @@ static void counter_may_be_the_first_and_the_last_word(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		VM_TEST(frames_are_of_six_to_nine_words),
-		VM_TEST(frames_are_a_whole_number),
-		VM_TEST(one_frame_before_the_last_is_enough),
-		VM_TEST(only_the_outermost_64_frames_are_looked_at),
-		VM_TEST(frames_that_cannot_be_read_are_not_those_that_were),
-		VM_TEST(each_frame_counts),
-		VM_TEST(block_of_c_is_a_frames_but_not_the_only_one),
-		VM_TEST(frame_of_c_is_marked_as_such),
-		VM_TEST(environment_that_cannot_be_read_is_none),
-		VM_TEST(recursion_runs_one_iseq),
-		VM_TEST(more_iseqs_than_32_are_not_looked_at),
-		VM_TEST(return_is_outside_of_every_stack),
-		VM_TEST(frames_may_look_like_more_than_one_thing),
-		VM_TEST(shapes_beyond_eight_are_left_out),
-		VM_TEST(frames_of_c_alone_run_nothing),
-		VM_TEST(frames_of_c_need_no_counter),
-		VM_TEST(word_that_is_right_more_often_is_the_counter),
-		VM_TEST(counter_may_be_the_first_and_the_last_word),
+		VM_TEST(vm_frames_have_six_to_nine_words),
+		VM_TEST(vm_frames_fill_stack_by_whole_number),
+		VM_TEST(vm_frames_need_one_frame_before_the_last),
+		VM_TEST(vm_frames_inspect_only_outermost_64),
+		VM_TEST(vm_frames_do_not_reuse_words_of_failed_read),
+		VM_TEST(vm_frames_members_are_checked_in_each_frame),
+		VM_TEST(vm_frames_accept_c_block_unless_all_iseqs_are),
+		VM_TEST(vm_frames_c_frame_needs_its_flag),
+		VM_TEST(vm_frames_reject_unreadable_environment),
+		VM_TEST(vm_frames_recursion_counts_one_iseq),
+		VM_TEST(vm_frames_inspect_at_most_32_iseqs),
+		VM_TEST(vm_frames_jit_return_is_outside_of_every_stack),
+		VM_TEST(vm_frames_keep_several_candidate_shapes),
+		VM_TEST(vm_frames_drop_shapes_beyond_eight),
+		VM_TEST(vm_frames_of_c_alone_have_no_counter_and_code),
+		VM_TEST(vm_frames_of_c_need_no_counter),
+		VM_TEST(vm_frames_counter_is_word_that_fits_most_often),
+		VM_TEST(vm_frames_counter_is_any_word_from_first_to_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
