@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "unit_test.h"
+
 #include "base/random.h"
 #include "failing_memory.h"
 #include "told.h"
@@ -63,11 +65,12 @@ static void end_window(int64_t start_ms, int64_t end_ms)
 	alert_end_window(alert, &window, &books, tell, NULL);
 }
 
-static void alert_times_include_clock_adjustment(void **state)
+#define ALERT_TEST(test) TEST_WITH(test, NULL, tear_down)
+
+ALERT_TEST(alert_times_include_clock_adjustment)
 {
 	struct alert_window window = window_of(1000, 2000);
 
-	(void)state;
 	begin("max(cpu) > 50ns");
 	window.clock_set_ns = -300 * (int64_t)NS_PER_MS;
 	request("", 51);
@@ -75,9 +78,8 @@ static void alert_times_include_clock_adjustment(void **state)
 	expect_told("1700 firing 51 since 700|");
 }
 
-static void alert_without_duration_fires_after_one_window(void **state)
+ALERT_TEST(alert_without_duration_fires_after_one_window)
 {
-	(void)state;
 	begin("max(cpu) > 50ns");
 	request("", 50);
 	end_window(0, 1000);
@@ -96,9 +98,8 @@ static void alert_without_duration_fires_after_one_window(void **state)
 	expect_told("");
 }
 
-static void alert_fires_only_after_condition_holds_throughout(void **state)
+ALERT_TEST(alert_fires_only_after_condition_holds_throughout)
 {
-	(void)state;
 	begin("max(cpu) > 50ns for 3s");
 	for (int i = 0; i < 2; i++) {
 		request("", 60);
@@ -116,9 +117,8 @@ static void alert_fires_only_after_condition_holds_throughout(void **state)
 	expect_told("6000 firing 70 since 3000|");
 }
 
-static void alert_ignores_value_alternating_around_limit(void **state)
+ALERT_TEST(alert_ignores_value_alternating_around_limit)
 {
-	(void)state;
 	begin("max(cpu) > 50ns for 2s");
 	for (int i = 0; i < 2; i++) {
 		request("", 60);
@@ -144,9 +144,8 @@ static void alert_ignores_value_alternating_around_limit(void **state)
 }
 
 /* A recorder's windows of a second end some ms too early, or too late. */
-static void alert_duration_tolerates_jitter_of_window_length(void **state)
+ALERT_TEST(alert_duration_tolerates_jitter_of_window_length)
 {
-	(void)state;
 	begin("max(cpu) > 50ns for 1s");
 	request("", 60);
 	end_window(0, 956);
@@ -166,9 +165,8 @@ static void alert_duration_tolerates_jitter_of_window_length(void **state)
 }
 
 /* Of the last window an eighth may be lacking, and no more. */
-static void alert_jitter_tolerance_is_one_eighth_of_last_window(void **state)
+ALERT_TEST(alert_jitter_tolerance_is_one_eighth_of_last_window)
 {
-	(void)state;
 	begin("max(cpu) > 50ns for 1s");
 	request("", 60);
 	end_window(0, 888);
@@ -183,9 +181,8 @@ static void alert_jitter_tolerance_is_one_eighth_of_last_window(void **state)
 }
 
 /* An empty one may be too long, too. */
-static void alert_pending_survives_empty_overlong_window(void **state)
+ALERT_TEST(alert_pending_survives_empty_overlong_window)
 {
-	(void)state;
 	begin("max(cpu) > 50ns for 3s");
 	request("", 60);
 	end_window(0, 1000);
@@ -197,9 +194,8 @@ static void alert_pending_survives_empty_overlong_window(void **state)
 	expect_told("5100 firing 60 since 0|");
 }
 
-static void alert_empty_windows_expire_pending_and_firing_state(void **state)
+ALERT_TEST(alert_empty_windows_expire_pending_and_firing_state)
 {
-	(void)state;
 	begin("max(cpu) > 50ns for 3s");
 	end_window(0, 1000);
 	request("", 60);
@@ -233,9 +229,8 @@ static void alert_empty_windows_expire_pending_and_firing_state(void **state)
 	expect_told("43000 firing 60 since 40000|");
 }
 
-static void alert_pending_survives_empty_windows_up_to_duration(void **state)
+ALERT_TEST(alert_pending_survives_empty_windows_up_to_duration)
 {
-	(void)state;
 	begin("max(cpu) > 50ns for 3s");
 	request("", 60);
 	end_window(0, 1000);
@@ -247,9 +242,8 @@ static void alert_pending_survives_empty_windows_up_to_duration(void **state)
 	expect_told("5000 firing 60 since 0|");
 }
 
-static void alert_restarts_after_gap_or_clock_step_back(void **state)
+ALERT_TEST(alert_restarts_after_gap_or_clock_step_back)
 {
-	(void)state;
 	begin("max(cpu) > 50ns for 2s");
 	request("", 60);
 	end_window(0, 1000);
@@ -289,9 +283,8 @@ static void alert_restarts_after_gap_or_clock_step_back(void **state)
 	expect_told("");
 }
 
-static void alert_evaluates_each_key_value_separately(void **state)
+ALERT_TEST(alert_evaluates_each_key_value_separately)
 {
-	(void)state;
 	begin("mean(cpu) > 50ns for 2s by e");
 	for (int i = 0; i < 2; i++) {
 		request("dear", 60);
@@ -321,18 +314,16 @@ uint64_t random_seed(void)
 }
 
 /* Whoever names things cannot choose which of them collide. */
-static void alert_seeds_hash_table_randomly(void **state)
+ALERT_TEST(alert_seeds_hash_table_randomly)
 {
-	(void)state;
 	begin("max(cpu) > 1ns by e");
 	seeds = 0;
 	begin("max(cpu) > 1ns by e");
 	assert_int_equal(seeds, 1);
 }
 
-static void alert_without_key_merges_all_requests(void **state)
+ALERT_TEST(alert_without_key_merges_all_requests)
 {
-	(void)state;
 	begin("count(requests) > 1");
 	request("a", 1);
 	request("b", 1);
@@ -340,12 +331,11 @@ static void alert_without_key_merges_all_requests(void **state)
 	expect_told("1000 firing 2 since 0|");
 }
 
-static void alert_counts_and_sums_without_allocation(void **state)
+ALERT_TEST(alert_counts_and_sums_without_allocation)
 {
 	static const char *const texts[] = { "count(requests) > 1", "rate(requests) > 1",
 					     "sum(wall) > 1s" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		begin(texts[i]);
 		memory_fails_after(0);
@@ -354,9 +344,8 @@ static void alert_counts_and_sums_without_allocation(void **state)
 	}
 }
 
-static void alert_merges_values_with_same_escaped_form(void **state)
+ALERT_TEST(alert_merges_values_with_same_escaped_form)
 {
-	(void)state;
 	begin("sum(cpu) > 50ns by endpoint");
 	charge("a\n", 30, true);
 	charge("a\\x0a", 30, true);
@@ -368,11 +357,10 @@ static void alert_merges_values_with_same_escaped_form(void **state)
 		    "2000 firing [\xc3\xa9t\xc3\xa9] 60 since 1000|");
 }
 
-static void alert_folds_series_beyond_maximum_into_other(void **state)
+ALERT_TEST(alert_folds_series_beyond_maximum_into_other)
 {
 	char name[16];
 
-	(void)state;
 	begin("count(requests) >= 9 by endpoint");
 	for (int i = 0; i < ALERT_SERIES_MAX + 9; i++) {
 		(void)snprintf(name, sizeof(name), "e%d", i);
@@ -387,7 +375,7 @@ static void alert_folds_series_beyond_maximum_into_other(void **state)
 	expect_told("2000 resolved [other] 0 since 1000|2000 firing [late] 9 since 1000|");
 }
 
-static void alert_functions_compute_expected_values(void **state)
+ALERT_TEST(alert_functions_compute_expected_values)
 {
 	static const struct {
 		const char *text, *expected;
@@ -407,7 +395,6 @@ static void alert_functions_compute_expected_values(void **state)
 		{ "lost >= 0", "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(cases[i].text);
 		for (int rank = 1; rank <= 100; rank++)
@@ -417,9 +404,8 @@ static void alert_functions_compute_expected_values(void **state)
 	}
 }
 
-static void alert_cpu_sum_and_rate_use_attributed_charges_only(void **state)
+ALERT_TEST(alert_cpu_sum_and_rate_use_attributed_charges_only)
 {
-	(void)state;
 	begin("rate(cpu) > 150%");
 	charge("", 2000000000, true);
 	charge("", 1500000000, true);
@@ -455,9 +441,8 @@ static void alert_cpu_sum_and_rate_use_attributed_charges_only(void **state)
 	expect_told("");
 }
 
-static void alert_rate_is_divided_by_window_length(void **state)
+ALERT_TEST(alert_rate_is_divided_by_window_length)
 {
-	(void)state;
 	begin("rate(requests) > 7");
 	for (int i = 0; i < 4; i++)
 		request("", 1);
@@ -475,9 +460,8 @@ static void alert_rate_is_divided_by_window_length(void **state)
 	expect_told("1 firing 9223372036854775807 since 0|");
 }
 
-static void alert_count_is_zero_in_window_without_requests(void **state)
+ALERT_TEST(alert_count_is_zero_in_window_without_requests)
 {
-	(void)state;
 	begin("count(requests) < 1 for 2s");
 	end_window(0, 1000);
 	end_window(1000, 2000);
@@ -494,7 +478,7 @@ static void alert_count_is_zero_in_window_without_requests(void **state)
 	expect_told("2000 firing [a] 0 since 0|");
 }
 
-static void alert_evaluates_balance_and_self_figures(void **state)
+ALERT_TEST(alert_evaluates_balance_and_self_figures)
 {
 	static const struct {
 		const char *text, *expected;
@@ -515,7 +499,6 @@ static void alert_evaluates_balance_and_self_figures(void **state)
 		{ "contexts_full >= 0", "1000 firing 0 since 0|" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(cases[i].text);
 		books = (struct alert_books){ .has_balance = true,
@@ -534,9 +517,8 @@ static void alert_evaluates_balance_and_self_figures(void **state)
 	}
 }
 
-static void alert_does_not_fire_without_balance_or_self_record(void **state)
+ALERT_TEST(alert_does_not_fire_without_balance_or_self_record)
 {
-	(void)state;
 	begin("unattributed <= 0ns");
 	books.has_own_cpu = true;
 	end_window(0, 1000);
@@ -571,7 +553,7 @@ static void alert_does_not_fire_without_balance_or_self_record(void **state)
 	expect_told("");
 }
 
-static void alert_fails_with_enomem_when_allocation_fails(void **state)
+ALERT_TEST(alert_fails_with_enomem_when_allocation_fails)
 {
 	struct alert_expression expression;
 	struct alert_error error;
@@ -579,7 +561,6 @@ static void alert_fails_with_enomem_when_allocation_fails(void **state)
 	size_t successes = 0;
 	int r;
 
-	(void)state;
 	assert_int_equal(alert_expression_parse("max(cpu) > 1ns", &expression, &error), 0);
 	do {
 		memory_fails_after(successes++);
@@ -604,36 +585,4 @@ static void alert_fails_with_enomem_when_allocation_fails(void **state)
 	memory_never_fails();
 	assert_int_equal(r, -ENOMEM);
 	alert_free(NULL);
-}
-
-int main(void)
-{
-#define ALERT_TEST(test) cmocka_unit_test_teardown(test, tear_down)
-	const struct CMUnitTest tests[] = {
-		ALERT_TEST(alert_times_include_clock_adjustment),
-		ALERT_TEST(alert_without_duration_fires_after_one_window),
-		ALERT_TEST(alert_fires_only_after_condition_holds_throughout),
-		ALERT_TEST(alert_ignores_value_alternating_around_limit),
-		ALERT_TEST(alert_duration_tolerates_jitter_of_window_length),
-		ALERT_TEST(alert_jitter_tolerance_is_one_eighth_of_last_window),
-		ALERT_TEST(alert_pending_survives_empty_overlong_window),
-		ALERT_TEST(alert_empty_windows_expire_pending_and_firing_state),
-		ALERT_TEST(alert_pending_survives_empty_windows_up_to_duration),
-		ALERT_TEST(alert_restarts_after_gap_or_clock_step_back),
-		ALERT_TEST(alert_evaluates_each_key_value_separately),
-		ALERT_TEST(alert_seeds_hash_table_randomly),
-		ALERT_TEST(alert_without_key_merges_all_requests),
-		ALERT_TEST(alert_counts_and_sums_without_allocation),
-		ALERT_TEST(alert_merges_values_with_same_escaped_form),
-		ALERT_TEST(alert_folds_series_beyond_maximum_into_other),
-		ALERT_TEST(alert_functions_compute_expected_values),
-		ALERT_TEST(alert_cpu_sum_and_rate_use_attributed_charges_only),
-		ALERT_TEST(alert_rate_is_divided_by_window_length),
-		ALERT_TEST(alert_count_is_zero_in_window_without_requests),
-		ALERT_TEST(alert_evaluates_balance_and_self_figures),
-		ALERT_TEST(alert_does_not_fire_without_balance_or_self_record),
-		ALERT_TEST(alert_fails_with_enomem_when_allocation_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "alert/alert_expression.h"
 
@@ -23,11 +18,10 @@ static struct alert_expression parse(const char *text)
 	return expression;
 }
 
-static void expression_parses_measure_limit_duration_and_key(void **state)
+TEST(expression_parses_measure_limit_duration_and_key)
 {
 	struct alert_expression expression = parse("p99(cpu) > 50ms for 30s by endpoint");
 
-	(void)state;
 	assert_string_equal(expression.text, "p99(cpu) > 50ms for 30s by endpoint");
 	assert_int_equal(expression.function, ALERT_P99);
 	assert_int_equal(expression.figure, FIGURE_CPU);
@@ -38,12 +32,11 @@ static void expression_parses_measure_limit_duration_and_key(void **state)
 	assert_string_equal(expression.key, "endpoint");
 }
 
-static void expression_ignores_spaces_and_order_of_clauses(void **state)
+TEST(expression_ignores_spaces_and_order_of_clauses)
 {
 	struct alert_expression expression =
 		parse(" \tp50 ( wall )<=1.5 us by otel.http.route\tfor 5m ");
 
-	(void)state;
 	assert_int_equal(expression.function, ALERT_P50);
 	assert_int_equal(expression.figure, FIGURE_WALL);
 	assert_int_equal(expression.comparison, ALERT_AT_MOST);
@@ -60,7 +53,7 @@ static void expression_ignores_spaces_and_order_of_clauses(void **state)
 	assert_string_equal(parse("count(requests)>1by for").key, "for");
 }
 
-static void expression_parses_each_measure_and_unit(void **state)
+TEST(expression_parses_each_measure_and_unit)
 {
 	static const struct {
 		const char *text;
@@ -95,7 +88,6 @@ static void expression_parses_each_measure_and_unit(void **state)
 		  7 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct alert_expression expression = parse(cases[i].text);
 
@@ -108,7 +100,7 @@ static void expression_parses_each_measure_and_unit(void **state)
 	}
 }
 
-static void expression_comparison_holds_at_its_bounds(void **state)
+TEST(expression_comparison_holds_at_its_bounds)
 {
 	static const struct {
 		const char *text;
@@ -120,7 +112,6 @@ static void expression_comparison_holds_at_its_bounds(void **state)
 		{ "lost <= 5", true, true, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct alert_expression expression = parse(cases[i].text);
 
@@ -130,7 +121,7 @@ static void expression_comparison_holds_at_its_bounds(void **state)
 	}
 }
 
-static void expression_classifies_measures_of_whole_requests(void **state)
+TEST(expression_classifies_measures_of_whole_requests)
 {
 	static const char *const whole[] = { "p50(cpu)>1s",	  "p99(wall)>1s",
 					     "mean(user)>1s",	  "max(blocked)>1s",
@@ -139,7 +130,6 @@ static void expression_classifies_measures_of_whole_requests(void **state)
 	static const char *const parts[] = { "sum(cpu)>1s", "rate(kernel)>1", "lost>1", "exec>1s",
 					     "events_lost>1" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
 		struct alert_expression expression = parse(whole[i]);
 
@@ -152,7 +142,7 @@ static void expression_classifies_measures_of_whole_requests(void **state)
 	}
 }
 
-static void expression_parses_numbers_exactly(void **state)
+TEST(expression_parses_numbers_exactly)
 {
 	static const struct {
 		const char *text;
@@ -169,7 +159,6 @@ static void expression_parses_numbers_exactly(void **state)
 		{ "rate(cpu) > 0.000001", 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_true(parse(cases[i].text).limit == cases[i].limit);
 }
@@ -190,7 +179,7 @@ static void refuses(const char *marked, const char *says)
 		fail_msg("%s: at %zu: %s", marked, error.offset, error.message);
 }
 
-static void expression_reports_error_with_its_offset(void **state)
+TEST(expression_reports_error_with_its_offset)
 {
 	static const char *const cases[][2] = {
 		{ "^", "not a measure: p50, p90" },
@@ -253,18 +242,16 @@ static void expression_reports_error_with_its_offset(void **state)
 		{ "residual > 1ms by ^endpoint", "residual is of all there is" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		refuses(cases[i][0], cases[i][1]);
 }
 
-static void expression_limits_length_of_text_and_key(void **state)
+TEST(expression_limits_length_of_text_and_key)
 {
 	char text[600], marked[600], key[ALERT_KEY_BYTES + 1];
 	struct alert_expression expression;
 	struct alert_error error;
 
-	(void)state;
 	memset(key, 'k', sizeof(key));
 	key[ALERT_KEY_BYTES - 1] = '\0';
 	(void)snprintf(text, sizeof(text), "max(cpu) > 1s by %s", key);
@@ -285,7 +272,7 @@ static void expression_limits_length_of_text_and_key(void **state)
 }
 
 /* Whatever it is, it ends, and says where. */
-static void expression_accepts_or_rejects_random_text(void **state)
+TEST(expression_accepts_or_rejects_random_text)
 {
 	static const char *const parts[] = { "p99",  "(",    ")",    "cpu",   "requests",
 					     ">",    "<",    "=",    "1",     ".",
@@ -293,7 +280,6 @@ static void expression_accepts_or_rejects_random_text(void **state)
 					     "lost", "\xff", "\x01", "count", "rate" };
 	unsigned int seed = 1;
 
-	(void)state;
 	for (int i = 0; i < 20000; i++) {
 		struct alert_expression expression;
 		struct alert_error error = { .offset = SIZE_MAX };
@@ -317,9 +303,8 @@ static void expect_printed(enum alert_unit unit, int64_t value, const char *expe
 	assert_string_equal(text, expected);
 }
 
-static void alert_unit_prints_value_with_its_unit(void **state)
+TEST(alert_unit_prints_value_with_its_unit)
 {
-	(void)state;
 	expect_printed(ALERT_NS, 0, "0 ns");
 	expect_printed(ALERT_NS, 999, "999 ns");
 	expect_printed(ALERT_NS, 1000, "1 us");
@@ -335,22 +320,4 @@ static void alert_unit_prints_value_with_its_unit(void **state)
 	assert_string_equal(alert_unit_name(ALERT_COUNT), "count");
 	assert_string_equal(alert_unit_name(ALERT_MILLIONTHS), "millionths");
 	assert_string_equal(alert_unit_name(ALERT_MILLIONTHS_PER_SECOND), "millionths_per_second");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(expression_parses_measure_limit_duration_and_key),
-		cmocka_unit_test(expression_ignores_spaces_and_order_of_clauses),
-		cmocka_unit_test(expression_parses_each_measure_and_unit),
-		cmocka_unit_test(expression_comparison_holds_at_its_bounds),
-		cmocka_unit_test(expression_classifies_measures_of_whole_requests),
-		cmocka_unit_test(expression_parses_numbers_exactly),
-		cmocka_unit_test(expression_reports_error_with_its_offset),
-		cmocka_unit_test(expression_limits_length_of_text_and_key),
-		cmocka_unit_test(expression_accepts_or_rejects_random_text),
-		cmocka_unit_test(alert_unit_prints_value_with_its_unit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

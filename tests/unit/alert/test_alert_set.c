@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "unit_test.h"
+
 #include "alert/alert_set.h"
 #include "failing_memory.h"
 #include "record/record_encode.h"
@@ -125,9 +127,10 @@ static void check_requests(void)
 		    "5000 firing [a] 60 since 2000|");
 }
 
-static void alert_set_evaluates_whole_request_after_it_ends(void **state)
+#define SET_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+SET_TEST(alert_set_evaluates_whole_request_after_it_ends)
 {
-	(void)state;
 	both_ways(check_requests);
 }
 
@@ -151,13 +154,12 @@ static void steady_load(double per_second, int64_t window_ms, int64_t seconds)
 	}
 }
 
-static void alert_set_does_not_flap_under_steady_load(void **state)
+SET_TEST(alert_set_does_not_flap_under_steady_load)
 {
 	static const double rates[] = { 0.3, 3, 100, 1000 };
 	static const int64_t windows_ms[] = { 250, 1000, 2500, 10000 };
 	char text[64];
 
-	(void)state;
 	for (size_t i = 0; i < 16; i++) {
 		double rate = rates[i / 4];
 		int64_t window_ms = windows_ms[i % 4];
@@ -197,9 +199,8 @@ static void check_the_end(void)
 	expect_told("2000 firing 30 since 0|2000 firing 30 since 0|2000 firing 30 since 0|");
 }
 
-static void alert_set_excludes_open_requests_from_counts_at_end(void **state)
+SET_TEST(alert_set_excludes_open_requests_from_counts_at_end)
 {
-	(void)state;
 	both_ways(check_the_end);
 }
 
@@ -240,17 +241,15 @@ static void check_books(void)
 		    "2000 resolved none since 1000|2000 resolved none since 1000|");
 }
 
-static void alert_set_sums_balance_of_all_processes(void **state)
+SET_TEST(alert_set_sums_balance_of_all_processes)
 {
-	(void)state;
 	both_ways(check_books);
 }
 
-static void alert_set_counts_each_loss_counter_as_lost(void **state)
+SET_TEST(alert_set_counts_each_loss_counter_as_lost)
 {
 	char expected[64];
 
-	(void)state;
 	watch("lost > 0");
 	for (int counter = 0; counter < _COUNTER_MAX; counter++) {
 		struct balance_record balance = { 0 };
@@ -272,12 +271,11 @@ static void alert_set_counts_each_loss_counter_as_lost(void **state)
 	assert_false(counter_is_loss(COUNTER_CONTEXT_INHERITED));
 }
 
-static void alert_set_treats_missing_balance_fields_as_zero(void **state)
+SET_TEST(alert_set_treats_missing_balance_fields_as_zero)
 {
 	static struct record_view view;
 	struct sample sample;
 
-	(void)state;
 	watch("exec >= 0ns");
 	watch("unattributed >= 0ns");
 	watch("residual >= 0ns");
@@ -314,17 +312,15 @@ static void check_too_many_open(void)
 	expect_told("4000 resolved 0 since 1000|4000 resolved [b] 0 since 1000|");
 }
 
-static void alert_set_ends_oldest_requests_when_too_many_are_open(void **state)
+SET_TEST(alert_set_ends_oldest_requests_when_too_many_are_open)
 {
-	(void)state;
 	check_too_many_open();
 }
 
-static void alert_set_saturates_out_of_range_figures(void **state)
+SET_TEST(alert_set_saturates_out_of_range_figures)
 {
 	struct balance_record balance = { .exec_ns = UINT64_MAX, .residual_ns = INT64_MIN };
 
-	(void)state;
 	watch("exec > 0ns");
 	watch("residual > 0ns");
 	assert_int_equal(try_add(RECORD_KIND_BALANCE, &balance), 0);
@@ -333,11 +329,10 @@ static void alert_set_saturates_out_of_range_figures(void **state)
 		    "1000 firing 9223372036854775807 since 0|");
 }
 
-static void alert_set_ignores_other_record_kinds(void **state)
+SET_TEST(alert_set_ignores_other_record_kinds)
 {
 	struct process_record process = { .event = PROCESS_EVENT_FOUND, .comm = "x" };
 
-	(void)state;
 	watch("lost >= 0");
 	assert_int_equal(try_add(RECORD_KIND_PROCESS, &process), 0);
 	is_read_back = true;
@@ -347,9 +342,8 @@ static void alert_set_ignores_other_record_kinds(void **state)
 	expect_told("");
 }
 
-static void alert_set_rejects_more_than_maximum_alerts(void **state)
+SET_TEST(alert_set_rejects_more_than_maximum_alerts)
 {
-	(void)state;
 	for (size_t i = 0; i < ALERTS_MAX; i++) {
 		assert_int_equal(alert_set_count(set), i);
 		watch(i % 2 ? "max(cpu) > 1ns by a" : "lost > 1");
@@ -415,9 +409,8 @@ static size_t try_without(int (*act)(void), bool is_done_again)
 	}
 }
 
-static void alert_set_fails_with_enomem_when_allocation_fails(void **state)
+SET_TEST(alert_set_fails_with_enomem_when_allocation_fails)
 {
-	(void)state;
 	assert_true(try_without(watch_max, true) > 1);
 	assert_true(try_without(watch_sum, true) > 1);
 	watch("sum(cpu) > 1s by endpoint");
@@ -438,13 +431,12 @@ static void expect_line(const struct alert_change *change, const char *expected)
 	assert_string_equal(line, expected);
 }
 
-static void alert_change_prints_one_line(void **state)
+SET_TEST(alert_change_prints_one_line)
 {
 	struct alert_change change = { .has_value = true, .value = 61234567 };
 	struct alert_expression expression;
 	struct alert_error error;
 
-	(void)state;
 	assert_int_equal(alert_expression_parse("max(cpu) > 1ms by e", &expression, &error), 0);
 	change.expression = &expression;
 	change.value_of_key = "GET /";
@@ -454,25 +446,4 @@ static void alert_change_prints_one_line(void **state)
 	change.value_of_key = NULL;
 	change.has_value = true;
 	expect_line(&change, "max(cpu) > 1ms by e: is at 61.23 ms");
-}
-
-int main(void)
-{
-#define SET_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		SET_TEST(alert_set_evaluates_whole_request_after_it_ends),
-		SET_TEST(alert_set_does_not_flap_under_steady_load),
-		SET_TEST(alert_set_excludes_open_requests_from_counts_at_end),
-		SET_TEST(alert_set_sums_balance_of_all_processes),
-		SET_TEST(alert_set_counts_each_loss_counter_as_lost),
-		SET_TEST(alert_set_treats_missing_balance_fields_as_zero),
-		SET_TEST(alert_set_ends_oldest_requests_when_too_many_are_open),
-		SET_TEST(alert_set_saturates_out_of_range_figures),
-		SET_TEST(alert_set_ignores_other_record_kinds),
-		SET_TEST(alert_set_rejects_more_than_maximum_alerts),
-		SET_TEST(alert_set_fails_with_enomem_when_allocation_fails),
-		SET_TEST(alert_change_prints_one_line),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "base/array.h"
 
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <setjmp.h>
+#include "unit_test.h"
 
-#include <cmocka.h>
-
-static void array_growth_keeps_items_and_doubles_capacity(void **state)
+TEST(array_growth_keeps_items_and_doubles_capacity)
 {
 	size_t room = 0, rooms = 0;
 	uint64_t *items = NULL;
 
-	(void)state;
 	for (size_t count = 0; count < 100; count++) {
 		size_t before = room;
 
@@ -31,12 +26,11 @@ static void array_growth_keeps_items_and_doubles_capacity(void **state)
 	free(items);
 }
 
-static void array_reserves_requested_capacity_at_once(void **state)
+TEST(array_reserves_requested_capacity_at_once)
 {
 	size_t room = 0;
 	char *text = NULL;
 
-	(void)state;
 	assert_int_equal(array_reserve(&text, &room, 1000), 0);
 	assert_int_equal(room, 1000);
 	assert_int_equal(array_reserve(&text, &room, 1001), 0);
@@ -44,12 +38,11 @@ static void array_reserves_requested_capacity_at_once(void **state)
 	free(text);
 }
 
-static void array_with_spare_capacity_is_not_moved(void **state)
+TEST(array_with_spare_capacity_is_not_moved)
 {
 	size_t room = 0;
 	uint32_t *items = NULL, *before;
 
-	(void)state;
 	assert_int_equal(array_reserve(&items, &room, 4), 0);
 	before = items;
 	for (size_t count = 1; count <= 4; count++)
@@ -59,12 +52,11 @@ static void array_with_spare_capacity_is_not_moved(void **state)
 	free(items);
 }
 
-static void array_rejects_size_overflow_and_stays_unchanged(void **state)
+TEST(array_rejects_size_overflow_and_stays_unchanged)
 {
 	size_t room = 0;
 	uint64_t *items = NULL;
 
-	(void)state;
 	assert_int_equal(array_reserve(&items, &room, 2), 0);
 	items[1] = 7;
 	assert_int_equal(array_reserve(&items, &room, SIZE_MAX), -ENOMEM);
@@ -72,16 +64,4 @@ static void array_rejects_size_overflow_and_stays_unchanged(void **state)
 	assert_int_equal(room, 2);
 	assert_int_equal(items[1], 7);
 	free(items);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(array_growth_keeps_items_and_doubles_capacity),
-		cmocka_unit_test(array_reserves_requested_capacity_at_once),
-		cmocka_unit_test(array_with_spare_capacity_is_not_moved),
-		cmocka_unit_test(array_rejects_size_overflow_and_stays_unchanged),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

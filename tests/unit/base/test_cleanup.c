@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 
 /* It is one as any other, where standard input is closed; below it is none. */
-static void cleanup_closes_descriptor_0_and_skips_negative(void **state)
+TEST(cleanup_closes_descriptor_0_and_skips_negative)
 {
 	int saved = dup(STDIN_FILENO), none = -1, zero = STDIN_FILENO;
 
-	(void)state;
 	assert_true(saved >= 0);
 	cleanup_fd(&none);
 	cleanup_fd(&zero);
@@ -25,11 +19,10 @@ static void cleanup_closes_descriptor_0_and_skips_negative(void **state)
 	assert_int_equal(fcntl(saved, F_GETFD), -1);
 }
 
-static void cleanup_leaves_taken_descriptor_open(void **state)
+TEST(cleanup_leaves_taken_descriptor_open)
 {
 	int fd = dup(STDIN_FILENO), taken;
 
-	(void)state;
 	{
 		_cleanup_fd_ int owned = fd;
 
@@ -39,14 +32,4 @@ static void cleanup_leaves_taken_descriptor_open(void **state)
 	assert_int_equal(taken, fd);
 	assert_true(fcntl(fd, F_GETFD) >= 0);
 	cleanup_fd(&fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cleanup_closes_descriptor_0_and_skips_negative),
-		cmocka_unit_test(cleanup_leaves_taken_descriptor_open),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

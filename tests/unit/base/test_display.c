@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <locale.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/display.h"
 
@@ -29,9 +24,8 @@ static void expect_escaped(const char *text, const char *expected)
 	assert_string_equal(escaped, expected);
 }
 
-static void display_escapes_cursor_control_sequences(void **state)
+TEST(display_escapes_cursor_control_sequences)
 {
-	(void)state;
 	expect_escaped("plain \xc3\xa9", "plain \xc3\xa9");
 	expect_escaped("\x1b[2J", "\\x1b[2J");
 	expect_escaped("a\xff\r\n", "a\\xff\\x0d\\x0a");
@@ -53,7 +47,7 @@ static void expect_shown(const char *text, bool is_shown)
 }
 
 /* The first and the last of each range of them, and what is beside it. */
-static void display_escapes_invisible_and_bidi_characters(void **state)
+TEST(display_escapes_invisible_and_bidi_characters)
 {
 	static const char *const hidden[] = {
 		"\u061c", "\u180e", "\u200b", "\u200f", "\u2028",     "\u202e",	    "\u2060",
@@ -65,18 +59,16 @@ static void display_escapes_invisible_and_bidi_characters(void **state)
 		"\ufff8", "\ufffc", "\u00a0", "\U0001f600", "\U000dffff", "\U000e0080",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
 		expect_shown(hidden[i], false);
 	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
 		expect_shown(shown[i], true);
 }
 
-static void display_escape_truncates_at_character_boundary(void **state)
+TEST(display_escape_truncates_at_character_boundary)
 {
 	char escaped[8];
 
-	(void)state;
 	assert_int_equal(display_escape("12345\xc3\xa9", 7, escaped, sizeof(escaped)), 7);
 	assert_string_equal(escaped, "12345\xc3\xa9");
 	assert_int_equal(display_escape("123456\xc3\xa9", 8, escaped, sizeof(escaped)), 6);
@@ -87,9 +79,8 @@ static void display_escape_truncates_at_character_boundary(void **state)
 	assert_string_equal(escaped, "12");
 }
 
-static void display_width_counts_columns_not_bytes(void **state)
+TEST(display_width_counts_columns_not_bytes)
 {
-	(void)state;
 	assert_int_equal(display_columns("abc"), 3);
 	assert_int_equal(display_columns("\xc3\xa9"), 1);
 	assert_int_equal(display_columns("\xe6\x97\xa5\xe6\x9c\xac"), 4);
@@ -110,9 +101,8 @@ static void expect_fitted(const char *text, size_t columns, size_t text_bytes, c
 	assert_true(strlen(fitted) < text_bytes);
 }
 
-static void display_fit_elides_middle_of_long_text(void **state)
+TEST(display_fit_elides_middle_of_long_text)
 {
-	(void)state;
 	expect_fitted("0123456789", 10, 128, "0123456789");
 	expect_fitted("0123456789", 9, 128, "0123…6789");
 	expect_fitted("0123456789", 8, 128, "0123…789");
@@ -133,7 +123,7 @@ static void display_fit_elides_middle_of_long_text(void **state)
 	expect_fitted("\\x1b", 4, 128, "\\x1b");
 }
 
-static void display_duration_shows_four_digits_and_scaled_unit(void **state)
+TEST(display_duration_shows_four_digits_and_scaled_unit)
 {
 	static const struct {
 		int64_t ns;
@@ -167,18 +157,16 @@ static void display_duration_shows_four_digits_and_scaled_unit(void **state)
 	};
 	char text[DISPLAY_NUMBER_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		display_duration(cases[i].ns, text);
 		assert_string_equal(text, cases[i].text);
 	}
 }
 
-static void display_number_groups_digits_by_three(void **state)
+TEST(display_number_groups_digits_by_three)
 {
 	char text[DISPLAY_NUMBER_BYTES];
 
-	(void)state;
 	display_number(0, text);
 	assert_string_equal(text, "0");
 	display_number(123, text);
@@ -193,11 +181,10 @@ static void display_number_groups_digits_by_three(void **state)
 	assert_string_equal(text, "-9,223,372,036,854,775,808");
 }
 
-static void display_bytes_shows_mebibytes(void **state)
+TEST(display_bytes_shows_mebibytes)
 {
 	char text[DISPLAY_NUMBER_BYTES];
 
-	(void)state;
 	display_bytes(0, text);
 	assert_string_equal(text, "0.0 MiB");
 	display_bytes(12345678, text);
@@ -217,11 +204,10 @@ static void expect_sentence(size_t width, const char *sentence, const char *expe
 	free(text);
 }
 
-static void display_sentence_wraps_at_screen_width(void **state)
+TEST(display_sentence_wraps_at_screen_width)
 {
 	static char word[4096], first[2047 + 2];
 
-	(void)state;
 	expect_sentence(16, "aaa bbb ccc ddd", "aaa bbb ccc ddd\n");
 	/* The last column is left free: some screens go on in the next line there. */
 	expect_sentence(15, "aaa bbb ccc ddd", "aaa bbb ccc\n    ddd\n");
@@ -238,19 +224,4 @@ static void display_sentence_wraps_at_screen_width(void **state)
 	expect_sentence(10, word, first);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(display_escapes_cursor_control_sequences),
-		cmocka_unit_test(display_escapes_invisible_and_bidi_characters),
-		cmocka_unit_test(display_escape_truncates_at_character_boundary),
-		cmocka_unit_test(display_width_counts_columns_not_bytes),
-		cmocka_unit_test(display_fit_elides_middle_of_long_text),
-		cmocka_unit_test(display_duration_shows_four_digits_and_scaled_unit),
-		cmocka_unit_test(display_number_groups_digits_by_three),
-		cmocka_unit_test(display_bytes_shows_mebibytes),
-		cmocka_unit_test(display_sentence_wraps_at_screen_width),
-	};
-
-	return cmocka_run_group_tests(tests, setup, NULL);
-}
+TEST_GROUP(setup, NULL)

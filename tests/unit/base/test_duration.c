@@ -2,14 +2,10 @@
 #include "base/duration.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
-static void duration_parser_accepts_units_and_fractions(void **state)
+TEST(duration_parser_accepts_units_and_fractions)
 {
 	static const struct {
 		const char *text;
@@ -31,32 +27,20 @@ static void duration_parser_accepts_units_and_fractions(void **state)
 	};
 	uint64_t ns;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(duration_parse(cases[i].text, &ns), 0);
 		assert_int_equal(ns, cases[i].ns);
 	}
 }
 
-static void duration_parser_rejects_invalid_text_and_keeps_output(void **state)
+TEST(duration_parser_rejects_invalid_text_and_keeps_output)
 {
 	static const char *const cases[] = { "",      "s",   "-1",  "+1",      "10 s", "10x",
 					     "1e400", "nan", "inf", "0x10",    "1..2", "100000d",
 					     " 5",    "5ss", ".",   "3650.1d", "0X1",  "0x1p3" };
 	uint64_t ns = 42;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(duration_parse(cases[i], &ns), -EINVAL);
 	assert_int_equal(ns, 42);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(duration_parser_accepts_units_and_fractions),
-		cmocka_unit_test(duration_parser_rejects_invalid_text_and_keeps_output),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

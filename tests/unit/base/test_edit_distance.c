@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "base/edit_distance.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
-static void edit_distance_counts_edits_in_both_directions(void **state)
+TEST(edit_distance_counts_edits_in_both_directions)
 {
 	static const struct {
 		const char *one, *other;
@@ -29,32 +25,20 @@ static void edit_distance_counts_edits_in_both_directions(void **state)
 		{ "abc", "xyz", 3 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(edit_distance(cases[i].one, cases[i].other), cases[i].distance);
 		assert_int_equal(edit_distance(cases[i].other, cases[i].one), cases[i].distance);
 	}
 }
 
-static void edit_distance_exceeds_maximum_for_overlong_text(void **state)
+TEST(edit_distance_exceeds_maximum_for_overlong_text)
 {
 	char longest[EDIT_DISTANCE_BYTES_MAX + 1] = "", longer[EDIT_DISTANCE_BYTES_MAX + 2] = "";
 
-	(void)state;
 	memset(longest, 'a', sizeof(longest) - 1);
 	memset(longer, 'a', sizeof(longer) - 1);
 	assert_int_equal(edit_distance(longest, longest), 0);
 	assert_int_equal(edit_distance(longest, ""), EDIT_DISTANCE_BYTES_MAX);
 	assert_int_equal(edit_distance(longer, longest), EDIT_DISTANCE_BYTES_MAX + 1);
 	assert_int_equal(edit_distance(longest, longer), EDIT_DISTANCE_BYTES_MAX + 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(edit_distance_counts_edits_in_both_directions),
-		cmocka_unit_test(edit_distance_exceeds_maximum_for_overlong_text),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/file_bytes.h"
 
@@ -72,7 +67,7 @@ int fstatvfs(int fd, struct statvfs *ret_system)
 
 static const uint8_t digits[BYTES] = "0123456789";
 
-static void file_bytes_write_continues_after_short_write_and_eintr(void **state)
+TEST(file_bytes_write_continues_after_short_write_and_eintr)
 {
 	static const int errors[] = { 0, EINTR };
 
@@ -85,7 +80,7 @@ static void file_bytes_write_continues_after_short_write_and_eintr(void **state)
 	}
 }
 
-static void file_bytes_read_continues_after_short_read_and_eintr(void **state)
+TEST(file_bytes_read_continues_after_short_read_and_eintr)
 {
 	static const int errors[] = { 0, EINTR };
 	uint8_t bytes[BYTES] = { 0 };
@@ -101,7 +96,7 @@ static void file_bytes_read_continues_after_short_read_and_eintr(void **state)
 }
 
 /* Also a disk that takes nothing and names no reason, and a file that ends too early. */
-static void file_bytes_report_error_on_incomplete_transfer(void **state)
+TEST(file_bytes_report_error_on_incomplete_transfer)
 {
 	static const struct {
 		int error, written, read;
@@ -123,7 +118,7 @@ static void file_bytes_report_error_on_incomplete_transfer(void **state)
 #define GIB (UINT64_C(1) << 30)
 
 /* A twentieth of the disk is for others, or a GiB of a large one. */
-static void file_bytes_room_leaves_reserve_on_disk(void **state)
+TEST_WITH(file_bytes_room_leaves_reserve_on_disk, reset, NULL)
 {
 	static const struct {
 		uint64_t size_bytes, free_bytes, room_bytes;
@@ -146,22 +141,8 @@ static void file_bytes_room_leaves_reserve_on_disk(void **state)
 	}
 }
 
-static void file_bytes_room_is_unlimited_if_statvfs_fails(void **state)
+TEST_WITH(file_bytes_room_is_unlimited_if_statvfs_fails, reset, NULL)
 {
-	(void)state;
 	file.system_result = -1;
 	assert_true(file_bytes_room(FD) == UINT64_MAX);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(file_bytes_write_continues_after_short_write_and_eintr),
-		cmocka_unit_test(file_bytes_read_continues_after_short_read_and_eintr),
-		cmocka_unit_test(file_bytes_report_error_on_incomplete_transfer),
-		cmocka_unit_test_setup(file_bytes_room_leaves_reserve_on_disk, reset),
-		cmocka_unit_test_setup(file_bytes_room_is_unlimited_if_statvfs_fails, reset),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

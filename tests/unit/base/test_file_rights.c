@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "base/file_rights.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "ears.h"
 
@@ -33,18 +29,16 @@ static void expect(uid_t owner, mode_t mode, const char *expected)
 	assert_string_equal(said, expected);
 }
 
-static void file_rights_trust_files_of_root_and_own_user(void **state)
+TEST(file_rights_trust_files_of_root_and_own_user)
 {
-	(void)state;
 	expect(0, S_IFREG | 0775, "");
 	expect(1000, S_IFREG | 0664, "");
 	/* There is nothing in a device to change. */
 	expect(0, S_IFCHR | 0666, "");
 }
 
-static void file_rights_warn_about_files_writable_by_others(void **state)
+TEST(file_rights_warn_about_files_writable_by_others)
 {
-	(void)state;
 	expect(OTHER, S_IFREG | 0600,
 	       "correlator: warning: a\\x0afile belongs to user 54321, who can change it, and so "
 	       "choose what is run: chown helps\n");
@@ -53,9 +47,8 @@ static void file_rights_warn_about_files_writable_by_others(void **state)
 	       "chmod o-w helps\n");
 }
 
-static void file_rights_trust_files_of_sudo_caller(void **state)
+TEST(file_rights_trust_files_of_sudo_caller)
 {
-	(void)state;
 	assert_int_equal(setenv("SUDO_UID", "54321", 1), 0);
 	expect(OTHER, S_IFREG | 0600, "");
 	assert_int_equal(setenv("SUDO_UID", "5432", 1), 0);
@@ -63,15 +56,4 @@ static void file_rights_trust_files_of_sudo_caller(void **state)
 	       "correlator: warning: a\\x0afile belongs to user 54321, who can change it, and so "
 	       "choose what is run: chown helps\n");
 	assert_int_equal(unsetenv("SUDO_UID"), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(file_rights_trust_files_of_root_and_own_user),
-		cmocka_unit_test(file_rights_warn_about_files_writable_by_others),
-		cmocka_unit_test(file_rights_trust_files_of_sudo_caller),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "base/ini_reader.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 enum {
 	TEXT_BYTES = 512
@@ -42,9 +40,8 @@ static const char *say(const char *text, size_t size_bytes)
 
 #define assert_said(text, expected) assert_string_equal(say(text, sizeof(text) - 1), expected)
 
-static void ini_reader_trims_blanks_around_settings(void **state)
+TEST(ini_reader_trims_blanks_around_settings)
 {
-	(void)state;
 	assert_said("[a]\nb=c\n", "1 [a]\n2 b=c\n");
 	assert_said(" \t[a b] \r\n\t b \t= \tc d\t \r\n", "1 [a b]\n2 b=c d\n");
 	assert_said("b=c", "1 b=c\n");
@@ -53,9 +50,8 @@ static void ini_reader_trims_blanks_around_settings(void **state)
 	assert_said("b=x#y;z", "1 b=x#y;z\n");
 }
 
-static void ini_reader_skips_comments_and_empty_lines(void **state)
+TEST(ini_reader_skips_comments_and_empty_lines)
 {
-	(void)state;
 	assert_said("", "");
 	assert_said("\n\n \t\r\n", "");
 	assert_said("# a = b\n;a=b\n  # \x1b[31m\nc=d\n", "4 c=d\n");
@@ -64,13 +60,12 @@ static void ini_reader_skips_comments_and_empty_lines(void **state)
 	assert_said("\xef\xbb", "1 \xef\xbb! neither [SECTION] nor KEY = VALUE\n");
 }
 
-static void ini_reader_rejects_ambiguous_values(void **state)
+TEST(ini_reader_rejects_ambiguous_values)
 {
 	static const char *const values[] = { "'a b'", "\"\"", "a # b", "a ; b", "a\t# b", "a\t; b",
 					      "# b",   "; b",  "a \\",	"\\",	 "" };
 	char line[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		(void)snprintf(line, sizeof(line), "k = %s\nb=c\n", values[i]);
 		if (!strstr(say(line, strlen(line)), "1 k! ") ||
@@ -80,9 +75,8 @@ static void ini_reader_rejects_ambiguous_values(void **state)
 	assert_said("k='\nk='a\nk=a'\nk=\\a\nk='a\"", "1 k='\n2 k='a\n3 k=a'\n4 k=\\a\n5 k='a\"\n");
 }
 
-static void ini_reader_reports_and_skips_malformed_lines(void **state)
+TEST(ini_reader_reports_and_skips_malformed_lines)
 {
-	(void)state;
 	assert_said("all-ruby\n=c\n = \nb=c\n", "1 all-ruby! neither [SECTION] nor KEY = VALUE\n"
 						"2 ! no key before the =\n"
 						"3 ! no key before the =\n4 b=c\n");
@@ -92,12 +86,11 @@ static void ini_reader_reports_and_skips_malformed_lines(void **state)
 		    "3 [! a section is [NAME], and nothing else on its line\n4 []\n");
 }
 
-static void ini_reader_rejects_control_characters_and_bad_utf8(void **state)
+TEST(ini_reader_rejects_control_characters_and_bad_utf8)
 {
 	static const char unclean[] = "a control character, or not UTF-8";
 	const char *said;
 
-	(void)state;
 	assert_said("\0", "1 ! a NUL character: this is no text\n");
 	assert_said("k=v\0w\nb=c\n", "1 k=v! a NUL character: this is no text\n2 b=c\n");
 	assert_said("# \0\n", "");
@@ -107,17 +100,4 @@ static void ini_reader_rejects_control_characters_and_bad_utf8(void **state)
 	assert_non_null(strstr(say("k=v\tw\n", 6), unclean));
 	assert_non_null(strstr(say("k=v\xff\n", 5), unclean));
 	assert_non_null(strstr(say("[\x7f]\n", 4), unclean));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ini_reader_trims_blanks_around_settings),
-		cmocka_unit_test(ini_reader_skips_comments_and_empty_lines),
-		cmocka_unit_test(ini_reader_rejects_ambiguous_values),
-		cmocka_unit_test(ini_reader_reports_and_skips_malformed_lines),
-		cmocka_unit_test(ini_reader_rejects_control_characters_and_bad_utf8),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/log.h"
 #include "ears.h"
@@ -41,15 +36,13 @@ static void expect_line(unsigned int shift, const char *expected)
 	(void)close(fds[1]);
 }
 
-static void log_prefixes_priority_if_stderr_is_journal(void **state)
+TEST(log_prefixes_priority_if_stderr_is_journal)
 {
-	(void)state;
 	expect_line(0, "<4>correlator: warning: disk 5\n");
 }
 
-static void log_omits_priority_if_stderr_is_not_journal(void **state)
+TEST(log_omits_priority_if_stderr_is_not_journal)
 {
-	(void)state;
 	expect_line(1, "correlator: warning: disk 5\n");
 }
 
@@ -78,11 +71,10 @@ static void say_all(bool is_journal, char *ret_said, size_t said_bytes)
 	log_set_level(LOG_LEVEL_INFO);
 }
 
-static void log_levels_have_own_prefix_and_priority(void **state)
+TEST(log_levels_have_own_prefix_and_priority)
 {
 	char said[1024];
 
-	(void)state;
 	say_all(false, said, sizeof(said));
 	assert_string_equal(said, "correlator: error: one\ncorrelator: warning: two\n"
 				  "correlator: three\ncorrelator: debug: four\n"
@@ -93,12 +85,11 @@ static void log_levels_have_own_prefix_and_priority(void **state)
 				  "<7>correlator: trace: five\n");
 }
 
-static void log_prefixes_location_until_cleared(void **state)
+TEST(log_prefixes_location_until_cleared)
 {
 	char place[4096], said[4096];
 	struct ears ears = ears_open();
 
-	(void)state;
 	memset(place, 'x', sizeof(place) - 1);
 	place[sizeof(place) - 1] = '\0';
 	log_set_place("some.conf:3");
@@ -119,12 +110,11 @@ static void log_prefixes_location_until_cleared(void **state)
 }
 
 /* A target, a file or a collector chose the bytes. */
-static void log_escapes_message_to_single_line(void **state)
+TEST(log_escapes_message_to_single_line)
 {
 	struct ears ears = ears_open();
 	char said[2048];
 
-	(void)state;
 	log_warning("pid 7 (%s)", "x)\n<1>forged");
 	(void)log_error_errno(ENOENT, "cannot open %s", "/tmp/\x1b]0;title\a\xff\u202e");
 	log_set_place("a\rb.conf:3");
@@ -138,11 +128,10 @@ static void log_escapes_message_to_single_line(void **state)
 }
 
 /* Escaped it is longer: it is cut between two characters, and the line still ends. */
-static void log_truncates_escaped_line_at_character_boundary(void **state)
+TEST(log_truncates_escaped_line_at_character_boundary)
 {
 	char name[4096], said[8192];
 
-	(void)state;
 	for (size_t length = 0; length < 6; length++) {
 		struct ears ears = ears_open();
 
@@ -156,12 +145,11 @@ static void log_truncates_escaped_line_at_character_boundary(void **state)
 	}
 }
 
-static void log_level_filters_all_but_errors(void **state)
+TEST(log_level_filters_all_but_errors)
 {
 	struct ears ears = ears_open();
 	char said[256];
 
-	(void)state;
 	log_set_level(LOG_LEVEL_ERROR);
 	log_warning("two");
 	assert_int_equal(log_error(EIO, "one"), -EIO);
@@ -176,12 +164,11 @@ static void log_level_filters_all_but_errors(void **state)
 				  "correlator: five\n");
 }
 
-static void log_error_returns_negative_errno(void **state)
+TEST(log_error_returns_negative_errno)
 {
 	struct ears ears = ears_open();
 	char said[512], expected[512];
 
-	(void)state;
 	assert_int_equal(log_error(ENOENT, "a %d", 7), -ENOENT);
 	assert_int_equal(log_error(-ENOENT, "b"), -ENOENT);
 	assert_int_equal(log_error(0, "c"), -EIO);
@@ -198,12 +185,11 @@ static void log_error_returns_negative_errno(void **state)
 }
 
 /* What a write to a pipe does at once, and no line mixed into another. */
-static void log_truncates_overlong_line_and_keeps_newline(void **state)
+TEST(log_truncates_overlong_line_and_keeps_newline)
 {
 	char text[4096], said[8192];
 	struct ears ears;
 
-	(void)state;
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	for (int has_reason = 0; has_reason <= 1; has_reason++) {
@@ -230,14 +216,13 @@ static void fill(int fd)
 }
 
 /* Without end, if it waited: the alarm's. */
-static void log_drops_lines_if_stderr_is_full_and_reports_count(void **state)
+TEST(log_drops_lines_if_stderr_is_full_and_reports_count)
 {
 	const size_t room_bytes = 65536;
 	int saved = dup(STDERR_FILENO), fds[2];
 	char said[1024] = "", skipped[4096];
 	ssize_t got;
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(fcntl(fds[1], F_SETPIPE_SZ, room_bytes), room_bytes);
 	fill(fds[1]);
@@ -264,22 +249,4 @@ static void log_drops_lines_if_stderr_is_full_and_reports_count(void **state)
 	(void)alarm(0);
 	(void)close(saved);
 	(void)close(fds[0]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(log_prefixes_priority_if_stderr_is_journal),
-		cmocka_unit_test(log_omits_priority_if_stderr_is_not_journal),
-		cmocka_unit_test(log_levels_have_own_prefix_and_priority),
-		cmocka_unit_test(log_prefixes_location_until_cleared),
-		cmocka_unit_test(log_escapes_message_to_single_line),
-		cmocka_unit_test(log_truncates_escaped_line_at_character_boundary),
-		cmocka_unit_test(log_level_filters_all_but_errors),
-		cmocka_unit_test(log_error_returns_negative_errno),
-		cmocka_unit_test(log_truncates_overlong_line_and_keeps_newline),
-		cmocka_unit_test(log_drops_lines_if_stderr_is_full_and_reports_count),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

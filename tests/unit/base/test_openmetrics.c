@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/openmetrics.h"
 
@@ -35,75 +31,54 @@ static void is(const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void openmetrics_counter_sample_ends_in_total(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(openmetrics_counter_sample_ends_in_total)
 {
-	(void)state;
 	assert_string_equal(
 		openmetrics_begin(out, false, OPENMETRICS_COUNTER, "x_seconds", "seconds", "Help."),
 		"_total");
 	is("# HELP x_seconds Help.\n# TYPE x_seconds counter\n# UNIT x_seconds seconds\n");
 }
 
-static void openmetrics_old_format_counter_family_ends_in_total(void **state)
+FIXTURE_TEST(openmetrics_old_format_counter_family_ends_in_total)
 {
-	(void)state;
 	assert_string_equal(
 		openmetrics_begin(out, true, OPENMETRICS_COUNTER, "x_seconds", "seconds", "Help."),
 		"_total");
 	is("# HELP x_seconds_total Help.\n# TYPE x_seconds_total counter\n");
 }
 
-static void openmetrics_gauge_without_unit_omits_unit_line(void **state)
+FIXTURE_TEST(openmetrics_gauge_without_unit_omits_unit_line)
 {
-	(void)state;
 	assert_string_equal(openmetrics_begin(out, false, OPENMETRICS_GAUGE, "x", NULL, "Help."),
 			    "");
 	is("# HELP x Help.\n# TYPE x gauge\n");
 }
 
-static void openmetrics_summary_has_type_summary_and_no_suffix(void **state)
+FIXTURE_TEST(openmetrics_summary_has_type_summary_and_no_suffix)
 {
-	(void)state;
 	assert_string_equal(openmetrics_begin(out, true, OPENMETRICS_SUMMARY, "x", "s", "Help."),
 			    "");
 	is("# HELP x Help.\n# TYPE x summary\n");
 }
 
-static void openmetrics_labels_escape_quotes_and_backslashes(void **state)
+FIXTURE_TEST(openmetrics_labels_escape_quotes_and_backslashes)
 {
-	(void)state;
 	openmetrics_put_label(out, "a\"b\\c{}");
 	is("a\\\"b\\\\c{}");
 }
 
-static void openmetrics_seconds_keep_nanosecond_precision(void **state)
+FIXTURE_TEST(openmetrics_seconds_keep_nanosecond_precision)
 {
-	(void)state;
 	openmetrics_put_seconds(out, 1000000001);
 	is("1.000000001");
 }
 
-static void openmetrics_seconds_may_be_negative_or_large(void **state)
+FIXTURE_TEST(openmetrics_seconds_may_be_negative_or_large)
 {
-	(void)state;
 	openmetrics_put_seconds(out, -20);
 	openmetrics_put_seconds(out, INT64_MIN);
 	openmetrics_put_seconds(out, 0);
 	is("-0.000000020-9223372036.8547758080.000000000");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	static const struct CMUnitTest tests[] = {
-		TEST(openmetrics_counter_sample_ends_in_total),
-		TEST(openmetrics_old_format_counter_family_ends_in_total),
-		TEST(openmetrics_gauge_without_unit_omits_unit_line),
-		TEST(openmetrics_summary_has_type_summary_and_no_suffix),
-		TEST(openmetrics_labels_escape_quotes_and_backslashes),
-		TEST(openmetrics_seconds_keep_nanosecond_precision),
-		TEST(openmetrics_seconds_may_be_negative_or_large),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

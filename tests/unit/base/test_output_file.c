@@ -2,17 +2,13 @@
 /* As root: what belongs to another user is in it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/output_file.h"
 #include "ears.h"
@@ -88,9 +84,10 @@ static void expect_refused(const char *name, const char *reason)
 	assert_non_null(strstr(said, reason));
 }
 
-static void output_file_is_created_with_mode_0600(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(output_file_is_created_with_mode_0600)
 {
-	(void)state;
 	assert_int_equal(output_file_look(path), 0);
 	assert_int_equal(output_file_open(path, 0), -ENOENT);
 	expect_taken(path, O_CREAT);
@@ -99,9 +96,8 @@ static void output_file_is_created_with_mode_0600(void **state)
 	expect_taken(path, 0);
 }
 
-static void output_file_rejects_symbolic_links(void **state)
+FIXTURE_TEST(output_file_rejects_symbolic_links)
 {
-	(void)state;
 	assert_int_equal(symlink(other, path), 0);
 	expect_refused(path, "is a link to ");
 	assert_int_equal(access(other, F_OK), -1);
@@ -112,11 +108,10 @@ static void output_file_rejects_symbolic_links(void **state)
 	expect_refused(path, "standard output is -");
 }
 
-static void output_file_rejects_files_accessible_to_others(void **state)
+FIXTURE_TEST(output_file_rejects_files_accessible_to_others)
 {
 	static const mode_t modes[] = { 0640, 0620, 0604, 0602, 0666 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		put(path, modes[i]);
 		expect_refused(path, "chmod 600");
@@ -127,9 +122,8 @@ static void output_file_rejects_files_accessible_to_others(void **state)
 	expect_refused(path, "belongs to uid 12345");
 }
 
-static void output_file_rejects_hard_linked_files(void **state)
+FIXTURE_TEST(output_file_rejects_hard_linked_files)
 {
-	(void)state;
 	put(path, 0600);
 	assert_int_equal(link(path, other), 0);
 	expect_refused(path, "another name");
@@ -137,11 +131,10 @@ static void output_file_rejects_hard_linked_files(void **state)
 	expect_taken(path, 0);
 }
 
-static void output_file_checks_pipes_like_files_and_accepts_devices(void **state)
+FIXTURE_TEST(output_file_checks_pipes_like_files_and_accepts_devices)
 {
 	int reader;
 
-	(void)state;
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(output_file_open(path, O_NONBLOCK), -ENXIO);
 	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -155,12 +148,11 @@ static void output_file_checks_pipes_like_files_and_accepts_devices(void **state
 	expect_taken("/dev/null", 0);
 }
 
-static void output_file_open_failure_is_logged_with_path(void **state)
+FIXTURE_TEST(output_file_open_failure_is_logged_with_path)
 {
 	char said[512];
 	struct ears ears = ears_open();
 
-	(void)state;
 	assert_int_equal(output_file_open(folder, O_CREAT), -EISDIR);
 	assert_int_equal(output_file_open("/proc/nothing/out", O_CREAT), -ENOENT);
 	assert_int_equal(output_file_look("/proc/nothing/out"), 0);
@@ -191,11 +183,10 @@ static void expect_content(const char *name, const char *expected)
 }
 
 /* Also of a link, which is replaced, and leads nowhere then. */
-static void output_file_replaces_target_atomically(void **state)
+FIXTURE_TEST(output_file_replaces_target_atomically)
 {
 	mode_t mask = umask(077);
 
-	(void)state;
 	write_new("new", 0644, 0);
 	(void)umask(mask);
 	expect_content(path, "new");
@@ -210,11 +201,10 @@ static void output_file_replaces_target_atomically(void **state)
 	expect_content(other, "old");
 }
 
-static void output_file_failure_leaves_no_temporary_file(void **state)
+FIXTURE_TEST(output_file_failure_leaves_no_temporary_file)
 {
 	struct output_file file;
 
-	(void)state;
 	put(path, 0600);
 	memory_fails_once_after(0);
 	assert_int_equal(output_file_begin(path, 0600, &file), -ENOMEM);
@@ -227,22 +217,4 @@ static void output_file_failure_leaves_no_temporary_file(void **state)
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_int_equal(output_file_end(&file, 0), -EISDIR);
 	assert_int_equal(rmdir(path), 0);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(output_file_is_created_with_mode_0600),
-		TEST(output_file_rejects_symbolic_links),
-		TEST(output_file_rejects_files_accessible_to_others),
-		TEST(output_file_rejects_hard_linked_files),
-		TEST(output_file_checks_pipes_like_files_and_accepts_devices),
-		TEST(output_file_open_failure_is_logged_with_path),
-		TEST(output_file_replaces_target_atomically),
-		TEST(output_file_failure_leaves_no_temporary_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "base/random.h"
@@ -21,11 +16,10 @@ enum {
 	DRAWS = 8, /* a byte that is 0 in each of them: one time in 2^64 */
 };
 
-static void random_bytes_fill_buffer_and_write_none_beyond(void **state)
+TEST(random_bytes_fill_buffer_and_write_none_beyond)
 {
 	uint8_t bytes[MOST_BYTES + 1], seen[MOST_BYTES + 1];
 
-	(void)state;
 	for (size_t size = 0; size <= MOST_BYTES; size++) {
 		memset(seen, 0, sizeof(seen));
 		for (unsigned int draw = 0; draw < DRAWS; draw++) {
@@ -39,11 +33,10 @@ static void random_bytes_fill_buffer_and_write_none_beyond(void **state)
 	}
 }
 
-static void random_seed_differs_on_each_call(void **state)
+TEST(random_seed_differs_on_each_call)
 {
 	uint64_t seeds[DRAWS], bits = 0;
 
-	(void)state;
 	for (size_t i = 0; i < DRAWS; i++) {
 		seeds[i] = random_seed();
 		bits |= seeds[i];
@@ -66,26 +59,14 @@ ssize_t getrandom(void *ret_bytes, size_t size_bytes, unsigned int flags)
 	return -1;
 }
 
-static void random_seed_falls_back_to_time_and_address_without_entropy(void **state)
+TEST(random_seed_falls_back_to_time_and_address_without_entropy)
 {
 	uint64_t before_ns = clock_monotonic_ns(), seed;
 
-	(void)state;
 	is_early = true;
 	seed = random_seed();
 	is_early = false;
 	/* The time's quick half as it is, and an address in the slow one. */
 	assert_true((uint32_t)(seed - before_ns) <= clock_monotonic_ns() - before_ns);
 	assert_int_not_equal(seed >> 32, before_ns >> 32);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_bytes_fill_buffer_and_write_none_beyond),
-		cmocka_unit_test(random_seed_differs_on_each_call),
-		cmocka_unit_test(random_seed_falls_back_to_time_and_address_without_entropy),
-	};
-
-	return cmocka_run_group_tests_name("random", tests, NULL, NULL);
 }

@@ -4,11 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/rights.h"
 
@@ -98,11 +94,10 @@ static void in_a_child(void (*test)(void))
 #define EXPECT(condition) \
 	((condition) ? (void)0 : (void)(print_error("%s\n", #condition), _exit(1)))
 
-static void rights_of_root_stay_unchanged(void **state)
+TEST(rights_of_root_stay_unchanged)
 {
 	uint32_t before = caps_of(NULL);
 
-	(void)state;
 	assert_int_equal(rights_begin(), 0);
 	assert_false(rights_are_given());
 	assert_false(rights_lower());
@@ -147,9 +142,8 @@ static void raise_and_lower(void)
 	EXPECT(!rights_are_given());
 }
 
-static void rights_granted_are_effective_only_while_raised(void **state)
+TEST(rights_granted_are_effective_only_while_raised)
 {
-	(void)state;
 	in_a_child(raise_and_lower);
 }
 
@@ -218,9 +212,8 @@ static void reach_a_fork(void)
 	EXPECT(waitpid(child, NULL, 0) == child);
 }
 
-static void rights_without_group_reach_only_own_processes(void **state)
+TEST(rights_without_group_reach_only_own_processes)
 {
-	(void)state;
 	in_a_child(reach_ones_own);
 	in_a_child(reach_a_fork);
 }
@@ -233,9 +226,8 @@ static void reach_all(void)
 	EXPECT(rights_reach(getppid()));
 }
 
-static void rights_of_group_member_reach_all_processes(void **state)
+TEST(rights_of_group_member_reach_all_processes)
 {
-	(void)state;
 	in_a_child(reach_all);
 }
 
@@ -249,9 +241,8 @@ static void reach_without(void)
 	EXPECT(rights_reach_others());
 }
 
-static void rights_without_capabilities_leave_checks_to_kernel(void **state)
+TEST(rights_without_capabilities_leave_checks_to_kernel)
 {
-	(void)state;
 	in_a_child(reach_without);
 }
 
@@ -267,23 +258,8 @@ static void be_setgid(void)
 	EXPECT(rights_begin() == -EPERM);
 }
 
-static void rights_reject_setuid_and_setgid_start(void **state)
+TEST(rights_reject_setuid_and_setgid_start)
 {
-	(void)state;
 	in_a_child(be_setuid);
 	in_a_child(be_setgid);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rights_of_root_stay_unchanged),
-		cmocka_unit_test(rights_granted_are_effective_only_while_raised),
-		cmocka_unit_test(rights_without_group_reach_only_own_processes),
-		cmocka_unit_test(rights_of_group_member_reach_all_processes),
-		cmocka_unit_test(rights_without_capabilities_leave_checks_to_kernel),
-		cmocka_unit_test(rights_reject_setuid_and_setgid_start),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,45 +2,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/signals.h"
-
-static void signals_read_termination_signals_without_dying(void **state)
-{
-	static const int ends[] = { SIGHUP, SIGINT, SIGTERM };
-	struct pollfd fd = { .events = POLLIN };
-	unsigned int seen = 0;
-	bool is_typed = true;
-
-	(void)state;
-	fd.fd = signals_catch();
-	assert_true(fd.fd >= 0);
-	assert_true(fcntl(fd.fd, F_GETFD) & FD_CLOEXEC);
-	assert_int_equal(signals_read(fd.fd, &is_typed), 0);
-	for (size_t i = 0; i < 3; i++) {
-		assert_int_equal(raise(ends[i]), 0);
-		assert_int_equal(poll(&fd, 1, 0), 1);
-		assert_int_equal(signals_read(fd.fd, &is_typed), ends[i]);
-		assert_false(is_typed);
-		assert_int_equal(signals_read(fd.fd, &is_typed), 0);
-	}
-	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(raise(ends[i]), 0);
-	for (size_t i = 0; i < 3; i++)
-		seen |= 1U << signals_read(fd.fd, &is_typed);
-	assert_int_equal(seen, 1U << SIGHUP | 1U << SIGINT | 1U << SIGTERM);
-	assert_int_equal(close(fd.fd), 0);
-}
 
 /* In a process of its own, whose standard error is read: how it ended, as waitpid(2) says. */
 static int run_child(void (*run)(void), char *ret_said, size_t said_bytes)
@@ -103,12 +71,11 @@ static void obey_where_another_handles(void)
 }
 
 /* The writer of a pipe is interrupted by the same Ctrl-C: its last words are read. */
-static void signals_spare_first_interrupt_only_on_request(void **state)
+TEST(signals_spare_first_interrupt_only_on_request)
 {
 	char said[64];
 	int code;
 
-	(void)state;
 	code = run_child(interrupt_twice, said, sizeof(said));
 	assert_true(WIFSIGNALED(code) && WTERMSIG(code) == SIGINT);
 	assert_string_equal(said, "spared\n");
@@ -160,12 +127,11 @@ static void tell_each(void)
 }
 
 /* As by nohup(1); but a script interrupts what it has put in the background. */
-static void signals_keep_ignored_signals_except_interrupt(void **state)
+TEST(signals_keep_ignored_signals_except_interrupt)
 {
 	char said[64];
 	int code;
 
-	(void)state;
 	code = run_child(hang_up_and_go_on, said, sizeof(said));
 	assert_true(WIFEXITED(code));
 	assert_int_equal(WEXITSTATUS(code), 0);
@@ -195,12 +161,11 @@ static void read_from_terminal(void)
 		_exit(5);
 }
 
-static void signals_distinguish_terminal_interrupt_from_raised_signal(void **state)
+TEST(signals_distinguish_terminal_interrupt_from_raised_signal)
 {
 	char said[64];
 	int code;
 
-	(void)state;
 	terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
 	assert_true(terminal >= 0);
 	assert_int_equal(grantpt(terminal), 0);
@@ -211,14 +176,28 @@ static void signals_distinguish_terminal_interrupt_from_raised_signal(void **sta
 	assert_int_equal(close(terminal), 0);
 }
 
-int main(void)
+TEST(signals_read_termination_signals_without_dying)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(signals_spare_first_interrupt_only_on_request),
-		cmocka_unit_test(signals_keep_ignored_signals_except_interrupt),
-		cmocka_unit_test(signals_distinguish_terminal_interrupt_from_raised_signal),
-		cmocka_unit_test(signals_read_termination_signals_without_dying),
-	};
+	static const int ends[] = { SIGHUP, SIGINT, SIGTERM };
+	struct pollfd fd = { .events = POLLIN };
+	unsigned int seen = 0;
+	bool is_typed = true;
 
-	return cmocka_run_group_tests_name("signals", tests, NULL, NULL);
+	fd.fd = signals_catch();
+	assert_true(fd.fd >= 0);
+	assert_true(fcntl(fd.fd, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(signals_read(fd.fd, &is_typed), 0);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(raise(ends[i]), 0);
+		assert_int_equal(poll(&fd, 1, 0), 1);
+		assert_int_equal(signals_read(fd.fd, &is_typed), ends[i]);
+		assert_false(is_typed);
+		assert_int_equal(signals_read(fd.fd, &is_typed), 0);
+	}
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(raise(ends[i]), 0);
+	for (size_t i = 0; i < 3; i++)
+		seen |= 1U << signals_read(fd.fd, &is_typed);
+	assert_int_equal(seen, 1U << SIGHUP | 1U << SIGINT | 1U << SIGTERM);
+	assert_int_equal(close(fd.fd), 0);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 
 #include <pthread.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 
@@ -20,9 +16,8 @@ int clock_gettime(clockid_t clock, struct timespec *ret_time)
 	return 0;
 }
 
-static void clock_functions_return_nanoseconds_of_their_clock(void **state)
+TEST(clock_functions_return_nanoseconds_of_their_clock)
 {
-	(void)state;
 	now = (struct timespec){ .tv_sec = 5, .tv_nsec = 7 };
 	assert_true(clock_wall_ns() ==
 		    UINT64_C(5000000007) + UINT64_C(1000000000000) * CLOCK_REALTIME);
@@ -40,12 +35,11 @@ static void *await_end(void *user)
 }
 
 /* Its clock's number is its own (pthread_getcpuclockid(3)), and not this thread's. */
-static void clock_of_thread_differs_between_threads(void **state)
+TEST(clock_of_thread_differs_between_threads)
 {
 	pthread_barrier_t barrier;
 	pthread_t thread;
 
-	(void)state;
 	now = (struct timespec){ .tv_sec = 1 << 20 };
 	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
 	assert_int_equal(pthread_create(&thread, NULL, await_end, &barrier), 0);
@@ -55,22 +49,10 @@ static void clock_of_thread_differs_between_threads(void **state)
 	assert_int_equal(pthread_barrier_destroy(&barrier), 0);
 }
 
-static void clock_timespec_splits_seconds_and_nanoseconds(void **state)
+TEST(clock_timespec_splits_seconds_and_nanoseconds)
 {
 	struct timespec parted = clock_timespec(UINT64_C(12999999999));
 
-	(void)state;
 	assert_int_equal(parted.tv_sec, 12);
 	assert_int_equal(parted.tv_nsec, 999999999);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(clock_functions_return_nanoseconds_of_their_clock),
-		cmocka_unit_test(clock_of_thread_differs_between_threads),
-		cmocka_unit_test(clock_timespec_splits_seconds_and_nanoseconds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

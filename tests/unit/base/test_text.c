@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "base/text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 static void assert_escaped(const char *input, size_t size_bytes, unsigned int options,
 			   const char *expected)
@@ -20,38 +18,34 @@ static void assert_escaped(const char *input, size_t size_bytes, unsigned int op
 #define assert_escaped_literal(input, options, expected) \
 	assert_escaped(input, sizeof(input) - 1, options, expected)
 
-static void text_is_clean_only_without_escapes(void **state)
+TEST(text_is_clean_only_without_escapes)
 {
 	static const char *const wrong[] = { "a\nb",	     "\x1b[31m",  "\x7f",
 					     "\t",	     "a\xc2\x9b", "\xc0\xaf",
 					     "\xed\xa0\x80", "\xff",	  "a\xe2\x82" };
 
-	(void)state;
 	assert_true(text_is_clean(""));
 	assert_true(text_is_clean(" \\ ~\xc2\xa0\u00e9\u20ac\U0010ffff"));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_false(text_is_clean(wrong[i]));
 }
 
-static void text_escape_keeps_well_formed_utf8(void **state)
+TEST(text_escape_keeps_well_formed_utf8)
 {
-	(void)state;
 	assert_escaped_literal("", 0, "");
 	assert_escaped_literal("a \\ b", 0, "a \\ b");
 	assert_escaped_literal("\u00e9\u20ac\U0001f600\U0010ffff", 0,
 			       "\u00e9\u20ac\U0001f600\U0010ffff");
 }
 
-static void text_escape_escapes_c0_and_c1_control_characters(void **state)
+TEST(text_escape_escapes_c0_and_c1_control_characters)
 {
-	(void)state;
 	assert_escaped_literal("a\0b\n\x1b[31m\x7f", 0, "a\\x00b\\x0a\\x1b[31m\\x7f");
 	assert_escaped_literal("\xc2\x9b\xc2\xa0", 0, "\\xc2\\x9b\xc2\xa0");
 }
 
-static void text_escape_escapes_malformed_bytes_one_by_one(void **state)
+TEST(text_escape_escapes_malformed_bytes_one_by_one)
 {
-	(void)state;
 	/* A longer form than needed, a surrogate, beyond U+10FFFF, a lone continuation. */
 	assert_escaped_literal("\xc0\xaf", 0, "\\xc0\\xaf");
 	assert_escaped_literal("\xe0\x80\xaf", 0, "\\xe0\\x80\\xaf");
@@ -62,9 +56,8 @@ static void text_escape_escapes_malformed_bytes_one_by_one(void **state)
 	assert_escaped_literal("\xe2\x82x", 0, "\\xe2\\x82x");
 }
 
-static void text_escape_drops_split_character_only_with_cut_option(void **state)
+TEST(text_escape_drops_split_character_only_with_cut_option)
 {
-	(void)state;
 	assert_escaped_literal("a\xe2\x82", TEXT_CUT, "a");
 	assert_escaped_literal("a\xf0\x9f\x98", TEXT_CUT, "a");
 	assert_escaped_literal("a\xe2\x82", 0, "a\\xe2\\x82");
@@ -72,13 +65,12 @@ static void text_escape_drops_split_character_only_with_cut_option(void **state)
 	assert_escaped_literal("\xe2z", TEXT_CUT, "\\xe2z");
 }
 
-static void text_escape_escapes_non_ascii_with_ascii_option(void **state)
+TEST(text_escape_escapes_non_ascii_with_ascii_option)
 {
-	(void)state;
 	assert_escaped_literal("caf\xc3\xa9", TEXT_ASCII, "caf\\xc3\\xa9");
 }
 
-static void text_escape_truncates_at_character_or_escape_boundary(void **state)
+TEST(text_escape_truncates_at_character_or_escape_boundary)
 {
 	static const char input[] = "a\u20ac\nb";
 	static const char *const expected[] = { "",
@@ -93,7 +85,6 @@ static void text_escape_truncates_at_character_or_escape_boundary(void **state)
 						"a\u20ac\\x0ab" };
 	char text[16];
 
-	(void)state;
 	for (size_t room = 1; room <= sizeof(expected) / sizeof(*expected); room++) {
 		memset(text, '#', sizeof(text));
 		assert_int_equal(text_escape(input, sizeof(input) - 1, 0, text, room),
@@ -104,13 +95,12 @@ static void text_escape_truncates_at_character_or_escape_boundary(void **state)
 }
 
 /* Of one that takes two escapes, both or none. */
-static void text_escape_never_splits_multi_byte_escape(void **state)
+TEST(text_escape_never_splits_multi_byte_escape)
 {
 	static const char input[] = "\xc2\x85";
 	const size_t whole = 2 * TEXT_ESCAPE_BYTES;
 	char text[16];
 
-	(void)state;
 	for (size_t room = 1; room <= whole + 2; room++)
 		assert_int_equal(text_escape(input, 2, 0, text, room), room > whole ? whole : 0);
 }
@@ -138,13 +128,12 @@ static int slow_length(const uint8_t *bytes)
 	return length;
 }
 
-static void text_utf8_length_agrees_with_code_point_decoder(void **state)
+TEST(text_utf8_length_agrees_with_code_point_decoder)
 {
 	static const uint8_t edges[] = { 0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f,
 					 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xff };
 	uint8_t bytes[4];
 
-	(void)state;
 	for (unsigned int lead = 0; lead < 256; lead++) {
 		for (size_t i = 0; i < sizeof(edges) * sizeof(edges) * sizeof(edges); i++) {
 			bytes[0] = (uint8_t)lead;
@@ -156,12 +145,11 @@ static void text_utf8_length_agrees_with_code_point_decoder(void **state)
 	}
 }
 
-static void text_writer_encodes_code_points_as_utf8(void **state)
+TEST(text_writer_encodes_code_points_as_utf8)
 {
 	char text[64];
 	struct text_writer writer;
 
-	(void)state;
 	text_writer_init(&writer, text, sizeof(text));
 	text_writer_put_code_point(&writer, 'a');
 	text_writer_put_code_point(&writer, 0x0a);
@@ -175,12 +163,11 @@ static void text_writer_encodes_code_points_as_utf8(void **state)
 	assert_false(writer.is_full);
 }
 
-static void text_writer_ignores_input_once_full(void **state)
+TEST(text_writer_ignores_input_once_full)
 {
 	char text[6];
 	struct text_writer writer;
 
-	(void)state;
 	text_writer_init(&writer, text, sizeof(text));
 	text_writer_put(&writer, "abc", 3);
 	text_writer_put_escaped(&writer, "x", 1);
@@ -189,12 +176,11 @@ static void text_writer_ignores_input_once_full(void **state)
 	assert_string_equal(text, "abc");
 }
 
-static void text_writer_skips_escape_that_does_not_fit(void **state)
+TEST(text_writer_skips_escape_that_does_not_fit)
 {
 	struct text_writer writer;
 	char text[10];
 
-	(void)state;
 	text_writer_init(&writer, text, sizeof(text));
 	text_writer_put(&writer, "abcde", 5);
 	text_writer_put_escaped(&writer, "\x01\x02", 2);
@@ -207,34 +193,12 @@ static void text_writer_skips_escape_that_does_not_fit(void **state)
 	assert_string_equal(text, "abcde\\x01");
 }
 
-static void text_hex_writes_two_digits_per_byte(void **state)
+TEST(text_hex_writes_two_digits_per_byte)
 {
 	char text[7] = "??????";
 
-	(void)state;
 	text_hex("\x01\xaf\xf0", 3, text);
 	assert_string_equal(text, "01aff0");
 	text_hex("", 0, text);
 	assert_string_equal(text, "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_hex_writes_two_digits_per_byte),
-		cmocka_unit_test(text_writer_skips_escape_that_does_not_fit),
-		cmocka_unit_test(text_is_clean_only_without_escapes),
-		cmocka_unit_test(text_escape_keeps_well_formed_utf8),
-		cmocka_unit_test(text_escape_escapes_c0_and_c1_control_characters),
-		cmocka_unit_test(text_escape_escapes_malformed_bytes_one_by_one),
-		cmocka_unit_test(text_escape_drops_split_character_only_with_cut_option),
-		cmocka_unit_test(text_escape_escapes_non_ascii_with_ascii_option),
-		cmocka_unit_test(text_escape_truncates_at_character_or_escape_boundary),
-		cmocka_unit_test(text_escape_never_splits_multi_byte_escape),
-		cmocka_unit_test(text_utf8_length_agrees_with_code_point_decoder),
-		cmocka_unit_test(text_writer_encodes_code_points_as_utf8),
-		cmocka_unit_test(text_writer_ignores_input_once_full),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

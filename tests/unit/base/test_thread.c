@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/thread.h"
 
@@ -18,13 +13,12 @@ static void *read_mask(void *user)
 	return user;
 }
 
-static void thread_blocks_signals_and_starter_keeps_its_mask(void **state)
+TEST(thread_blocks_signals_and_starter_keeps_its_mask)
 {
 	sigset_t own, other, after;
 	pthread_t thread;
 	void *returned;
 
-	(void)state;
 	(void)sigemptyset(&own);
 	(void)sigaddset(&own, SIGUSR1);
 	assert_int_equal(pthread_sigmask(SIG_SETMASK, &own, NULL), 0);
@@ -39,13 +33,4 @@ static void thread_blocks_signals_and_starter_keeps_its_mask(void **state)
 		assert_int_equal(sigismember(&other, signal),
 				 signal != SIGKILL && signal != SIGSTOP);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(thread_blocks_signals_and_starter_keeps_its_mask),
-	};
-
-	return cmocka_run_group_tests_name("thread", tests, NULL, NULL);
 }

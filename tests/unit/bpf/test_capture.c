@@ -2,10 +2,7 @@
 /* How a value of a key is copied, and what reading long ones may cost: bpf/capture.bpf.h. */
 #include "bpf/two_tasks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 enum {
 	KEY = 300 << 4 | 1,
@@ -48,9 +45,10 @@ static void capture(uint64_t object)
 	assert_int_equal(capture_key(thread, &thread->config, 0), 0);
 }
 
-static void capture_absent_key_clears_previous_value(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(capture_absent_key_clears_previous_value)
 {
-	(void)state;
 	thread->pairs[0].key = KEY + 16;
 	capture(21);
 	assert_int_equal(value->kind, VALUE_KIND_ABSENT);
@@ -63,7 +61,7 @@ static void capture_absent_key_clears_previous_value(void **state)
 }
 
 /* They are hashed by words. */
-static void capture_zero_pads_last_word_of_text(void **state)
+FIXTURE_TEST(capture_zero_pads_last_word_of_text)
 {
 	char text[VALUE_BYTES_MAX];
 
@@ -78,13 +76,12 @@ static void capture_zero_pads_last_word_of_text(void **state)
 	}
 }
 
-static void capture_digest_zero_pads_last_chunk(void **state)
+FIXTURE_TEST(capture_digest_zero_pads_last_chunk)
 {
 	struct value_chunk chunks[2] = { 0 };
 	struct context_hash_state hash;
 	char text[200];
 
-	(void)state;
 	memset(text, 't', sizeof(text));
 	memcpy(chunks, text, sizeof(text));
 	value_digest_init(&hash, sizeof(text));
@@ -95,13 +92,12 @@ static void capture_digest_zero_pads_last_chunk(void **state)
 	assert_int_equal(value->raw, context_hash_final(&hash));
 }
 
-static void capture_strips_tags_from_addresses(void **state)
+FIXTURE_TEST(capture_strips_tags_from_addresses)
 {
 	const uint64_t tag = UINT64_C(0x5a) << 56;
 	uint64_t address = forged_take(&memory, 16);
 	const uint64_t words[] = { T_STRING | NOEMBED, FORGED_BASE, 5, address | tag, 0 };
 
-	(void)state;
 	forged_write(&memory, address, "/cart", 5);
 	capture(forged_words(&memory, words, 5) | tag);
 	assert_int_equal(value->length_bytes, 5);
@@ -123,12 +119,11 @@ static size_t read_at_switches(uint64_t object)
 	}
 }
 
-static void capture_at_switch_limits_long_values_by_budget(void **state)
+FIXTURE_TEST(capture_at_switch_limits_long_values_by_budget)
 {
 	static char text[LONG_BYTES];
 	uint64_t object = string(text, sizeof(text));
 
-	(void)state;
 	assert_int_equal(read_at_switches(object), BURST_BYTES / VALUE_DIGEST_BYTES_MAX + 1);
 	assert_int_equal(value->raw, 0);
 	/* Elsewhere nobody waits for it. */
@@ -144,11 +139,10 @@ static void capture_at_switch_limits_long_values_by_budget(void **state)
 	assert_int_equal(read_at_switches(object), BURST_BYTES / VALUE_DIGEST_BYTES_MAX + 1);
 }
 
-static void capture_functions_ignore_invalid_arguments(void **state)
+FIXTURE_TEST(capture_functions_ignore_invalid_arguments)
 {
 	struct context_hash_state hash;
 
-	(void)state;
 	context_hash_init(&hash, &(struct context_hash_key){ .words = { 1, 2 } });
 	assert_int_equal(capture_digest_chunk(NULL, &thread->chunk), 0);
 	assert_int_equal(capture_digest_chunk(&hash, NULL), 0);
@@ -164,12 +158,11 @@ static void capture_functions_ignore_invalid_arguments(void **state)
 	assert_int_equal(capture_late_keys(thread, NULL), 0);
 }
 
-static void capture_hashes_no_late_keys_without_request_key(void **state)
+FIXTURE_TEST(capture_hashes_no_late_keys_without_request_key)
 {
 	static const uint32_t keys[] = { 0, KEYS_MAX + 1 };
 	struct context_hash_state hash, before;
 
-	(void)state;
 	native_session.late_keys = 1;
 	context_hash_init(&hash, &(struct context_hash_key){ .words = { 1, 2 } });
 	before = hash;
@@ -184,21 +177,4 @@ static void capture_hashes_no_late_keys_without_request_key(void **state)
 	native_session.request_key = KEYS_MAX;
 	assert_int_equal(capture_late_keys(thread, &hash), 0);
 	assert_memory_not_equal(&hash, &before, sizeof(hash));
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(capture_absent_key_clears_previous_value),
-		TEST(capture_zero_pads_last_word_of_text),
-		TEST(capture_digest_zero_pads_last_chunk),
-		TEST(capture_strips_tags_from_addresses),
-		TEST(capture_at_switch_limits_long_values_by_budget),
-		TEST(capture_functions_ignore_invalid_arguments),
-		TEST(capture_hashes_no_late_keys_without_request_key),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

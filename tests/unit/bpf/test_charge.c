@@ -6,15 +6,11 @@
  */
 #include "bpf/native_kernel.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <correlator/share.h>
 
@@ -171,9 +167,10 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void charge_publishes_context_with_new_account(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(charge_publishes_context_with_new_account)
 {
-	(void)state;
 	for (thread.epoch = 0; thread.epoch < 2; thread.epoch++) {
 		hold(100);
 		charge_pending(&thread, &task, 2000);
@@ -185,12 +182,11 @@ static void charge_publishes_context_with_new_account(void **state)
 	}
 }
 
-static void charge_records_thread_and_times_in_new_account(void **state)
+FIXTURE_TEST(charge_records_thread_and_times_in_new_account)
 {
 	const struct account *account = &opened[0].accounts[0];
 	struct task_struct named = { .comm = "puma worker" };
 
-	(void)state;
 	thread.tid = 78;
 	thread.ns_tid = 8;
 	hold(100);
@@ -214,9 +210,8 @@ static void hold_origin(uint64_t hash)
 	thread.snapshot_hash = hash + 1;
 }
 
-static void charge_publishes_origin_once_with_new_account(void **state)
+FIXTURE_TEST(charge_publishes_origin_once_with_new_account)
 {
-	(void)state;
 	hold_origin(100);
 	charge_pending(&thread, &task, 2000);
 	assert_int_equal(opened[0].accounts[0].flags, ACCOUNT_OF_ORIGIN);
@@ -233,9 +228,8 @@ static void charge_publishes_origin_once_with_new_account(void **state)
 	assert_int_equal(process.losses[COUNTER_CONTEXTS_FULL], 0);
 }
 
-static void charge_to_unpublishable_origin_goes_to_overflow(void **state)
+FIXTURE_TEST(charge_to_unpublishable_origin_goes_to_overflow)
 {
-	(void)state;
 	room.has_contexts = false;
 	hold_origin(100);
 	charge_pending(&thread, &task, 2000);
@@ -261,11 +255,10 @@ static void charge_to_unpublishable_origin_goes_to_overflow(void **state)
 	assert_int_equal(process.losses[COUNTER_CONTEXTS_FULL], 3);
 }
 
-static void charge_counts_unreadable_value_once_per_account(void **state)
+FIXTURE_TEST(charge_counts_unreadable_value_once_per_account)
 {
 	const __u64 *count = &process.losses[COUNTER_VALUE_UNREADABLE];
 
-	(void)state;
 	thread.is_unread = 1;
 	hold(100);
 	charge_pending(&thread, &task, 2000);
@@ -284,9 +277,8 @@ static void charge_counts_unreadable_value_once_per_account(void **state)
 	assert_int_equal(*count, 1);
 }
 
-static void charge_publishes_nothing_when_accounts_are_full(void **state)
+FIXTURE_TEST(charge_publishes_nothing_when_accounts_are_full)
 {
-	(void)state;
 	room.has_accounts = false;
 	hold(100);
 	charge_pending(&thread, &task, 2000);
@@ -296,9 +288,8 @@ static void charge_publishes_nothing_when_accounts_are_full(void **state)
 	assert_int_equal(process.losses[COUNTER_ACCOUNTS_FULL], 1);
 }
 
-static void charge_opens_no_account_when_contexts_are_full(void **state)
+FIXTURE_TEST(charge_opens_no_account_when_contexts_are_full)
 {
-	(void)state;
 	room.has_contexts = false;
 	hold(100);
 	charge_pending(&thread, &task, 2000);
@@ -308,9 +299,8 @@ static void charge_opens_no_account_when_contexts_are_full(void **state)
 	assert_int_equal(process.losses[COUNTER_CONTEXTS_FULL], 1);
 }
 
-static void charge_accepts_context_published_by_racing_thread(void **state)
+FIXTURE_TEST(charge_accepts_context_published_by_racing_thread)
 {
-	(void)state;
 	room.is_raced = true;
 	hold(100);
 	charge_pending(&thread, &task, 2000);
@@ -320,9 +310,8 @@ static void charge_accepts_context_published_by_racing_thread(void **state)
 	assert_int_equal(contexts_share.used, 0);
 }
 
-static void charge_publishes_context_before_snapshot_is_overwritten(void **state)
+FIXTURE_TEST(charge_publishes_context_before_snapshot_is_overwritten)
 {
-	(void)state;
 	thread.config.flags = PROCESS_IS_LEAN;
 	hold(100);
 	/* The table cannot be read any more: another context, or none. */
@@ -344,9 +333,8 @@ static void charge_publishes_context_before_snapshot_is_overwritten(void **state
 }
 
 /* Not in that of the window that has ended without it, where the one after the next is to be. */
-static void charge_of_late_thread_opens_account_in_charged_window(void **state)
+FIXTURE_TEST(charge_of_late_thread_opens_account_in_charged_window)
 {
-	(void)state;
 	thread.config.flags = PROCESS_IS_LEAN;
 	thread.epoch = 1;
 	open_epoch = 2;
@@ -362,9 +350,8 @@ static void charge_of_late_thread_opens_account_in_charged_window(void **state)
 	assert_int_equal(opened[0].accounts[0].totals.user_ns, 5);
 }
 
-static void charge_of_unpublished_context_goes_to_overflow(void **state)
+FIXTURE_TEST(charge_of_unpublished_context_goes_to_overflow)
 {
-	(void)state;
 	thread.config.flags = PROCESS_IS_LEAN;
 	room.has_contexts = false;
 	hold(100);
@@ -403,9 +390,8 @@ static void begin_running(void)
 	current_epoch = 0;
 }
 
-static void charge_takes_late_theft_off_account_and_exec_time(void **state)
+FIXTURE_TEST(charge_takes_late_theft_off_account_and_exec_time)
 {
-	(void)state;
 	begin_running();
 	write_up_running(START_NS + 100);
 	assert_int_equal(process.epochs[0].exec_ns, 100);
@@ -414,9 +400,8 @@ static void charge_takes_late_theft_off_account_and_exec_time(void **state)
 	assert_int_equal(process.epochs[0].exec_ns, 80);
 }
 
-static void charge_defers_late_theft_when_its_window_has_ended(void **state)
+FIXTURE_TEST(charge_defers_late_theft_when_its_window_has_ended)
 {
-	(void)state;
 	begin_running();
 	current_epoch = 1;
 	write_up_running(START_NS + 100);
@@ -428,27 +413,4 @@ static void charge_defers_late_theft_when_its_window_has_ended(void **state)
 	leave_cpu(START_NS + 250, EXEC_NS + 130);
 	assert_int_equal(opened[1].accounts[0].totals.user_ns, 30);
 	assert_int_equal(process.epochs[1].exec_ns, 30);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(charge_publishes_context_with_new_account, set_up),
-		cmocka_unit_test_setup(charge_records_thread_and_times_in_new_account, set_up),
-		cmocka_unit_test_setup(charge_publishes_origin_once_with_new_account, set_up),
-		cmocka_unit_test_setup(charge_to_unpublishable_origin_goes_to_overflow, set_up),
-		cmocka_unit_test_setup(charge_counts_unreadable_value_once_per_account, set_up),
-		cmocka_unit_test_setup(charge_publishes_nothing_when_accounts_are_full, set_up),
-		cmocka_unit_test_setup(charge_opens_no_account_when_contexts_are_full, set_up),
-		cmocka_unit_test_setup(charge_accepts_context_published_by_racing_thread, set_up),
-		cmocka_unit_test_setup(charge_publishes_context_before_snapshot_is_overwritten,
-				       set_up),
-		cmocka_unit_test_setup(charge_of_late_thread_opens_account_in_charged_window,
-				       set_up),
-		cmocka_unit_test_setup(charge_of_unpublished_context_goes_to_overflow, set_up),
-		cmocka_unit_test_setup(charge_takes_late_theft_off_account_and_exec_time, set_up),
-		cmocka_unit_test_setup(charge_defers_late_theft_when_its_window_has_ended, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

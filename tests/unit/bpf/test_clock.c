@@ -3,14 +3,10 @@
 #include "bpf/native_kernel.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 static uint64_t native_now(void);
 static void *native_current(void);
@@ -105,9 +101,10 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void clock_counts_run_queue_steal_as_stolen(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(clock_counts_run_queue_steal_as_stolen)
 {
-	(void)state;
 	assert_int_equal(stolen_from_cpu(after_update(500)), STOLEN_NS);
 	assert_int_equal(stolen_at_switch_in(&task), STOLEN_NS);
 	has_fields = false;
@@ -115,9 +112,8 @@ static void clock_counts_run_queue_steal_as_stolen(void **state)
 	assert_int_equal(stolen_at_switch_in(&task), 0);
 }
 
-static void clock_adds_host_steal_up_to_elapsed_time(void **state)
+FIXTURE_TEST(clock_adds_host_steal_up_to_elapsed_time)
 {
-	(void)state;
 	cpu.told_ns += 30;
 	now_ns = after_update(500);
 	assert_int_equal(stolen_from_cpu(now_ns), STOLEN_NS + 30);
@@ -132,9 +128,8 @@ static void clock_adds_host_steal_up_to_elapsed_time(void **state)
 	assert_int_equal(stolen_from_cpu(now_ns), STOLEN_NS);
 }
 
-static void clock_ignores_decreased_or_unreadable_host_steal(void **state)
+FIXTURE_TEST(clock_ignores_decreased_or_unreadable_host_steal)
 {
-	(void)state;
 	now_ns = after_update(500);
 	cpu.told_ns -= 30;
 	assert_int_equal(stolen_from_cpu(now_ns), STOLEN_NS);
@@ -143,9 +138,8 @@ static void clock_ignores_decreased_or_unreadable_host_steal(void **state)
 	assert_int_equal(stolen_from_cpu(now_ns), STOLEN_NS);
 }
 
-static void exec_runtime_extends_from_last_update(void **state)
+FIXTURE_TEST(exec_runtime_extends_from_last_update)
 {
-	(void)state;
 	assert_int_equal(exec_runtime_now(&task, after_update(0)), EXEC_NS);
 	assert_int_equal(exec_runtime_now(&task, after_update(600)), EXEC_NS + 600);
 	assert_int_equal(exec_runtime_at(&task, after_update(600), STOLEN_NS + 50), EXEC_NS + 550);
@@ -155,11 +149,10 @@ static void exec_runtime_extends_from_last_update(void **state)
 	assert_int_equal(exec_runtime_now(&task, after_update(600)), EXEC_NS);
 }
 
-static void clock_uses_other_cpus_offset_until_own_is_measured(void **state)
+FIXTURE_TEST(clock_uses_other_cpus_offset_until_own_is_measured)
 {
 	__u64 run_queue_ns;
 
-	(void)state;
 	offset.seen_at_ns = 0;
 	any_clock_offset_ns = SKEW_NS - 5;
 	assert_false(clock_to_run_queue(after_update(7), &run_queue_ns));
@@ -172,9 +165,8 @@ static void clock_uses_other_cpus_offset_until_own_is_measured(void **state)
 	assert_int_equal(run_queue_ns, CLOCK_NS + 7);
 }
 
-static void clock_dates_switch_by_run_queue_and_resyncs_periodically(void **state)
+FIXTURE_TEST(clock_dates_switch_by_run_queue_and_resyncs_periodically)
 {
-	(void)state;
 	/* Read late. */
 	now_ns = after_update(90);
 	assert_int_equal(clock_of_switch(&task), after_update(0));
@@ -194,19 +186,4 @@ static void clock_dates_switch_by_run_queue_and_resyncs_periodically(void **stat
 	has_offset = true;
 	has_fields = false;
 	assert_int_equal(clock_of_switch(&task), 77);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(clock_counts_run_queue_steal_as_stolen, set_up),
-		cmocka_unit_test_setup(clock_adds_host_steal_up_to_elapsed_time, set_up),
-		cmocka_unit_test_setup(clock_ignores_decreased_or_unreadable_host_steal, set_up),
-		cmocka_unit_test_setup(exec_runtime_extends_from_last_update, set_up),
-		cmocka_unit_test_setup(clock_uses_other_cpus_offset_until_own_is_measured, set_up),
-		cmocka_unit_test_setup(clock_dates_switch_by_run_queue_and_resyncs_periodically,
-				       set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,10 +2,7 @@
 /* Whom the flush's programs write up, and whom they leave alone: bpf/collect.bpf.h. */
 #include "bpf/two_tasks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 static int preemption_off;
 
@@ -60,18 +57,18 @@ static void assert_written_up(bool is_expected)
 	assert_int_equal(thread->pending_first_ns == 0, is_expected);
 }
 
-static void collect_charges_off_cpu_thread_when_visited(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(collect_charges_off_cpu_thread_when_visited)
 {
-	(void)state;
 	thread->clock.is_off_cpu = 1;
 	meet(&kernel.current);
 	assert_written_up(true);
 	assert_int_equal(stragglers, 0);
 }
 
-static void collect_leaves_running_thread_to_interrupt(void **state)
+FIXTURE_TEST(collect_leaves_running_thread_to_interrupt)
 {
-	(void)state;
 	meet(&kernel.current);
 	assert_written_up(false);
 	assert_int_equal(stragglers, 2);
@@ -81,9 +78,8 @@ static void collect_leaves_running_thread_to_interrupt(void **state)
 	assert_int_equal(stragglers, 2);
 }
 
-static void collect_skips_threads_without_books(void **state)
+FIXTURE_TEST(collect_skips_threads_without_books)
 {
-	(void)state;
 	thread->clock.is_off_cpu = 1;
 	/* The list of tasks ends with none. */
 	meet(NULL);
@@ -102,9 +98,8 @@ static void collect_skips_threads_without_books(void **state)
 }
 
 /* That one is the split. */
-static void collect_interrupt_does_nothing_inside_boundary(void **state)
+FIXTURE_TEST(collect_interrupt_does_nothing_inside_boundary)
 {
-	(void)state;
 	thread->is_busy = 1;
 	interrupt();
 	thread->is_busy = 0;
@@ -117,9 +112,8 @@ static void collect_interrupt_does_nothing_inside_boundary(void **state)
 	assert_written_up(true);
 }
 
-static void collect_interrupt_charges_only_selected_process(void **state)
+FIXTURE_TEST(collect_interrupt_charges_only_selected_process)
 {
-	(void)state;
 	collect_life = OTHER_LIFE;
 	interrupt();
 	assert_written_up(false);
@@ -128,9 +122,8 @@ static void collect_interrupt_charges_only_selected_process(void **state)
 	assert_written_up(true);
 }
 
-static void collect_otel_phase_allocates_state_and_charges_nothing(void **state)
+FIXTURE_TEST(collect_otel_phase_allocates_state_and_charges_nothing)
 {
-	(void)state;
 	process_of(LIFE)->has_otel = true;
 	thread->clock.is_off_cpu = 1;
 	collect_phase = COLLECT_PHASE_OTEL;
@@ -144,11 +137,10 @@ static void collect_otel_phase_allocates_state_and_charges_nothing(void **state)
 	assert_written_up(false);
 }
 
-static void collect_late_phase_counts_threads_left_for_next_window(void **state)
+FIXTURE_TEST(collect_late_phase_counts_threads_left_for_next_window)
 {
 	const __u64 *count = &process_of(LIFE)->books.losses[COUNTER_THREAD_LATE];
 
-	(void)state;
 	meet(&kernel.current);
 	assert_int_equal(*count, 0);
 	collect_phase = COLLECT_PHASE_FLUSH_LATE;
@@ -157,9 +149,8 @@ static void collect_late_phase_counts_threads_left_for_next_window(void **state)
 	assert_int_equal(stragglers, 4);
 }
 
-static void collect_retries_off_cpu_thread_that_was_busy(void **state)
+FIXTURE_TEST(collect_retries_off_cpu_thread_that_was_busy)
 {
-	(void)state;
 	thread->clock.is_off_cpu = 1;
 	thread->is_busy = 1;
 	meet(&kernel.current);
@@ -204,11 +195,10 @@ static void know_the_other(void)
 	collect_phase = COLLECT_PHASE_REGISTER;
 }
 
-static void collect_registers_thread_then_begins_it_in_next_pass(void **state)
+FIXTURE_TEST(collect_registers_thread_then_begins_it_in_next_pass)
 {
 	const struct thread_state *other = &kernel.states[1];
 
-	(void)state;
 	know_the_other();
 	for (uint32_t time = 1; time <= 2; time++) {
 		if (time == 1)
@@ -237,11 +227,10 @@ static void collect_registers_thread_then_begins_it_in_next_pass(void **state)
 	assert_int_equal(process_of(OTHER_LIFE)->books.live_threads, 1);
 }
 
-static void collect_begins_registered_thread_only_when_off_cpu(void **state)
+FIXTURE_TEST(collect_begins_registered_thread_only_when_off_cpu)
 {
 	struct thread_state *other = &kernel.states[1];
 
-	(void)state;
 	know_the_other();
 	walk_anew();
 	missed_switches_note(&other->missed);
@@ -255,9 +244,8 @@ static void collect_begins_registered_thread_only_when_off_cpu(void **state)
 	assert_int_equal(stragglers, 0);
 }
 
-static void collect_registers_no_unknown_or_busy_thread(void **state)
+FIXTURE_TEST(collect_registers_no_unknown_or_busy_thread)
 {
-	(void)state;
 	know_the_other();
 	process_of(OTHER_LIFE)->has_config = false;
 	walk_anew();
@@ -271,25 +259,4 @@ static void collect_registers_no_unknown_or_busy_thread(void **state)
 	assert_int_equal(kernel.states[1].is_ready, 0);
 	assert_int_equal(kernel.states[1].is_busy, 1);
 	assert_int_equal(stragglers, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(collect_charges_off_cpu_thread_when_visited),
-		TEST(collect_leaves_running_thread_to_interrupt),
-		TEST(collect_skips_threads_without_books),
-		TEST(collect_interrupt_does_nothing_inside_boundary),
-		TEST(collect_interrupt_charges_only_selected_process),
-		TEST(collect_otel_phase_allocates_state_and_charges_nothing),
-		TEST(collect_late_phase_counts_threads_left_for_next_window),
-		TEST(collect_retries_off_cpu_thread_that_was_busy),
-		TEST(collect_registers_thread_then_begins_it_in_next_pass),
-		TEST(collect_begins_registered_thread_only_when_off_cpu),
-		TEST(collect_registers_no_unknown_or_busy_thread),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

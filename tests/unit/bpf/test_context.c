@@ -5,14 +5,10 @@
  */
 #include "bpf/native_kernel.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "bpf/forged_user.h"
 #include "recorder/target/ruby/ruby_value.h"
@@ -114,7 +110,9 @@ static void assert_unreadable(uint64_t value)
 	assert_true(thread.is_unread);
 }
 
-static void context_captures_strings_in_both_layouts(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(context_captures_strings_in_both_layouts)
 {
 	char full[VALUE_BYTES_MAX + 1] = "";
 
@@ -134,12 +132,11 @@ static void context_captures_strings_in_both_layouts(void **state)
 	}
 }
 
-static void context_hash_differs_by_image_and_value(void **state)
+FIXTURE_TEST(context_hash_differs_by_image_and_value)
 {
 	char text[VALUE_TEXT_BYTES];
 	uint64_t hash = resolve(2 * 42 + 1, text);
 
-	(void)state;
 	assert_int_equal(resolve(2 * 42 + 1, text), hash);
 	thread.image = IMAGE + 1;
 	assert_int_not_equal(resolve(2 * 42 + 1, text), hash);
@@ -147,12 +144,11 @@ static void context_hash_differs_by_image_and_value(void **state)
 	assert_int_not_equal(resolve(2 * 43 + 1, text), hash);
 }
 
-static void context_hash_covers_only_keys_in_use(void **state)
+FIXTURE_TEST(context_hash_covers_only_keys_in_use)
 {
 	char text[VALUE_TEXT_BYTES];
 	uint64_t hash = resolve(2 * 42 + 1, text);
 
-	(void)state;
 	assert_int_equal(thread.snapshot.key_count, 1);
 	for (uint32_t i = 1; i < KEYS_MAX; i++)
 		thread.config.key_ids[i] = KEY;
@@ -167,11 +163,10 @@ static void context_hash_covers_only_keys_in_use(void **state)
 }
 
 /* Where userspace asks for them: whoever wants which. */
-static void context_exposes_keys_of_next_table_once(void **state)
+FIXTURE_TEST(context_exposes_keys_of_next_table_once)
 {
 	char text[VALUE_TEXT_BYTES];
 
-	(void)state;
 	memset(seen_keys_pairs, 0xa5, sizeof(seen_keys_pairs));
 	seen_keys_life = 0;
 	(void)resolve(2 * 42 + 1, text);
@@ -190,11 +185,10 @@ static void context_exposes_keys_of_next_table_once(void **state)
 }
 
 /* By the words of its table alone: any of them may be the one that has changed. */
-static void table_digest_differs_by_each_key_and_value(void **state)
+FIXTURE_TEST(table_digest_differs_by_each_key_and_value)
 {
 	uint64_t first;
 
-	(void)state;
 	memset(thread.pairs, 0, sizeof(thread.pairs));
 	thread.header.capacity = 4;
 	first = context_table_digest(&thread);
@@ -219,11 +213,10 @@ static void table_digest_differs_by_each_key_and_value(void **state)
 }
 
 /* What multiplication carries up has to come down again. */
-static void table_digest_differs_after_two_highest_bit_changes(void **state)
+FIXTURE_TEST(table_digest_differs_after_two_highest_bit_changes)
 {
 	uint64_t first;
 
-	(void)state;
 	memset(thread.pairs, 0, sizeof(thread.pairs));
 	thread.header.capacity = 4;
 	first = context_table_digest(&thread);
@@ -231,14 +224,13 @@ static void table_digest_differs_after_two_highest_bit_changes(void **state)
 	assert_int_not_equal(context_table_digest(&thread), first);
 }
 
-static void context_captures_symbols_numbers_and_other_objects(void **state)
+FIXTURE_TEST(context_captures_symbols_numbers_and_other_objects)
 {
 	const uint32_t digits[] = { 0, 0, 1 };
 	uint64_t heap = forged_take(&memory, sizeof(digits));
 	double number = 2.5;
 	uint64_t bits;
 
-	(void)state;
 	memcpy(&bits, &number, sizeof(bits));
 	forged_write(&memory, heap, digits, sizeof(digits));
 	assert_text(object(T_SYMBOL, 1, string(UTF_8, "checkout", 8), KEY), "checkout");
@@ -251,9 +243,8 @@ static void context_captures_symbols_numbers_and_other_objects(void **state)
 	assert_text(8, "");
 }
 
-static void context_marks_invalid_objects_unreadable(void **state)
+FIXTURE_TEST(context_marks_invalid_objects_unreadable)
 {
-	(void)state;
 	assert_unreadable(object(0, 0, 0, 0));
 	assert_unreadable(object(T_MOVED, object(T_MOVED, FORGED_BASE, 0, 0), 0, 0));
 	assert_unreadable(object(T_MOVED, 0, 0, 0));
@@ -263,22 +254,20 @@ static void context_marks_invalid_objects_unreadable(void **state)
 	assert_unreadable(object(T_STRING | NOEMBED, 1ULL << 62, FORGED_BASE, 0));
 }
 
-static void context_follows_objects_moved_by_compaction(void **state)
+FIXTURE_TEST(context_follows_objects_moved_by_compaction)
 {
 	uint64_t text = string(UTF_8, "request-1", 9);
 	uint64_t moved = object(T_MOVED, text, 0, 0);
 
-	(void)state;
 	assert_text(moved, "request-1");
 	assert_text(object(T_SYMBOL, 1, moved, KEY), "request-1");
 	assert_text(object(T_MOVED, object(T_SYMBOL, 1, text, KEY), 0, 0), "request-1");
 }
 
-static void context_truncates_long_text_and_digests_all_of_it(void **state)
+FIXTURE_TEST(context_truncates_long_text_and_digests_all_of_it)
 {
 	char text[2][VALUE_TEXT_BYTES], bytes[VALUE_DIGEST_BYTES_MAX];
 
-	(void)state;
 	memset(bytes, 'l', sizeof(bytes));
 	(void)resolve(string(UTF_8, bytes, sizeof(bytes)), text[0]);
 	assert_memory_equal(text[0], bytes, VALUE_BYTES_MAX);
@@ -293,12 +282,11 @@ static void context_truncates_long_text_and_digests_all_of_it(void **state)
 	}
 }
 
-static void context_flags_partly_unreadable_long_text(void **state)
+FIXTURE_TEST(context_flags_partly_unreadable_long_text)
 {
 	char text[VALUE_TEXT_BYTES], bytes[2 * PAGE_BYTES];
 	uint64_t address = forged_take(&memory, sizeof(bytes));
 
-	(void)state;
 	memset(bytes, 'l', sizeof(bytes));
 	forged_write(&memory, address, bytes, sizeof(bytes));
 	memory.hole = address + 1000;
@@ -309,12 +297,11 @@ static void context_flags_partly_unreadable_long_text(void **state)
 	assert_unreadable(object(T_STRING | NOEMBED | UTF_8, sizeof(bytes), address, 0));
 }
 
-static void context_reads_table_at_end_of_page(void **state)
+FIXTURE_TEST(context_reads_table_at_end_of_page)
 {
 	const uint64_t table[] = { 1, 1, KEY, 85 };
 	uint64_t page = (forged_take(&memory, 3 * PAGE_BYTES) + PAGE_BYTES - 1) & -PAGE_BYTES;
 
-	(void)state;
 	memory.hole = page + PAGE_BYTES;
 	thread.state_pointer = memory.hole - sizeof(table);
 	forged_write(&memory, thread.state_pointer, table, sizeof(table));
@@ -323,18 +310,17 @@ static void context_reads_table_at_end_of_page(void **state)
 }
 
 /* A second reading could be of another one. */
-static void context_reads_small_table_once(void **state)
+FIXTURE_TEST(context_reads_small_table_once)
 {
 	const uint64_t table[2 + 2 * STATE_PAIRS_READ_FIRST] = { 1, 8, [4] = KEY, [5] = 85 };
 
-	(void)state;
 	thread.state_pointer = forged_words(&memory, table, sizeof(table) / sizeof(table[0]));
 	memory.zero_once = thread.state_pointer + sizeof(struct state_header);
 	assert_true(context_resolve(&thread) >= CONTEXT_HASH_FIRST);
 	assert_int_equal(thread.snapshot.values[0].raw, 85);
 }
 
-static void context_reads_largest_table_to_last_pair(void **state)
+FIXTURE_TEST(context_reads_largest_table_to_last_pair)
 {
 	enum {
 		LAST = STATE_CAPACITY_MAX - 1
@@ -342,7 +328,6 @@ static void context_reads_largest_table_to_last_pair(void **state)
 	uint64_t table[2 + 2 * STATE_CAPACITY_MAX] = { 1, STATE_CAPACITY_MAX };
 	uint64_t page = (forged_take(&memory, 3 * PAGE_BYTES) + PAGE_BYTES - 1) & -PAGE_BYTES;
 
-	(void)state;
 	thread.config.key_ids[0] = LAST;
 	table[2 + 2 * LAST] = LAST;
 	table[2 + 2 * LAST + 1] = 85;
@@ -359,14 +344,13 @@ static void context_reads_largest_table_to_last_pair(void **state)
 	assert_int_equal(process.losses[COUNTER_STATE_MALFORMED], 0);
 }
 
-static void context_counts_malformed_and_unreadable_tables(void **state)
+FIXTURE_TEST(context_counts_malformed_and_unreadable_tables)
 {
 	const uint64_t headers[][2] = {
 		{ 1, 3 }, { 1, 0 }, { 1, 128 }, { 65, 64 }, { 1, UINT64_MAX }
 	};
 	const uint64_t pointers[] = { 8, FORGED_BASE + 1, 1ULL << 56, UINT64_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++) {
 		thread.state_pointer = forged_words(&memory, headers[i], 2);
 		assert_int_equal(context_resolve(&thread), CONTEXT_HASH_UNKNOWN);
@@ -382,13 +366,12 @@ static void context_counts_malformed_and_unreadable_tables(void **state)
 }
 
 /* Between exit_mm() and its end a thread has none: what lies at its addresses is another's. */
-static void context_reads_no_pointer_without_own_memory(void **state)
+FIXTURE_TEST(context_reads_no_pointer_without_own_memory)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	const uint64_t table[] = { 1, 1, KEY, 85 };
 	uint64_t pointer = forged_words(&memory, table, 4);
 
-	(void)state;
 	_Static_assert(sizeof(*task) <= sizeof(native_task), "room for a task");
 	thread.is_exiting = 0;
 	thread.tls_resolution = TLS_RESOLVED;
@@ -408,13 +391,12 @@ static void context_reads_no_pointer_without_own_memory(void **state)
 }
 
 /* Wherever it is within two words, in one read. */
-static void context_reads_change_count_with_pointer(void **state)
+FIXTURE_TEST(context_reads_change_count_with_pointer)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	const uint64_t words[] = { 10, 20, 30, 40, 50 };
 	uint64_t at = forged_words(&memory, words, 5);
 
-	(void)state;
 	task->mm = (void *)native_task;
 	thread.memory = (uint64_t)(uintptr_t)task->mm;
 	thread.is_exiting = 0;
@@ -444,9 +426,8 @@ static void context_reads_change_count_with_pointer(void **state)
 	assert_int_equal(thread.pointer_read | thread.changes_read, 0);
 }
 
-static void context_reports_each_change_once(void **state)
+FIXTURE_TEST(context_reports_each_change_once)
 {
-	(void)state;
 	thread.changes = 5;
 	thread.changes_read = 5;
 	assert_int_equal(context_note_changes(&thread), 0);
@@ -458,11 +439,10 @@ static void context_reports_each_change_once(void **state)
 }
 
 /* After an exec what is known of the thread pointer may be the last program's. */
-static void context_is_not_located_by_stale_thread_pointer(void **state)
+FIXTURE_TEST(context_is_not_located_by_stale_thread_pointer)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	(void)state;
 	task->thread.fsbase = FORGED_BASE;
 	thread.tls_resolution = TLS_UNRESOLVED;
 	thread.config.tls = (struct tls_location){ .model = TLS_MODEL_STATIC, .offset = 64 };
@@ -477,9 +457,8 @@ static void context_is_not_located_by_stale_thread_pointer(void **state)
 }
 
 /* Whether the variable is looked for is told by what then fails. */
-static void context_relocates_unallocated_variable_only_if_needed(void **state)
+FIXTURE_TEST(context_relocates_unallocated_variable_only_if_needed)
 {
-	(void)state;
 	thread.is_pointer_old = 1;
 	thread.has_passed_probe = 0;
 	thread.tls_resolution = TLS_UNALLOCATED;
@@ -503,33 +482,4 @@ static void context_relocates_unallocated_variable_only_if_needed(void **state)
 	thread.config.flags = 0;
 	assert_int_equal(context_locate(&thread), TLS_UNALLOCATED);
 	assert_int_equal(process.losses[COUNTER_POINTER_UNREADABLE], 3);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(context_captures_strings_in_both_layouts, set_up),
-		cmocka_unit_test_setup(context_hash_differs_by_image_and_value, set_up),
-		cmocka_unit_test_setup(context_hash_covers_only_keys_in_use, set_up),
-		cmocka_unit_test_setup(context_exposes_keys_of_next_table_once, set_up),
-		cmocka_unit_test_setup(table_digest_differs_by_each_key_and_value, set_up),
-		cmocka_unit_test_setup(table_digest_differs_after_two_highest_bit_changes, set_up),
-		cmocka_unit_test_setup(context_captures_symbols_numbers_and_other_objects, set_up),
-		cmocka_unit_test_setup(context_marks_invalid_objects_unreadable, set_up),
-		cmocka_unit_test_setup(context_follows_objects_moved_by_compaction, set_up),
-		cmocka_unit_test_setup(context_truncates_long_text_and_digests_all_of_it, set_up),
-		cmocka_unit_test_setup(context_flags_partly_unreadable_long_text, set_up),
-		cmocka_unit_test_setup(context_reads_table_at_end_of_page, set_up),
-		cmocka_unit_test_setup(context_reads_small_table_once, set_up),
-		cmocka_unit_test_setup(context_reads_largest_table_to_last_pair, set_up),
-		cmocka_unit_test_setup(context_counts_malformed_and_unreadable_tables, set_up),
-		cmocka_unit_test_setup(context_reads_no_pointer_without_own_memory, set_up),
-		cmocka_unit_test_setup(context_reads_change_count_with_pointer, set_up),
-		cmocka_unit_test_setup(context_reports_each_change_once, set_up),
-		cmocka_unit_test_setup(context_is_not_located_by_stale_thread_pointer, set_up),
-		cmocka_unit_test_setup(context_relocates_unallocated_variable_only_if_needed,
-				       set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,10 +3,7 @@
  * they are the account's calls in any life is in test_machine.c. */
 #include "bpf/two_tasks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "syscall.bpf.h"
 
@@ -83,9 +80,10 @@ static uint64_t lost(void)
 	return kernel.processes[0].books.losses[COUNTER_SYSCALL_LOST];
 }
 
-static void syscalls_are_charged_with_time_to_account(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(syscalls_are_charged_with_time_to_account)
 {
-	(void)state;
 	make(READ, 3);
 	make(STAT, 2);
 	assert_int_equal(bench.counts[0], 0);
@@ -102,9 +100,8 @@ static void syscalls_are_charged_with_time_to_account(void **state)
 	assert_int_equal(lost(), 0);
 }
 
-static void syscalls_made_before_context_is_known_are_charged_to_it(void **state)
+FIXTURE_TEST(syscalls_made_before_context_is_known_are_charged_to_it)
 {
-	(void)state;
 	thread->knowledge = CONTEXT_UNKNOWN;
 	make(READ, 2);
 	thread->knowledge = CONTEXT_KNOWN;
@@ -115,9 +112,8 @@ static void syscalls_made_before_context_is_known_are_charged_to_it(void **state
 	expect_row(0, CONTEXT_HASH_FIRST, READ + 1, 2, 2 * STEP_NS);
 }
 
-static void syscalls_of_never_known_context_are_charged_to_unknown(void **state)
+FIXTURE_TEST(syscalls_of_never_known_context_are_charged_to_unknown)
 {
-	(void)state;
 	thread->knowledge = CONTEXT_UNKNOWN;
 	thread->context_hash = CONTEXT_HASH_FIRST;
 	open_account(CONTEXT_HASH_UNKNOWN);
@@ -136,9 +132,8 @@ static void enter_while_held(uint64_t number)
 	thread->is_busy = 0;
 }
 
-static void syscalls_missed_while_busy_are_counted_at_next_boundary(void **state)
+FIXTURE_TEST(syscalls_missed_while_busy_are_counted_at_next_boundary)
 {
-	(void)state;
 	enter_while_held(READ);
 	enter_while_held(STAT);
 	enter_while_held(STAT);
@@ -153,9 +148,8 @@ static void syscalls_missed_while_busy_are_counted_at_next_boundary(void **state
 	assert_int_equal(lost(), 0);
 }
 
-static void syscalls_missed_beyond_capacity_are_counted_lost(void **state)
+FIXTURE_TEST(syscalls_missed_beyond_capacity_are_counted_lost)
 {
-	(void)state;
 	for (unsigned int i = 0; i < MISSED_CALLS + 2; i++)
 		enter_while_held(STAT);
 	make(READ, 1);
@@ -171,9 +165,8 @@ static void syscalls_missed_beyond_capacity_are_counted_lost(void **state)
 	assert_int_equal(lost(), 2);
 }
 
-static void syscalls_missed_without_free_slot_wait_for_charge(void **state)
+FIXTURE_TEST(syscalls_missed_without_free_slot_wait_for_charge)
 {
-	(void)state;
 	for (uint32_t i = 0; i < SYSCALL_TRIES; i++)
 		make(i * SYSCALL_PLACES, 1);
 	enter_while_held((uint64_t)SYSCALL_TRIES * SYSCALL_PLACES);
@@ -189,9 +182,8 @@ static void syscalls_missed_without_free_slot_wait_for_charge(void **state)
 	assert_int_equal(lost(), 0);
 }
 
-static void syscalls_without_account_are_charged_to_overflow(void **state)
+FIXTURE_TEST(syscalls_without_account_are_charged_to_overflow)
 {
-	(void)state;
 	open_account(CONTEXT_HASH_FIRST);
 	make(READ, 2);
 	charge();
@@ -199,9 +191,8 @@ static void syscalls_without_account_are_charged_to_overflow(void **state)
 	assert_int_equal(kernel.processes[0].books.epochs[0].overflow.syscalls, 2);
 }
 
-static void syscall_spanning_windows_has_time_in_each(void **state)
+FIXTURE_TEST(syscall_spanning_windows_has_time_in_each)
 {
-	(void)state;
 	enter(PAUSE);
 	(void)account_edge(&thread->clock, &thread->pending, kernel.now_ns += 1000,
 			   THREAD_MODE_KERNEL);
@@ -220,9 +211,8 @@ static void syscall_spanning_windows_has_time_in_each(void **state)
 }
 
 /* exit_group() does not return; neither does its thread. */
-static void syscall_without_return_has_time_until_last_charge(void **state)
+FIXTURE_TEST(syscall_without_return_has_time_until_last_charge)
 {
-	(void)state;
 	enter(231);
 	(void)account_edge(&thread->clock, &thread->pending, kernel.now_ns += 70,
 			   THREAD_MODE_KERNEL);
@@ -232,18 +222,16 @@ static void syscall_without_return_has_time_until_last_charge(void **state)
 }
 
 /* A new thread comes out of a call that it did not enter. */
-static void syscall_exit_without_entry_is_not_counted(void **state)
+FIXTURE_TEST(syscall_exit_without_entry_is_not_counted)
 {
-	(void)state;
 	leave();
 	charge();
 	assert_int_equal(bench.counts[0], 0);
 	assert_int_equal(bench.account.totals.syscalls, 0);
 }
 
-static void syscalls_option_disables_edge_fast_path(void **state)
+FIXTURE_TEST(syscalls_option_disables_edge_fast_path)
 {
-	(void)state;
 	make(READ, 2);
 	assert_int_equal(kernel.edge_slot.registers, 0);
 	assert_int_equal(thread->armed_cpu, 0);
@@ -252,9 +240,8 @@ static void syscalls_option_disables_edge_fast_path(void **state)
 	assert_int_equal(kernel.edge_slot.registers, (uintptr_t)&registers);
 }
 
-static void syscalls_are_not_counted_without_option(void **state)
+FIXTURE_TEST(syscalls_are_not_counted_without_option)
 {
-	(void)state;
 	native_session.has_syscalls = 0;
 	make(READ, 2);
 	assert_true(edge_fold(thread));
@@ -263,11 +250,10 @@ static void syscalls_are_not_counted_without_option(void **state)
 	assert_int_equal(bench.counts[0], 0);
 }
 
-static void syscalls_of_more_kinds_than_slots_are_all_charged(void **state)
+FIXTURE_TEST(syscalls_of_more_kinds_than_slots_are_all_charged)
 {
 	const uint32_t kinds = 3 * SYSCALL_PLACES;
 
-	(void)state;
 	for (unsigned int round = 0; round < 2; round++)
 		for (uint32_t number = 0; number < kinds; number++)
 			make(number, 1);
@@ -280,9 +266,8 @@ static void syscalls_of_more_kinds_than_slots_are_all_charged(void **state)
 }
 
 /* What is charged for want of a place is charged by the rule: to the context that is in force. */
-static void syscalls_read_context_before_early_charge(void **state)
+FIXTURE_TEST(syscalls_read_context_before_early_charge)
 {
-	(void)state;
 	thread->knowledge = CONTEXT_UNKNOWN;
 	thread->config.flags = 0;
 	thread->tls_resolution = TLS_UNALLOCATED;
@@ -294,9 +279,8 @@ static void syscalls_read_context_before_early_charge(void **state)
 	expect_row(0, CONTEXT_HASH_NONE, 1, 1, STEP_NS);
 }
 
-static void syscalls_of_32_bit_entries_have_distinct_numbers(void **state)
+FIXTURE_TEST(syscalls_of_32_bit_entries_have_distinct_numbers)
 {
-	(void)state;
 	make(READ, 1);
 	make(SYSCALL_X32_BIT | READ, 1);
 	kernel.is_32_bit_call = true;
@@ -307,9 +291,8 @@ static void syscalls_of_32_bit_entries_have_distinct_numbers(void **state)
 	expect_row(0, CONTEXT_HASH_NONE, syscall_call(READ, 1, 1), 1, STEP_NS);
 }
 
-static void syscalls_lost_to_full_map_are_counted_per_call(void **state)
+FIXTURE_TEST(syscalls_lost_to_full_map_are_counted_per_call)
 {
-	(void)state;
 	make(STAT, 1);
 	charge();
 	bench.is_full = true;
@@ -326,11 +309,10 @@ static void syscalls_lost_to_full_map_are_counted_per_call(void **state)
 	assert_int_equal(bench.account.totals.syscalls, 10);
 }
 
-static void syscalls_of_one_family_leave_capacity_for_others(void **state)
+FIXTURE_TEST(syscalls_of_one_family_leave_capacity_for_others)
 {
 	const uint32_t room = SYSCALLS_PER_ACCOUNT * native_session.accounts_max;
 
-	(void)state;
 	make(READ, 1);
 	charge();
 	assert_int_equal(syscalls_share[0].used_by[FAMILY], 1);
@@ -350,9 +332,8 @@ static void syscalls_of_one_family_leave_capacity_for_others(void **state)
 }
 
 /* The split was given up in the middle of a call: nobody sees its exit. */
-static void syscall_time_stops_when_exits_are_not_seen(void **state)
+FIXTURE_TEST(syscall_time_stops_when_exits_are_not_seen)
 {
-	(void)state;
 	enter(READ);
 	sees_syscalls = 0;
 	charge();
@@ -363,33 +344,4 @@ static void syscall_time_stops_when_exits_are_not_seen(void **state)
 		charge();
 	}
 	expect_row(0, CONTEXT_HASH_NONE, READ + 1, 1, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(syscalls_are_charged_with_time_to_account, set_up),
-		cmocka_unit_test_setup(syscalls_made_before_context_is_known_are_charged_to_it,
-				       set_up),
-		cmocka_unit_test_setup(syscalls_of_never_known_context_are_charged_to_unknown,
-				       set_up),
-		cmocka_unit_test_setup(syscalls_missed_while_busy_are_counted_at_next_boundary,
-				       set_up),
-		cmocka_unit_test_setup(syscalls_missed_beyond_capacity_are_counted_lost, set_up),
-		cmocka_unit_test_setup(syscalls_missed_without_free_slot_wait_for_charge, set_up),
-		cmocka_unit_test_setup(syscalls_without_account_are_charged_to_overflow, set_up),
-		cmocka_unit_test_setup(syscall_spanning_windows_has_time_in_each, set_up),
-		cmocka_unit_test_setup(syscall_without_return_has_time_until_last_charge, set_up),
-		cmocka_unit_test_setup(syscall_exit_without_entry_is_not_counted, set_up),
-		cmocka_unit_test_setup(syscalls_option_disables_edge_fast_path, set_up),
-		cmocka_unit_test_setup(syscalls_are_not_counted_without_option, set_up),
-		cmocka_unit_test_setup(syscalls_of_more_kinds_than_slots_are_all_charged, set_up),
-		cmocka_unit_test_setup(syscalls_read_context_before_early_charge, set_up),
-		cmocka_unit_test_setup(syscalls_of_32_bit_entries_have_distinct_numbers, set_up),
-		cmocka_unit_test_setup(syscalls_lost_to_full_map_are_counted_per_call, set_up),
-		cmocka_unit_test_setup(syscalls_of_one_family_leave_capacity_for_others, set_up),
-		cmocka_unit_test_setup(syscall_time_stops_when_exits_are_not_seen, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,10 +5,7 @@
  */
 #include "bpf/two_tasks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "sched.bpf.h"
 #include "syscall.bpf.h"
@@ -81,9 +78,10 @@ static void renew_by_another(void)
 	switch_tasks(&kernel.other, &idle);
 }
 
-static void edges_skip_unobserved_task_until_next_registration(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(edges_skip_unobserved_task_until_next_registration)
 {
-	(void)state;
 	thread->clock.mode = THREAD_MODE_USER;
 	pid_of(TGID)->known.life = 0;
 	kernel.has_state[0] = false;
@@ -103,9 +101,8 @@ static void edges_skip_unobserved_task_until_next_registration(void **state)
 }
 
 /* Whoever noticed it first. */
-static void edges_forget_all_cached_tasks_on_registration(void **state)
+FIXTURE_TEST(edges_forget_all_cached_tasks_on_registration)
 {
-	(void)state;
 	pid_of(TGID)->known.life = 0;
 	kernel.has_state[0] = false;
 	enter(0);
@@ -120,9 +117,8 @@ static void edges_forget_all_cached_tasks_on_registration(void **state)
 }
 
 /* At the address of whose registers another one's may be. */
-static void edges_disarm_fast_path_on_registration(void **state)
+FIXTURE_TEST(edges_disarm_fast_path_on_registration)
 {
-	(void)state;
 	enter(0);
 	leave(0);
 	enter(0);
@@ -143,9 +139,8 @@ static void edges_disarm_fast_path_on_registration(void **state)
 	assert_int_equal(calls(thread), 4);
 }
 
-static void edges_cleared_cache_matches_no_tid(void **state)
+FIXTURE_TEST(edges_cleared_cache_matches_no_tid)
 {
-	(void)state;
 	for (int tid = 1; tid <= EDGE_UNOBSERVED_TASKS; tid++) {
 		registrations++;
 		renew_by_another();
@@ -158,9 +153,8 @@ static void edges_cleared_cache_matches_no_tid(void **state)
 
 /* A tid can be used again as soon as its task has been waited for, before the last switch of that
  * task. */
-static void edges_distinguish_tasks_with_reused_tid(void **state)
+FIXTURE_TEST(edges_distinguish_tasks_with_reused_tid)
 {
-	(void)state;
 	kernel.has_state[1] = false;
 	kernel.other.pid = kernel.current.pid;
 	switch_tasks(&idle, &kernel.other);
@@ -170,11 +164,10 @@ static void edges_distinguish_tasks_with_reused_tid(void **state)
 }
 
 /* Its books were held when it left. */
-static void edges_of_one_thread_are_not_counted_for_another(void **state)
+FIXTURE_TEST(edges_of_one_thread_are_not_counted_for_another)
 {
 	struct thread_state *other = &kernel.states[1];
 
-	(void)state;
 	enter(0);
 	leave(0);
 	*other = *thread;
@@ -199,9 +192,8 @@ static void edges_of_one_thread_are_not_counted_for_another(void **state)
 	assert_int_equal(calls(other), 3);
 }
 
-static void edges_cache_only_tasks_surely_unobserved(void **state)
+FIXTURE_TEST(edges_cache_only_tasks_surely_unobserved)
 {
-	(void)state;
 	/* The look-up failed for a moment. */
 	kernel.has_state[0] = false;
 	enter(0);
@@ -214,11 +206,10 @@ static void edges_cache_only_tasks_surely_unobserved(void **state)
 	assert_int_equal(calls(thread), 1);
 }
 
-static void edges_leave_busy_slot_unchanged(void **state)
+FIXTURE_TEST(edges_leave_busy_slot_unchanged)
 {
 	struct edge_slot before;
 
-	(void)state;
 	pid_of(TGID)->known.life = 0;
 	kernel.has_state[0] = false;
 	kernel.edge_slot.is_busy = 1;
@@ -237,9 +228,8 @@ static void edges_leave_busy_slot_unchanged(void **state)
 	assert_memory_equal(&kernel.edge_slot, &before, sizeof(before));
 }
 
-static void edges_are_ignored_after_stop(void **state)
+FIXTURE_TEST(edges_are_ignored_after_stop)
 {
-	(void)state;
 	enter(0);
 	leave(0);
 	is_stopped = 1;
@@ -255,9 +245,8 @@ static bool goes_the_short_way(void)
 	return thread->armed_cpu;
 }
 
-static void edges_fast_path_requires_stable_context(void **state)
+FIXTURE_TEST(edges_fast_path_requires_stable_context)
 {
-	(void)state;
 	assert_true(goes_the_short_way());
 	registrations++;
 	/* The variable is being allocated. */
@@ -273,9 +262,8 @@ static void edges_fast_path_requires_stable_context(void **state)
 	assert_true(goes_the_short_way());
 }
 
-static void edges_fast_path_waits_for_reconfiguration(void **state)
+FIXTURE_TEST(edges_fast_path_waits_for_reconfiguration)
 {
-	(void)state;
 	process_of(LIFE)->config.generation = ++generation;
 	leave(0);
 	assert_int_equal(thread->armed_cpu, 0);
@@ -285,9 +273,8 @@ static void edges_fast_path_waits_for_reconfiguration(void **state)
 	assert_int_not_equal(thread->armed_cpu, 0);
 }
 
-static void switches_are_accounted_without_edge_slot(void **state)
+FIXTURE_TEST(switches_are_accounted_without_edge_slot)
 {
-	(void)state;
 	kernel.has_no_slot = true;
 	enter(0);
 	leave(0);
@@ -297,11 +284,10 @@ static void switches_are_accounted_without_edge_slot(void **state)
 	assert_false(thread->clock.is_off_cpu);
 }
 
-static void switches_beyond_missed_capacity_are_counted_lost(void **state)
+FIXTURE_TEST(switches_beyond_missed_capacity_are_counted_lost)
 {
 	const struct process_books *process = &process_of(LIFE)->books;
 
-	(void)state;
 	thread->is_busy = 1;
 	for (uint32_t i = 0; i < MISSED_SWITCHES; i += 2) {
 		switch_tasks(&kernel.current, &idle);
@@ -317,9 +303,8 @@ static void switches_beyond_missed_capacity_are_counted_lost(void **state)
 	assert_true(thread->clock.is_off_cpu);
 }
 
-static void switch_ends_dying_thread_even_while_busy(void **state)
+FIXTURE_TEST(switch_ends_dying_thread_even_while_busy)
 {
-	(void)state;
 	process_of(LIFE)->books.live_threads = 1;
 	kernel.current.__state = TASK_STATE_DEAD;
 	thread->is_busy = 1;
@@ -343,9 +328,8 @@ static uint64_t changes_seen_after(uint64_t ns)
 	return process_of(LIFE)->books.losses[COUNTER_CHANGE_UNSEEN] - before;
 }
 
-static void switch_checks_for_missed_probe_once_per_period(void **state)
+FIXTURE_TEST(switch_checks_for_missed_probe_once_per_period)
 {
-	(void)state;
 	kernel.now_ns += CONFIRM_PERIOD_NS;
 	assert_int_equal(changes_seen_after(CONFIRM_PERIOD_NS), 0);
 	assert_int_equal(changes_seen_after(CONFIRM_PERIOD_NS + 1), 1);
@@ -377,9 +361,8 @@ static bool notices_other_value(uint64_t after_ns)
 	return thread->context_hash != before;
 }
 
-static void switch_compares_values_once_per_period_without_probes(void **state)
+FIXTURE_TEST(switch_compares_values_once_per_period_without_probes)
 {
-	(void)state;
 	kernel.now_ns += CONFIRM_PERIOD_NS;
 	thread->config.key_ids[0] = KEY;
 	thread->config.key_count = 1;
@@ -408,11 +391,10 @@ static void publish_long_value(void)
 		digests_paid_ns[i] = kernel.now_ns + SECOND_NS;
 }
 
-static void switch_defers_long_value_until_next_edge(void **state)
+FIXTURE_TEST(switch_defers_long_value_until_next_edge)
 {
 	const __u64 *losses = process_of(LIFE)->books.losses;
 
-	(void)state;
 	publish_long_value();
 	switch_tasks(&kernel.current, &idle);
 	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
@@ -425,9 +407,8 @@ static void switch_defers_long_value_until_next_edge(void **state)
 }
 
 /* Of what was not read in full nothing is known, and nothing is to be published. */
-static void switch_publishes_no_late_value_while_deferred(void **state)
+FIXTURE_TEST(switch_publishes_no_late_value_while_deferred)
 {
-	(void)state;
 	native_session.late_keys = 1;
 	native_session.request_key = 2;
 	publish_long_value();
@@ -442,9 +423,8 @@ static void switch_publishes_no_late_value_while_deferred(void **state)
 }
 
 /* Its first boundary. */
-static void switch_away_begins_books_without_earlier_time(void **state)
+FIXTURE_TEST(switch_away_begins_books_without_earlier_time)
 {
-	(void)state;
 	thread->is_begun = 0;
 	thread->clock = (struct thread_clock){ 0 };
 	switch_tasks(&kernel.current, &idle);
@@ -455,33 +435,4 @@ static void switch_away_begins_books_without_earlier_time(void **state)
 	switch_tasks(&idle, &kernel.current);
 	assert_int_equal(thread->clock.gap_ns, 10);
 	assert_int_equal(thread->pending.blocked_ns + thread->pending.run_queue_ns, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(edges_skip_unobserved_task_until_next_registration),
-		TEST(edges_forget_all_cached_tasks_on_registration),
-		TEST(edges_disarm_fast_path_on_registration),
-		TEST(edges_cleared_cache_matches_no_tid),
-		TEST(edges_distinguish_tasks_with_reused_tid),
-		TEST(edges_of_one_thread_are_not_counted_for_another),
-		TEST(edges_cache_only_tasks_surely_unobserved),
-		TEST(edges_leave_busy_slot_unchanged),
-		TEST(edges_are_ignored_after_stop),
-		TEST(edges_fast_path_requires_stable_context),
-		TEST(edges_fast_path_waits_for_reconfiguration),
-		TEST(switches_are_accounted_without_edge_slot),
-		TEST(switches_beyond_missed_capacity_are_counted_lost),
-		TEST(switch_ends_dying_thread_even_while_busy),
-		TEST(switch_checks_for_missed_probe_once_per_period),
-		TEST(switch_compares_values_once_per_period_without_probes),
-		TEST(switch_defers_long_value_until_next_edge),
-		TEST(switch_publishes_no_late_value_while_deferred),
-		TEST(switch_away_begins_books_without_earlier_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,14 +6,10 @@
  */
 #include "bpf/native_kernel.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 static long native_update(void *map, const void *key, const void *value, uint64_t flags);
 
@@ -145,11 +141,12 @@ static uint64_t resolve(uint64_t state)
 	return context_resolve(&thread);
 }
 
-static void late_key_is_not_part_of_context_hash(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(late_key_is_not_part_of_context_hash)
 {
 	uint64_t id = text("r1"), hash = resolve(table(id, 0));
 
-	(void)state;
 	assert_true(hash >= CONTEXT_HASH_FIRST);
 	assert_int_equal(thread.snapshot.late_hash, 0);
 	assert_false(charge_has_late_news(&thread));
@@ -164,11 +161,10 @@ static void late_key_is_not_part_of_context_hash(void **state)
 	assert_false(charge_has_late_news(&thread));
 }
 
-static void late_hash_is_equal_only_for_equal_values(void **state)
+FIXTURE_TEST(late_hash_is_equal_only_for_equal_values)
 {
 	uint64_t id = text("r1"), hash;
 
-	(void)state;
 	(void)resolve(table(id, text("GET /a")));
 	hash = thread.snapshot.late_hash;
 	(void)resolve(table(id, text("GET /a")));
@@ -177,12 +173,11 @@ static void late_hash_is_equal_only_for_equal_values(void **state)
 	assert_int_not_equal(thread.snapshot.late_hash, hash);
 }
 
-static void late_key_with_blank_value_adds_no_late_hash(void **state)
+FIXTURE_TEST(late_key_with_blank_value_adds_no_late_hash)
 {
 	const uint64_t values[] = { NIL, 8, text(""), FORGED_BASE + FORGED_BYTES };
 	uint64_t id = text("r1"), hash = resolve(table(id, 0));
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		assert_int_equal(resolve(table(id, values[i])), hash);
 		assert_int_equal(thread.snapshot.late_hash, 0);
@@ -192,7 +187,7 @@ static void late_key_with_blank_value_adds_no_late_hash(void **state)
 	assert_true(thread.is_unread);
 }
 
-static void value_is_blank_only_if_nil_false_or_empty(void **state)
+FIXTURE_TEST(value_is_blank_only_if_nil_false_or_empty)
 {
 	const struct {
 		uint64_t raw;
@@ -207,7 +202,6 @@ static void value_is_blank_only_if_nil_false_or_empty(void **state)
 		{ 0, VALUE_KIND_UNREADABLE, 0, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct value_snapshot value = { .raw = cases[i].raw,
 						      .kind = cases[i].kind,
@@ -218,22 +212,20 @@ static void value_is_blank_only_if_nil_false_or_empty(void **state)
 }
 
 /* An Integer is as good a name as a text. */
-static void late_key_accepts_numbers_as_request_and_value(void **state)
+FIXTURE_TEST(late_key_accepts_numbers_as_request_and_value)
 {
 	const uint64_t zero = 0 << 1 | 1, eight = 8 << 1 | 1;
 	uint64_t hash = resolve(table(zero, eight));
 
-	(void)state;
 	assert_int_not_equal(thread.snapshot.late_hash, 0);
 	assert_int_equal(resolve(table(zero, 0)), hash);
 	assert_int_not_equal(resolve(table(eight, 0)), hash);
 }
 
-static void late_key_is_part_of_context_hash_without_request(void **state)
+FIXTURE_TEST(late_key_is_part_of_context_hash_without_request)
 {
 	const uint64_t ids[] = { 0, NIL, text("") };
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		uint64_t hash = resolve(table(ids[i], text("GET /a")));
 
@@ -271,11 +263,10 @@ static void assert_endpoint(const char *expected)
 	assert_memory_equal(value->bytes, expected, strlen(expected));
 }
 
-static void late_key_completes_published_snapshot(void **state)
+FIXTURE_TEST(late_key_completes_published_snapshot)
 {
 	uint64_t id = text("r1"), hash;
 
-	(void)state;
 	publish(table(id, 0));
 	(void)confirm();
 	charge();
@@ -299,11 +290,10 @@ static void late_key_completes_published_snapshot(void **state)
 }
 
 /* Of two families in one context: the room stays that of who took it. */
-static void late_key_completion_keeps_family_of_snapshot(void **state)
+FIXTURE_TEST(late_key_completion_keeps_family_of_snapshot)
 {
 	uint64_t id = text("r1");
 
-	(void)state;
 	publish(table(id, 0));
 	(void)confirm();
 	charge();
@@ -317,11 +307,10 @@ static void late_key_completion_keeps_family_of_snapshot(void **state)
 }
 
 /* Without probes it is read at each boundary. */
-static void late_key_read_again_is_not_published_twice(void **state)
+FIXTURE_TEST(late_key_read_again_is_not_published_twice)
 {
 	uint64_t id = text("r1"), place;
 
-	(void)state;
 	place = table(id, text("GET /a"));
 	publish(place);
 	(void)confirm();
@@ -341,11 +330,10 @@ static void late_key_read_again_is_not_published_twice(void **state)
 	assert_true(charge_has_late_news(&thread));
 }
 
-static void late_key_missing_from_table_keeps_published_value(void **state)
+FIXTURE_TEST(late_key_missing_from_table_keeps_published_value)
 {
 	uint64_t id = text("r1");
 
-	(void)state;
 	publish(table(id, text("GET /a")));
 	(void)confirm();
 	charge();
@@ -367,11 +355,10 @@ static void late_key_missing_from_table_keeps_published_value(void **state)
 }
 
 /* Userspace took it while the account was open. */
-static void late_key_republishes_removed_snapshot(void **state)
+FIXTURE_TEST(late_key_republishes_removed_snapshot)
 {
 	uint64_t id = text("r1");
 
-	(void)state;
 	publish(table(id, 0));
 	(void)confirm();
 	charge();
@@ -390,12 +377,11 @@ static void late_key_republishes_removed_snapshot(void **state)
 }
 
 /* Without probes the next context may be found where this one was. */
-static void late_key_is_published_before_snapshot_is_overwritten(void **state)
+FIXTURE_TEST(late_key_is_published_before_snapshot_is_overwritten)
 {
 	uint64_t id = text("r1"), place, other;
 	uint64_t words[2 + 2 * STATE_PAIRS_READ_FIRST];
 
-	(void)state;
 	publish(table(id, 0));
 	(void)confirm();
 	charge();
@@ -407,25 +393,4 @@ static void late_key_is_published_before_snapshot_is_overwritten(void **state)
 	forged_write(&memory, place, words, sizeof(words));
 	assert_true(confirm());
 	assert_endpoint("GET /a");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(late_key_is_not_part_of_context_hash, set_up),
-		cmocka_unit_test_setup(late_hash_is_equal_only_for_equal_values, set_up),
-		cmocka_unit_test_setup(late_key_with_blank_value_adds_no_late_hash, set_up),
-		cmocka_unit_test_setup(value_is_blank_only_if_nil_false_or_empty, set_up),
-		cmocka_unit_test_setup(late_key_accepts_numbers_as_request_and_value, set_up),
-		cmocka_unit_test_setup(late_key_is_part_of_context_hash_without_request, set_up),
-		cmocka_unit_test_setup(late_key_completes_published_snapshot, set_up),
-		cmocka_unit_test_setup(late_key_completion_keeps_family_of_snapshot, set_up),
-		cmocka_unit_test_setup(late_key_read_again_is_not_published_twice, set_up),
-		cmocka_unit_test_setup(late_key_missing_from_table_keeps_published_value, set_up),
-		cmocka_unit_test_setup(late_key_republishes_removed_snapshot, set_up),
-		cmocka_unit_test_setup(late_key_is_published_before_snapshot_is_overwritten,
-				       set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

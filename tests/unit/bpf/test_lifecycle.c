@@ -5,10 +5,7 @@
  */
 #include "bpf/two_tasks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "sched.bpf.h"
 
@@ -64,9 +61,10 @@ static void fork_process(void)
 	run(on_new_task, &kernel.other);
 }
 
-static void new_thread_is_observed_from_first_wait(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(new_thread_is_observed_from_first_wait)
 {
-	(void)state;
 	process_of(LIFE)->books.live_threads = 1;
 	make_thread();
 	assert_int_equal(kernel.told_count, 0);
@@ -94,9 +92,8 @@ static void new_thread_is_observed_from_first_wait(void **state)
 }
 
 /* Whatever the kernel says of it before it has run. */
-static void new_thread_starts_runnable_whatever_its_kernel_state(void **state)
+FIXTURE_TEST(new_thread_starts_runnable_whatever_its_kernel_state)
 {
-	(void)state;
 	kernel.other.__state = TASK_STATE_UNINTERRUPTIBLE;
 	kernel.is_in_call = compat_mode_of_new_thread() == THREAD_MODE_USER;
 	make_thread();
@@ -105,7 +102,7 @@ static void new_thread_starts_runnable_whatever_its_kernel_state(void **state)
 }
 
 /* io_uring's and vhost's threads in a process. */
-static void kernel_worker_starts_in_kernel_without_context(void **state)
+FIXTURE_TEST(kernel_worker_starts_in_kernel_without_context)
 {
 	const unsigned int flags[] = { TASK_FLAG_IO_WORKER, TASK_FLAG_USER_WORKER };
 
@@ -121,18 +118,16 @@ static void kernel_worker_starts_in_kernel_without_context(void **state)
 	}
 }
 
-static void new_thread_without_storage_is_counted(void **state)
+FIXTURE_TEST(new_thread_without_storage_is_counted)
 {
-	(void)state;
 	kernel.has_no_storage = true;
 	make_thread();
 	assert_int_equal(losses(COUNTER_STORAGE_FAILED), 1);
 	assert_int_equal(registrations, 0);
 }
 
-static void new_thread_is_registered_once(void **state)
+FIXTURE_TEST(new_thread_is_registered_once)
 {
-	(void)state;
 	kernel.has_state[1] = true;
 	child->is_busy = 1;
 	make_thread();
@@ -152,20 +147,18 @@ static void new_thread_is_registered_once(void **state)
 	assert_int_equal(registrations, 0);
 }
 
-static void registration_skips_dead_task(void **state)
+FIXTURE_TEST(registration_skips_dead_task)
 {
-	(void)state;
 	kernel.other.__state = TASK_STATE_DEAD | TASK_STATE_UNINTERRUPTIBLE;
 	make_thread();
 	assert_false(kernel.has_state[1]);
 }
 
 /* Its last switch and its registration meet: one of the two ends it. */
-static void registration_ends_thread_that_dies_meanwhile(void **state)
+FIXTURE_TEST(registration_ends_thread_that_dies_meanwhile)
 {
 	struct process_books *process = &process_of(LIFE)->books;
 
-	(void)state;
 	process->live_threads = 1;
 	kernel.dying_at = &books;
 	make_thread();
@@ -175,11 +168,10 @@ static void registration_ends_thread_that_dies_meanwhile(void **state)
 	assert_int_equal(registrations, 1);
 }
 
-static void registration_end_reports_exit_of_last_thread_once(void **state)
+FIXTURE_TEST(registration_end_reports_exit_of_last_thread_once)
 {
 	struct process_books *process = &process_of(LIFE)->books;
 
-	(void)state;
 	process->live_threads = 2;
 	leaving_threads = 5;
 	thread->is_leaving = 1;
@@ -209,13 +201,12 @@ static void registration_end_reports_exit_of_last_thread_once(void **state)
 	assert_int_equal(kernel.told_count, 1);
 }
 
-static void fork_inherits_parents_configuration(void **state)
+FIXTURE_TEST(fork_inherits_parents_configuration)
 {
 	struct process_config expected = process_of(LIFE)->config;
 	const struct native_process *process;
 	const struct event *event = &kernel.told[0].event;
 
-	(void)state;
 	native_session.watches_otel = 1;
 	process_of(LIFE)->has_otel = true;
 	process_of(LIFE)->otel.trace_key = 2;
@@ -256,9 +247,8 @@ static void fork_inherits_parents_configuration(void **state)
 	assert_int_equal(kernel.otel_states[1].is_known, 0);
 }
 
-static void new_thread_starts_without_otel_context(void **state)
+FIXTURE_TEST(new_thread_starts_without_otel_context)
 {
-	(void)state;
 	process_of(LIFE)->has_otel = true;
 	make_thread();
 	assert_false(kernel.has_otel_state[1]);
@@ -269,9 +259,8 @@ static void new_thread_starts_without_otel_context(void **state)
 	assert_int_equal(kernel.otel_states[1].is_known, 1);
 }
 
-static void fork_is_followed_only_if_enabled(void **state)
+FIXTURE_TEST(fork_is_followed_only_if_enabled)
 {
-	(void)state;
 	native_session.follow_forks = 0;
 	fork_process();
 	assert_null(process_of(OTHER_LIFE));
@@ -279,9 +268,8 @@ static void fork_is_followed_only_if_enabled(void **state)
 	assert_int_equal(kernel.told_count, 0);
 }
 
-static void fork_copies_no_otel_configuration_if_disabled(void **state)
+FIXTURE_TEST(fork_copies_no_otel_configuration_if_disabled)
 {
-	(void)state;
 	process_of(LIFE)->has_otel = true;
 	fork_process();
 	assert_false(process_of(OTHER_LIFE)->has_otel);
@@ -297,9 +285,8 @@ static void assert_no_child(uint64_t full)
 	assert_int_equal(processes_share.used_by[FAMILY], 0);
 }
 
-static void fork_without_capacity_is_counted_and_undone(void **state)
+FIXTURE_TEST(fork_without_capacity_is_counted_and_undone)
 {
-	(void)state;
 	kernel.full = &books;
 	assert_no_child(1);
 	kernel.full = &processes;
@@ -315,20 +302,18 @@ static void fork_without_capacity_is_counted_and_undone(void **state)
 	assert_no_child(3);
 }
 
-static void fork_invisible_to_observer_is_ignored(void **state)
+FIXTURE_TEST(fork_invisible_to_observer_is_ignored)
 {
-	(void)state;
 	kernel.other.tgid = kernel.other.pid = 0;
 	assert_no_child(0);
 	assert_int_equal(last_life, OTHER_LIFE - 1);
 }
 
 /* Userspace has not taken out the one before. */
-static void fork_with_reused_pid_is_separate_process(void **state)
+FIXTURE_TEST(fork_with_reused_pid_is_separate_process)
 {
 	struct process_books *before;
 
-	(void)state;
 	fork_process();
 	before = &process_of(OTHER_LIFE)->books;
 	before->losses[0] = 9;
@@ -352,9 +337,8 @@ static void fork_with_reused_pid_is_separate_process(void **state)
 }
 
 /* Userspace has written what it found before it was told of the parent's exec. */
-static void fork_drops_configuration_of_another_program(void **state)
+FIXTURE_TEST(fork_drops_configuration_of_another_program)
 {
-	(void)state;
 	native_session.watches_otel = 1;
 	process_of(LIFE)->has_otel = true;
 	process_of(LIFE)->books.image = IMAGE + 1;
@@ -364,9 +348,8 @@ static void fork_drops_configuration_of_another_program(void **state)
 	assert_int_equal(child->image, OTHER_LIFE);
 }
 
-static void fork_without_otel_capacity_is_observed_without_it(void **state)
+FIXTURE_TEST(fork_without_otel_capacity_is_observed_without_it)
 {
-	(void)state;
 	native_session.watches_otel = 1;
 	process_of(LIFE)->has_otel = true;
 	kernel.full = &otel_processes;
@@ -376,11 +359,10 @@ static void fork_without_otel_capacity_is_observed_without_it(void **state)
 	assert_int_equal(kernel.told_count, 1);
 }
 
-static void exec_charges_old_program_and_resets_state(void **state)
+FIXTURE_TEST(exec_charges_old_program_and_resets_state)
 {
 	struct native_process *process = process_of(LIFE);
 
-	(void)state;
 	native_session.watches_otel = 1;
 	process->has_otel = true;
 	thread->tid = TID + 5; /* another thread's, until then */
@@ -423,9 +405,8 @@ static void exec_charges_old_program_and_resets_state(void **state)
 }
 
 /* Also where somebody holds the books. */
-static void exec_thread_pointer_is_current_after_switch_in(void **state)
+FIXTURE_TEST(exec_thread_pointer_is_current_after_switch_in)
 {
-	(void)state;
 	for (uint32_t is_busy = 0; is_busy <= 1; is_busy++) {
 		unsigned long long arguments[] = { 0, (uintptr_t)&kernel.other,
 						   (uintptr_t)&kernel.current };
@@ -439,9 +420,8 @@ static void exec_thread_pointer_is_current_after_switch_in(void **state)
 }
 
 /* The interval that it ends is the first that is pending. */
-static void exec_charges_interval_since_last_boundary(void **state)
+FIXTURE_TEST(exec_charges_interval_since_last_boundary)
 {
-	(void)state;
 	memset(&thread->pending, 0, sizeof(thread->pending));
 	thread->pending_first_ns = 0;
 	run(on_exec, &kernel.current);
@@ -449,18 +429,16 @@ static void exec_charges_interval_since_last_boundary(void **state)
 }
 
 /* It was the old program's. */
-static void exec_clears_fiber_of_timeline(void **state)
+FIXTURE_TEST(exec_clears_fiber_of_timeline)
 {
-	(void)state;
 	native_session.has_timeline = 1;
 	thread->timeline.slice.fiber = 7;
 	run(on_exec, &kernel.current);
 	assert_int_equal(thread->timeline.slice.fiber, 0);
 }
 
-static void exec_of_busy_thread_is_reported_and_deferred(void **state)
+FIXTURE_TEST(exec_of_busy_thread_is_reported_and_deferred)
 {
-	(void)state;
 	thread->is_busy = 1;
 	run(on_exec, &kernel.current);
 	assert_int_equal(thread->has_missed_exec, 1);
@@ -471,9 +449,8 @@ static void exec_of_busy_thread_is_reported_and_deferred(void **state)
 }
 
 /* Userspace takes a process out of the map at its own pace. */
-static void exec_does_not_restore_forgotten_process(void **state)
+FIXTURE_TEST(exec_does_not_restore_forgotten_process)
 {
-	(void)state;
 	process_of(LIFE)->has_config = false;
 	run(on_exec, &kernel.current);
 	assert_false(process_of(LIFE)->has_config);
@@ -499,11 +476,10 @@ static void assert_of_origin(uint32_t serial)
 	assert_int_equal(thread->serial, serial);
 }
 
-static void exec_in_context_sets_origin_of_process(void **state)
+FIXTURE_TEST(exec_in_context_sets_origin_of_process)
 {
 	const struct native_process *process = process_of(LIFE);
 
-	(void)state;
 	put_in_context();
 	thread->is_unread = 1;
 	run(on_exec, &kernel.current);
@@ -524,9 +500,8 @@ static void exec_in_context_sets_origin_of_process(void **state)
 
 /* The kernel names it in the middle, when its memory is another program's: that is no life's end.
  */
-static void rename_during_exec_keeps_context(void **state)
+FIXTURE_TEST(rename_during_exec_keeps_context)
 {
-	(void)state;
 	put_in_context();
 	kernel.is_in_exec = true;
 	run(on_rename, &kernel.current);
@@ -535,9 +510,8 @@ static void rename_during_exec_keeps_context(void **state)
 	assert_of_origin(SERIAL + 1);
 }
 
-static void exec_with_unreadable_context_sets_no_origin(void **state)
+FIXTURE_TEST(exec_with_unreadable_context_sets_no_origin)
 {
-	(void)state;
 	put_in_context();
 	thread->knowledge = CONTEXT_UNKNOWN;
 	thread->tls_address = 8;
@@ -549,9 +523,8 @@ static void exec_with_unreadable_context_sets_no_origin(void **state)
 	assert_int_equal(thread->serial, SERIAL + 1);
 }
 
-static void exec_of_busy_thread_sets_origin_later(void **state)
+FIXTURE_TEST(exec_of_busy_thread_sets_origin_later)
 {
-	(void)state;
 	put_in_context();
 	thread->is_busy = kernel.is_in_exec = 1;
 	run(on_rename, &kernel.current);
@@ -564,9 +537,8 @@ static void exec_of_busy_thread_sets_origin_later(void **state)
 }
 
 /* It set another context, or none, and nobody has read that. */
-static void exec_after_missed_probe_sets_no_origin(void **state)
+FIXTURE_TEST(exec_after_missed_probe_sets_no_origin)
 {
-	(void)state;
 	put_in_context();
 	thread->is_busy = thread->has_missed_probe = kernel.is_in_exec = 1;
 	run(on_rename, &kernel.current);
@@ -577,9 +549,8 @@ static void exec_after_missed_probe_sets_no_origin(void **state)
 	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
 }
 
-static void origin_without_capacity_is_counted(void **state)
+FIXTURE_TEST(origin_without_capacity_is_counted)
 {
-	(void)state;
 	put_in_context();
 	kernel.full = &origins;
 	run(on_exec, &kernel.current);
@@ -595,9 +566,8 @@ static void origin_without_capacity_is_counted(void **state)
 	assert_int_equal(child->origin_hash, 0);
 }
 
-static void exec_ends_context_without_children_option(void **state)
+FIXTURE_TEST(exec_ends_context_without_children_option)
 {
-	(void)state;
 	put_in_context();
 	native_session.has_children = 0;
 	run(on_exec, &kernel.current);
@@ -606,9 +576,8 @@ static void exec_ends_context_without_children_option(void **state)
 	assert_int_equal(thread->serial, SERIAL + 1);
 }
 
-static void origin_is_inherited_by_threads_and_forks(void **state)
+FIXTURE_TEST(origin_is_inherited_by_threads_and_forks)
 {
-	(void)state;
 	native_session.has_children = 1;
 	process_of(LIFE)->has_origin = true;
 	process_of(LIFE)->origin.hash = CONTEXT_HASH_FIRST + 4;
@@ -640,11 +609,10 @@ static void set_variable(uint64_t pointer)
 	forged_write(&memory, thread->tls_address, &pointer, sizeof(pointer));
 }
 
-static void rename_of_self_begins_new_life(void **state)
+FIXTURE_TEST(rename_of_self_begins_new_life)
 {
 	struct otel_thread *otel = &kernel.otel_states[0];
 
-	(void)state;
 	native_session.watches_otel = 1;
 	kernel.has_otel_state[0] = true;
 	otel->digest = 5;
@@ -664,9 +632,8 @@ static void rename_of_self_begins_new_life(void **state)
 }
 
 /* It empties its pointer where a Ruby thread ends. */
-static void rename_with_gem_keeps_probe_and_inherits_no_pointer(void **state)
+FIXTURE_TEST(rename_with_gem_keeps_probe_and_inherits_no_pointer)
 {
-	(void)state;
 	thread->config.flags |= PROCESS_TELLS_FIBERS;
 	thread->has_passed_probe = 1;
 	set_variable(FORGED_BASE + FORGED_BYTES);
@@ -678,9 +645,8 @@ static void rename_with_gem_keeps_probe_and_inherits_no_pointer(void **state)
 }
 
 /* An exec may come before its first boundary. */
-static void fork_starts_in_parents_context(void **state)
+FIXTURE_TEST(fork_starts_in_parents_context)
 {
-	(void)state;
 	native_session.has_children = 1;
 	kernel.processes[0].config.tls =
 		(struct tls_location){ .model = TLS_MODEL_STATIC, .offset = 0 };
@@ -705,18 +671,16 @@ static void fork_starts_in_parents_context(void **state)
 	}
 }
 
-static void rename_leaves_otel_state_alone_if_disabled(void **state)
+FIXTURE_TEST(rename_leaves_otel_state_alone_if_disabled)
 {
-	(void)state;
 	kernel.has_otel_state[0] = true;
 	kernel.otel_states[0].digest = 5;
 	run(on_rename, &kernel.current);
 	assert_int_equal(kernel.otel_states[0].inherited_digest, 0);
 }
 
-static void rename_of_busy_thread_is_deferred(void **state)
+FIXTURE_TEST(rename_of_busy_thread_is_deferred)
 {
-	(void)state;
 	thread->is_busy = 1;
 	run(on_rename, &kernel.current);
 	assert_int_equal(thread->has_missed_rename, 1);
@@ -725,9 +689,8 @@ static void rename_of_busy_thread_is_deferred(void **state)
 	assert_int_equal(thread->clock.mark_ns, NOW_NS - 100);
 }
 
-static void rename_by_other_task_or_of_worker_keeps_life(void **state)
+FIXTURE_TEST(rename_by_other_task_or_of_worker_keeps_life)
 {
-	(void)state;
 	kernel.has_state[1] = true;
 	child->is_ready = child->is_begun = 1;
 	child->knowledge = CONTEXT_KNOWN;
@@ -739,9 +702,8 @@ static void rename_by_other_task_or_of_worker_keeps_life(void **state)
 	assert_int_equal(thread->clock.mark_ns, NOW_NS - 100);
 }
 
-static void exit_charges_thread_and_awaits_its_end(void **state)
+FIXTURE_TEST(exit_charges_thread_and_awaits_its_end)
 {
-	(void)state;
 	thread->exec_published_ns = thread->clock.exec_mark_ns = 10;
 	kernel.current.se.sum_exec_runtime = 110;
 	current_epoch = 1;
@@ -761,9 +723,8 @@ static void exit_charges_thread_and_awaits_its_end(void **state)
 	assert_int_equal(leaving_threads, 1);
 }
 
-static void exit_without_memory_reads_no_context(void **state)
+FIXTURE_TEST(exit_without_memory_reads_no_context)
 {
-	(void)state;
 	kernel.current.mm = NULL;
 	run(program_on_exit, &kernel.current);
 	assert_int_equal(thread->confirmed_ns, 0);
@@ -771,9 +732,8 @@ static void exit_without_memory_reads_no_context(void **state)
 	assert_int_equal(charged()->user_ns, PENDING_NS + 100);
 }
 
-static void exit_of_busy_thread_is_awaited(void **state)
+FIXTURE_TEST(exit_of_busy_thread_is_awaited)
 {
-	(void)state;
 	thread->is_busy = 1;
 	run(program_on_exit, &kernel.current);
 	assert_int_equal(thread->is_exiting, 1);
@@ -782,9 +742,8 @@ static void exit_of_busy_thread_is_awaited(void **state)
 	assert_int_equal(thread->clock.mark_ns, NOW_NS - 100);
 }
 
-static void exit_of_unobserved_thread_is_ignored(void **state)
+FIXTURE_TEST(exit_of_unobserved_thread_is_ignored)
 {
-	(void)state;
 	thread->is_ready = 0;
 	run(program_on_exit, &kernel.current);
 	assert_int_equal(thread->is_leaving, 0);
@@ -795,9 +754,8 @@ static void exit_of_unobserved_thread_is_ignored(void **state)
 	assert_int_equal(thread->clock.mark_ns, NOW_NS - 100);
 }
 
-static void exit_after_stop_balances_exec_time_with_charges(void **state)
+FIXTURE_TEST(exit_after_stop_balances_exec_time_with_charges)
 {
-	(void)state;
 	is_stopped = 1;
 	thread->exec_published_ns = thread->clock.exec_mark_ns = 10;
 	kernel.current.se.sum_exec_runtime = 110;
@@ -810,9 +768,8 @@ static void exit_after_stop_balances_exec_time_with_charges(void **state)
 	assert_int_equal(leaving_threads, 0);
 }
 
-static void exit_after_stop_ignores_busy_or_unbegun_thread(void **state)
+FIXTURE_TEST(exit_after_stop_ignores_busy_or_unbegun_thread)
 {
-	(void)state;
 	is_stopped = 1;
 	thread->is_busy = 1;
 	run(program_on_exit, &kernel.current);
@@ -831,9 +788,8 @@ static void load(void)
 	assert_int_equal(on_load(&registers), 0);
 }
 
-static void library_load_is_reported_once_per_interval(void **state)
+FIXTURE_TEST(library_load_is_reported_once_per_interval)
 {
-	(void)state;
 	load();
 	kernel.now_ns += PAUSE_NS / 2;
 	load();
@@ -856,58 +812,4 @@ static void library_load_is_reported_once_per_interval(void **state)
 	process_of(LIFE)->has_books = false;
 	load();
 	assert_int_equal(kernel.told_count, 2);
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(new_thread_is_observed_from_first_wait),
-		TEST(new_thread_starts_runnable_whatever_its_kernel_state),
-		TEST(kernel_worker_starts_in_kernel_without_context),
-		TEST(new_thread_without_storage_is_counted),
-		TEST(new_thread_is_registered_once),
-		TEST(registration_skips_dead_task),
-		TEST(registration_ends_thread_that_dies_meanwhile),
-		TEST(registration_end_reports_exit_of_last_thread_once),
-		TEST(fork_inherits_parents_configuration),
-		TEST(new_thread_starts_without_otel_context),
-		TEST(fork_is_followed_only_if_enabled),
-		TEST(fork_copies_no_otel_configuration_if_disabled),
-		TEST(fork_without_capacity_is_counted_and_undone),
-		TEST(fork_invisible_to_observer_is_ignored),
-		TEST(fork_with_reused_pid_is_separate_process),
-		TEST(fork_drops_configuration_of_another_program),
-		TEST(fork_without_otel_capacity_is_observed_without_it),
-		TEST(exec_charges_old_program_and_resets_state),
-		TEST(exec_thread_pointer_is_current_after_switch_in),
-		TEST(exec_charges_interval_since_last_boundary),
-		TEST(exec_of_busy_thread_is_reported_and_deferred),
-		TEST(exec_does_not_restore_forgotten_process),
-		TEST(exec_in_context_sets_origin_of_process),
-		TEST(rename_during_exec_keeps_context),
-		TEST(exec_clears_fiber_of_timeline),
-		TEST(exec_with_unreadable_context_sets_no_origin),
-		TEST(exec_of_busy_thread_sets_origin_later),
-		TEST(exec_after_missed_probe_sets_no_origin),
-		TEST(origin_without_capacity_is_counted),
-		TEST(exec_ends_context_without_children_option),
-		TEST(origin_is_inherited_by_threads_and_forks),
-		TEST(fork_starts_in_parents_context),
-		TEST(rename_of_self_begins_new_life),
-		TEST(rename_leaves_otel_state_alone_if_disabled),
-		TEST(rename_with_gem_keeps_probe_and_inherits_no_pointer),
-		TEST(rename_of_busy_thread_is_deferred),
-		TEST(rename_by_other_task_or_of_worker_keeps_life),
-		TEST(exit_charges_thread_and_awaits_its_end),
-		TEST(exit_without_memory_reads_no_context),
-		TEST(exit_of_busy_thread_is_awaited),
-		TEST(exit_of_unobserved_thread_is_ignored),
-		TEST(exit_after_stop_balances_exec_time_with_charges),
-		TEST(exit_after_stop_ignores_busy_or_unbegun_thread),
-		TEST(library_load_is_reported_once_per_interval),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,16 +5,12 @@
  * books, term by term, window by window. A life in which they differ is shrunk and printed.
  * MACHINE_SEED repeats one; MACHINE_COUNT says how many.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "machine/machine.h"
 #include "machine/model.h"
@@ -532,22 +528,22 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
 	return text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-static void programs_match_model_on_random_stories(void **state)
+static int forget_slices(void **state);
+
+TEST(programs_match_model_on_random_stories)
 {
 	uint64_t seed = number_of("MACHINE_SEED", 1);
 	uint64_t count = number_of("MACHINE_COUNT", getenv("MACHINE_SEED") ? 1 : STORIES);
 
-	(void)state;
 	for (uint64_t i = 0; i < count; i++)
 		assert_told_alike(seed + i);
 }
 
-static void programs_match_model_on_stories_with_fresh_seed(void **state)
+TEST(programs_match_model_on_stories_with_fresh_seed)
 {
 	struct timespec now;
 	uint64_t seed;
 
-	(void)state;
 	assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
 	seed = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	printf("from MACHINE_SEED=%lu on\n", seed);
@@ -562,12 +558,4 @@ static int forget_slices(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(programs_match_model_on_random_stories),
-		cmocka_unit_test(programs_match_model_on_stories_with_fresh_seed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, forget_slices);
-}
+TEST_GROUP(NULL, forget_slices)

@@ -3,13 +3,9 @@
  */
 #include "bpf/native_kernel.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 /* Here what is read is ours. */
 #undef BPF_CORE_READ
@@ -65,11 +61,10 @@ static struct rb_node *plant(size_t first, size_t count)
 	return &mappings[middle].vm_rb;
 }
 
-static void mapped_file_is_found_for_each_mapped_address(void **state)
+TEST(mapped_file_is_found_for_each_mapped_address)
 {
 	struct file *file;
 
-	(void)state;
 	memory.mm_rb.rb_node = plant(0, MAPPINGS);
 	for (size_t i = 0; i < MAPPINGS; i++) {
 		assert_int_equal(compat_mapped_file(&task, start_of(i), &file), 0);
@@ -79,11 +74,10 @@ static void mapped_file_is_found_for_each_mapped_address(void **state)
 	}
 }
 
-static void mapped_file_is_null_for_unmapped_address(void **state)
+TEST(mapped_file_is_null_for_unmapped_address)
 {
 	struct file *file;
 
-	(void)state;
 	memory.mm_rb.rb_node = plant(0, MAPPINGS);
 	for (size_t i = 0; i < MAPPINGS; i++) {
 		assert_int_equal(compat_mapped_file(&task, start_of(i) + BYTES, &file), 0);
@@ -94,14 +88,4 @@ static void mapped_file_is_null_for_unmapped_address(void **state)
 	memory.mm_rb.rb_node = NULL;
 	assert_int_equal(compat_mapped_file(&task, start_of(0), &file), 0);
 	assert_null(file);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mapped_file_is_found_for_each_mapped_address),
-		cmocka_unit_test(mapped_file_is_null_for_unmapped_address),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,13 +5,9 @@
  */
 #include "bpf/native_kernel.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "bpf/forged_user.h"
 
@@ -109,11 +105,12 @@ static void assert_charged(uint64_t expected_ns)
 	assert_int_equal(thread.pending.user_ns, PENDING_NS - expected_ns);
 }
 
-static void config_of_other_process_changes_nothing_for_thread(void **unused)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(config_of_other_process_changes_nothing_for_thread)
 {
 	uint64_t hash = thread.context_hash;
 
-	(void)unused;
 	generation += 3;
 	/* One look-up, and not even the pointer is read. */
 	memory.hole = FORGED_BASE;
@@ -129,9 +126,8 @@ static void config_of_other_process_changes_nothing_for_thread(void **unused)
 	assert_int_equal(process.losses[COUNTER_POINTER_UNREADABLE], 0);
 }
 
-static void config_of_own_process_makes_thread_reread_context(void **unused)
+FIXTURE_TEST(config_of_own_process_makes_thread_reread_context)
 {
-	(void)unused;
 	/* Its library was unloaded. */
 	configure(0, true);
 	generation += 2;
@@ -144,9 +140,8 @@ static void config_of_own_process_makes_thread_reread_context(void **unused)
 }
 
 /* Of the one that it ran before, or of the next: userspace has not met the exec, or we have not. */
-static void config_of_another_program_is_not_applied(void **unused)
+FIXTURE_TEST(config_of_another_program_is_not_applied)
 {
-	(void)unused;
 	config.image = IMAGE + 1;
 	configure(PROCESS_READY, true);
 	assert_false(confirm());
@@ -161,9 +156,8 @@ static void config_of_another_program_is_not_applied(void **unused)
 	assert_int_equal(thread.config.flags, PROCESS_READY);
 }
 
-static void config_of_forgotten_process_stops_reading(void **unused)
+FIXTURE_TEST(config_of_forgotten_process_stops_reading)
 {
-	(void)unused;
 	is_known = false;
 	generation++;
 	assert_false(confirm());
@@ -176,9 +170,8 @@ static void config_of_forgotten_process_stops_reading(void **unused)
 	assert_false(context_has_new_config(&thread));
 }
 
-static void mode_change_to_lean_keeps_known_context(void **unused)
+FIXTURE_TEST(mode_change_to_lean_keeps_known_context)
 {
-	(void)unused;
 	configure(PROCESS_READY | PROCESS_IS_LEAN, false);
 	assert_false(confirm());
 	assert_true(thread_is_lean(&thread));
@@ -195,9 +188,8 @@ static void mode_change_to_lean_keeps_known_context(void **unused)
 }
 
 /* Its probes may be gone since a while when it notices. */
-static void mode_change_to_lean_makes_concurrent_change_ambiguous(void **unused)
+FIXTURE_TEST(mode_change_to_lean_makes_concurrent_change_ambiguous)
 {
-	(void)unused;
 	configure(PROCESS_READY | PROCESS_IS_LEAN, false);
 	publish(second);
 	assert_true(confirm());
@@ -206,9 +198,8 @@ static void mode_change_to_lean_makes_concurrent_change_ambiguous(void **unused)
 }
 
 /* Between a probe and the store behind it: from here on the store is a change like any other. */
-static void mode_change_to_lean_makes_open_change_ambiguous(void **unused)
+FIXTURE_TEST(mode_change_to_lean_makes_open_change_ambiguous)
 {
-	(void)unused;
 	charge_pending(&thread, &task, NOW_NS);
 	thread.knowledge = CONTEXT_UNKNOWN;
 	thread.is_change_open = 1;
@@ -220,9 +211,8 @@ static void mode_change_to_lean_makes_open_change_ambiguous(void **unused)
 	assert_true(confirm());
 }
 
-static void mode_change_to_exact_keeps_known_context(void **unused)
+FIXTURE_TEST(mode_change_to_exact_keeps_known_context)
 {
-	(void)unused;
 	configure(PROCESS_READY | PROCESS_IS_LEAN, false);
 	thread.has_passed_probe = 0;
 	thread.inherited_pointer = second;
@@ -240,9 +230,8 @@ static void mode_change_to_exact_keeps_known_context(void **unused)
 }
 
 /* The interval in which it becomes exact was watched as a lean one. */
-static void mode_change_to_exact_makes_concurrent_change_ambiguous(void **unused)
+FIXTURE_TEST(mode_change_to_exact_makes_concurrent_change_ambiguous)
 {
-	(void)unused;
 	configure(PROCESS_READY | PROCESS_IS_LEAN, false);
 	(void)confirm();
 	configure(PROCESS_READY, false);
@@ -253,11 +242,10 @@ static void mode_change_to_exact_makes_concurrent_change_ambiguous(void **unused
 }
 
 /* A moved object makes another digest of the same values: compared in full once, not each time. */
-static void full_comparison_renews_table_digest(void **unused)
+FIXTURE_TEST(full_comparison_renews_table_digest)
 {
 	uint64_t digest;
 
-	(void)unused;
 	charge_pending(&thread, &task, NOW_NS);
 	configure(PROCESS_READY | PROCESS_IS_LEAN, false);
 	(void)confirm();
@@ -269,9 +257,8 @@ static void full_comparison_renews_table_digest(void **unused)
 }
 
 /* The registers of this task, as the stub has them, are those of a system call. */
-static void flush_detects_kernel_mode_only_while_seeking_mode(void **unused)
+FIXTURE_TEST(flush_detects_kernel_mode_only_while_seeking_mode)
 {
-	(void)unused;
 	thread.clock.mode = THREAD_MODE_USER;
 	charge_end_window(&thread, &task, NOW_NS, 0);
 	assert_int_equal(thread.clock.mode, THREAD_MODE_USER);
@@ -279,25 +266,4 @@ static void flush_detects_kernel_mode_only_while_seeking_mode(void **unused)
 	charge_end_window(&thread, &task, NOW_NS, 0);
 	assert_int_equal(thread.clock.mode, THREAD_MODE_KERNEL);
 	seeks_mode = 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(config_of_other_process_changes_nothing_for_thread, set_up),
-		cmocka_unit_test_setup(config_of_own_process_makes_thread_reread_context, set_up),
-		cmocka_unit_test_setup(config_of_another_program_is_not_applied, set_up),
-		cmocka_unit_test_setup(config_of_forgotten_process_stops_reading, set_up),
-		cmocka_unit_test_setup(mode_change_to_lean_keeps_known_context, set_up),
-		cmocka_unit_test_setup(mode_change_to_lean_makes_concurrent_change_ambiguous,
-				       set_up),
-		cmocka_unit_test_setup(mode_change_to_lean_makes_open_change_ambiguous, set_up),
-		cmocka_unit_test_setup(mode_change_to_exact_keeps_known_context, set_up),
-		cmocka_unit_test_setup(mode_change_to_exact_makes_concurrent_change_ambiguous,
-				       set_up),
-		cmocka_unit_test_setup(flush_detects_kernel_mode_only_while_seeking_mode, set_up),
-		cmocka_unit_test_setup(full_comparison_renews_table_digest, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

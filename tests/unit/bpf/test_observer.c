@@ -3,14 +3,10 @@
 #include "bpf/native_kernel.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 static uint64_t native_now(void);
 static long native_copy(void *buffer, uint32_t size_bytes, const void *address);
@@ -119,9 +115,10 @@ static int ask(uint64_t address, uint64_t part)
 	return identify_file((struct bpf_raw_tracepoint_args *)room);
 }
 
-static void observer_identifies_deepest_pid_namespace(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(observer_identifies_deepest_pid_namespace)
 {
-	(void)state;
 	number.pid.level = LEVEL;
 	for (int level = 0; level <= LEVEL; level++)
 		number.pid.numbers[level] =
@@ -133,11 +130,10 @@ static void observer_identifies_deepest_pid_namespace(void **state)
 	assert_int_equal(observer_boot_offset_ns, 3000000004);
 }
 
-static void observer_reports_inode_address_in_three_parts(void **state)
+FIXTURE_TEST(observer_reports_inode_address_in_three_parts)
 {
 	uintptr_t inode = (uintptr_t)&kernel.inode;
 
-	(void)state;
 	assert_int_equal(ask(MAPPED_AT, 0), inode & 0x3fffff);
 	assert_int_equal(ask(MAPPED_AT, 1), inode >> 22 & 0x3fffff);
 	assert_int_equal(ask(MAPPED_AT, 2), inode >> 44);
@@ -145,9 +141,8 @@ static void observer_reports_inode_address_in_three_parts(void **state)
 	assert_int_equal(ask(MAPPED_AT, UINT64_MAX), -EINVAL);
 }
 
-static void observer_reports_no_file_where_none_is_mapped(void **state)
+FIXTURE_TEST(observer_reports_no_file_where_none_is_mapped)
 {
-	(void)state;
 	for (uint64_t part = 0; part < FILE_INODE_PARTS; part++) {
 		assert_int_equal(ask(MAPPED_AT + PAGE_BYTES, part), -ENOENT);
 		kernel.mapping.vm_file = NULL;
@@ -156,7 +151,7 @@ static void observer_reports_no_file_where_none_is_mapped(void **state)
 	}
 }
 
-static void observer_refuses_fuse_files_except_virtiofs(void **state)
+FIXTURE_TEST(observer_refuses_fuse_files_except_virtiofs)
 {
 	static const struct {
 		const char *name;
@@ -167,7 +162,6 @@ static void observer_refuses_fuse_files_except_virtiofs(void **state)
 	};
 	int part = ask(MAPPED_AT, 1);
 
-	(void)state;
 	assert_true(part >= 0);
 	for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++) {
 		kernel.type.name = systems[i].name;
@@ -177,16 +171,4 @@ static void observer_refuses_fuse_files_except_virtiofs(void **state)
 		kernel.super_block.s_magic = EXT4_MAGIC;
 		assert_int_equal(ask(MAPPED_AT, 1), part);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(observer_identifies_deepest_pid_namespace, set_up),
-		cmocka_unit_test_setup(observer_reports_inode_address_in_three_parts, set_up),
-		cmocka_unit_test_setup(observer_reports_no_file_where_none_is_mapped, set_up),
-		cmocka_unit_test_setup(observer_refuses_fuse_files_except_virtiofs, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,10 +5,7 @@
  */
 #include "bpf/two_tasks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 enum {
 	TRACE = 0, /* numbers of keys */
@@ -133,9 +130,10 @@ static uint64_t hash_of_values(void)
 	return context_hash_final(&hash);
 }
 
-static void otel_captures_ids_and_wanted_attributes(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(otel_captures_ids_and_wanted_attributes)
 {
-	(void)state;
 	add_attribute(UNWANTED_INDEX, "x", 1);
 	add_attribute(USER_INDEX, "alice", 5);
 	write_record();
@@ -152,9 +150,8 @@ static void otel_captures_ids_and_wanted_attributes(void **state)
 	assert_int_equal(kernel.told_count, 0);
 }
 
-static void otel_clears_values_missing_from_record(void **state)
+FIXTURE_TEST(otel_clears_values_missing_from_record)
 {
-	(void)state;
 	look(OTEL_LOOK_CHANGED);
 	memset(&record.header, 0, sizeof(record.header));
 	record.header.valid = OTEL_VALID;
@@ -174,9 +171,8 @@ static void otel_clears_values_missing_from_record(void **state)
 	assert_int_equal(otel->hash, CONTEXT_HASH_NONE);
 }
 
-static void otel_captures_no_unwanted_values(void **state)
+FIXTURE_TEST(otel_captures_no_unwanted_values)
 {
-	(void)state;
 	otel->config.trace_key = otel->config.span_key = otel->config.reads_attributes = 0;
 	look(OTEL_LOOK_SAME);
 	assert_int_equal(otel->hash, CONTEXT_HASH_NONE);
@@ -185,19 +181,17 @@ static void otel_captures_no_unwanted_values(void **state)
 	assert_int_equal(losses(COUNTER_OTEL_MALFORMED), 0);
 }
 
-static void otel_strips_tags_from_record_address(void **state)
+FIXTURE_TEST(otel_strips_tags_from_record_address)
 {
-	(void)state;
 	point_to(place | UINT64_C(0x5a) << 56);
 	look(OTEL_LOOK_CHANGED);
 	assert_value(TRACE, trace_text);
 }
 
-static void otel_reports_change_only_of_wanted_values(void **state)
+FIXTURE_TEST(otel_reports_change_only_of_wanted_values)
 {
 	uint64_t digest;
 
-	(void)state;
 	look(OTEL_LOOK_CHANGED);
 	look(OTEL_LOOK_SAME);
 	digest = otel->digest;
@@ -217,12 +211,11 @@ static void otel_reports_change_only_of_wanted_values(void **state)
 }
 
 /* However it was noticed: not a byte of it may be left out. */
-static void otel_digest_covers_each_byte_of_record_only(void **state)
+FIXTURE_TEST(otel_digest_covers_each_byte_of_record_only)
 {
 	uint8_t *bytes = (uint8_t *)otel->words;
 	uint64_t digest, count = sizeof(otel->header) + 7;
 
-	(void)state;
 	look(OTEL_LOOK_CHANGED);
 	digest = otel->digest;
 	assert_int_equal(otel->record_bytes, count);
@@ -243,11 +236,10 @@ static void otel_digest_covers_each_byte_of_record_only(void **state)
 	assert_int_not_equal(otel_digest(otel), digest);
 }
 
-static void otel_keeps_nothing_of_longer_record(void **state)
+FIXTURE_TEST(otel_keeps_nothing_of_longer_record)
 {
 	uint64_t digest, hash;
 
-	(void)state;
 	look(OTEL_LOOK_CHANGED);
 	digest = otel->digest;
 	hash = otel->hash;
@@ -293,12 +285,11 @@ static void look_at_text(const char *text, size_t length)
 	look(OTEL_LOOK_CHANGED);
 }
 
-static void otel_truncates_long_text_and_digests_all_of_it(void **state)
+FIXTURE_TEST(otel_truncates_long_text_and_digests_all_of_it)
 {
 	const struct value_snapshot *value = &otel->values[ROUTE];
 	char text[OTEL_TEXT_BYTES_MAX];
 
-	(void)state;
 	memset(text, 'l', sizeof(text));
 	look_at_text(text, VALUE_BYTES_MAX);
 	assert_int_equal(value->flags, 0);
@@ -316,12 +307,11 @@ static void otel_truncates_long_text_and_digests_all_of_it(void **state)
 }
 
 /* They are hashed by words. */
-static void otel_zero_pads_last_word_of_text(void **state)
+FIXTURE_TEST(otel_zero_pads_last_word_of_text)
 {
 	const struct value_snapshot *value = &otel->values[ROUTE];
 	char full[VALUE_BYTES_MAX], text[VALUE_BYTES_MAX];
 
-	(void)state;
 	memset(full, 'f', sizeof(full));
 	memset(text, 't', sizeof(text));
 	for (size_t length = 0; length < VALUE_BYTES_MAX; length++) {
@@ -333,9 +323,8 @@ static void otel_zero_pads_last_word_of_text(void **state)
 	}
 }
 
-static void otel_context_is_none_without_valid_record(void **state)
+FIXTURE_TEST(otel_context_is_none_without_valid_record)
 {
-	(void)state;
 	look(OTEL_LOOK_CHANGED);
 	point_to(0);
 	look(OTEL_LOOK_CHANGED);
@@ -362,12 +351,11 @@ static void otel_context_is_none_without_valid_record(void **state)
 	assert_int_equal(losses(COUNTER_OTEL_MALFORMED) + losses(COUNTER_OTEL_UNREADABLE), 0);
 }
 
-static void otel_context_is_unknown_for_unreadable_record(void **state)
+FIXTURE_TEST(otel_context_is_unknown_for_unreadable_record)
 {
 	const uint64_t pointers[] = { 8, place + 1, FORGED_BASE + FORGED_BYTES,
 				      FORGED_BASE + FORGED_BYTES - sizeof(record.header) };
 
-	(void)state;
 	forged_write(&memory, pointers[3], &record.header, sizeof(record.header));
 	for (size_t i = 0; i < 4; i++) {
 		point_to(place);
@@ -385,11 +373,10 @@ static void otel_context_is_unknown_for_unreadable_record(void **state)
 	assert_int_equal(losses(COUNTER_OTEL_UNREADABLE), 2);
 }
 
-static void otel_keeps_context_while_nothing_can_be_read(void **state)
+FIXTURE_TEST(otel_keeps_context_while_nothing_can_be_read)
 {
 	uint64_t hash;
 
-	(void)state;
 	look(OTEL_LOOK_CHANGED);
 	hash = otel->hash;
 	point_to(0);
@@ -413,11 +400,10 @@ static void otel_keeps_context_while_nothing_can_be_read(void **state)
 	look(OTEL_LOOK_SAME);
 }
 
-static void otel_counts_attributes_beyond_capacity(void **state)
+FIXTURE_TEST(otel_counts_attributes_beyond_capacity)
 {
 	char text[OTEL_TEXT_BYTES_MAX];
 
-	(void)state;
 	memset(text, 't', sizeof(text));
 	for (size_t i = 0; i < 2; i++)
 		add_attribute(UNWANTED_INDEX, text, sizeof(text));
@@ -439,9 +425,8 @@ static void otel_counts_attributes_beyond_capacity(void **state)
 	assert_int_equal(otel->record_bytes, OTEL_RECORD_BYTES_MAX);
 }
 
-static void otel_reports_new_attributes_once_per_reading(void **state)
+FIXTURE_TEST(otel_reports_new_attributes_once_per_reading)
 {
-	(void)state;
 	add_attribute(NEW_INDEX, "x", 1);
 	write_record();
 	look(OTEL_LOOK_CHANGED);
@@ -467,9 +452,8 @@ static void otel_reports_new_attributes_once_per_reading(void **state)
 	assert_int_equal(otel->config.known_indexes, NEW_INDEX + 1);
 }
 
-static void otel_has_no_variable_for_forgotten_process(void **state)
+FIXTURE_TEST(otel_has_no_variable_for_forgotten_process)
 {
-	(void)state;
 	look(OTEL_LOOK_CHANGED);
 	process_of(LIFE)->has_otel = false;
 	thread->config.reading++;
@@ -478,11 +462,10 @@ static void otel_has_no_variable_for_forgotten_process(void **state)
 	assert_int_equal(otel->is_known, 0);
 }
 
-static void otel_registers_thread_once_if_process_has_variable(void **state)
+FIXTURE_TEST(otel_registers_thread_once_if_process_has_variable)
 {
 	struct otel_thread *other = &kernel.otel_states[1];
 
-	(void)state;
 	otel_register(&kernel.other, OTHER_LIFE, false);
 	assert_false(kernel.has_otel_state[1]);
 	kernel.has_no_storage = true;
@@ -507,9 +490,8 @@ static void otel_registers_thread_once_if_process_has_variable(void **state)
 	assert_int_equal(other->reading, 0);
 }
 
-static void otel_first_record_of_existing_thread_is_inherited(void **state)
+FIXTURE_TEST(otel_first_record_of_existing_thread_is_inherited)
 {
-	(void)state;
 	memset(otel, 0, sizeof(*otel));
 	otel_register(&kernel.current, LIFE, false);
 	look(OTEL_LOOK_FIRST);
@@ -548,12 +530,11 @@ static uint64_t hash_of_both(uint64_t state_hash)
 	return context_hash_final(&hash);
 }
 
-static void otel_merges_with_ruby_context_and_its_values(void **state)
+FIXTURE_TEST(otel_merges_with_ruby_context_and_its_values)
 {
 	struct value_snapshot *values = thread->snapshot.values;
 	const struct process_config before = thread->config;
 
-	(void)state;
 	look(OTEL_LOOK_CHANGED);
 	for (uint32_t i = 0; i < KEYS_MAX; i++)
 		values[i] = (struct value_snapshot){ .kind = VALUE_KIND_IMMEDIATE, .raw = 21 };
@@ -570,9 +551,8 @@ static void otel_merges_with_ruby_context_and_its_values(void **state)
 	assert_memory_equal(values, otel->values, KEYS_MAX * sizeof(*values));
 }
 
-static void otel_change_is_a_context_change(void **state)
+FIXTURE_TEST(otel_change_is_a_context_change)
 {
-	(void)state;
 	/* Ruby's is none. */
 	thread->config.flags = PROCESS_HAS_OTEL;
 	thread->tls_resolution = TLS_UNRESOLVED;
@@ -596,9 +576,8 @@ static void otel_change_is_a_context_change(void **state)
 	assert_int_equal(thread->context_hash, CONTEXT_HASH_NONE);
 }
 
-static void otel_unknown_part_makes_merged_context_unknown(void **state)
+FIXTURE_TEST(otel_unknown_part_makes_merged_context_unknown)
 {
-	(void)state;
 	/* It has run in none yet. */
 	assert_int_equal(otel_add_context(thread, 100), 100);
 	look(OTEL_LOOK_CHANGED);
@@ -614,11 +593,10 @@ static void otel_unknown_part_makes_merged_context_unknown(void **state)
 }
 
 /* The verifier looks at them by themselves, and so at arguments that no caller gives. */
-static void otel_functions_ignore_invalid_arguments(void **state)
+FIXTURE_TEST(otel_functions_ignore_invalid_arguments)
 {
 	struct context_hash_state hash;
 
-	(void)state;
 	assert_int_equal(otel_digest(NULL), 0);
 	assert_int_equal(otel_hash(NULL), CONTEXT_HASH_NONE);
 	assert_int_equal(otel_walk(NULL, otel), 0);
@@ -631,35 +609,4 @@ static void otel_functions_ignore_invalid_arguments(void **state)
 	set_id(otel->header.trace_id, trace_text);
 	otel->config.trace_key = KEYS_MAX + 1;
 	assert_int_equal(otel_capture_key(otel, KEYS_MAX, &hash), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(otel_captures_ids_and_wanted_attributes),
-		TEST(otel_clears_values_missing_from_record),
-		TEST(otel_captures_no_unwanted_values),
-		TEST(otel_strips_tags_from_record_address),
-		TEST(otel_zero_pads_last_word_of_text),
-		TEST(otel_functions_ignore_invalid_arguments),
-		TEST(otel_reports_change_only_of_wanted_values),
-		TEST(otel_digest_covers_each_byte_of_record_only),
-		TEST(otel_keeps_nothing_of_longer_record),
-		TEST(otel_truncates_long_text_and_digests_all_of_it),
-		TEST(otel_context_is_none_without_valid_record),
-		TEST(otel_context_is_unknown_for_unreadable_record),
-		TEST(otel_keeps_context_while_nothing_can_be_read),
-		TEST(otel_counts_attributes_beyond_capacity),
-		TEST(otel_reports_new_attributes_once_per_reading),
-		TEST(otel_has_no_variable_for_forgotten_process),
-		TEST(otel_registers_thread_once_if_process_has_variable),
-		TEST(otel_first_record_of_existing_thread_is_inherited),
-		TEST(otel_merges_with_ruby_context_and_its_values),
-		TEST(otel_change_is_a_context_change),
-		TEST(otel_unknown_part_makes_merged_context_unknown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

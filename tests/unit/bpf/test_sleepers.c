@@ -2,10 +2,7 @@
 /* Which threads sleep in no context since before they were observed: bpf/sleepers.bpf.h. */
 #include "bpf/two_tasks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 static struct vm_area_struct *native_area(uint64_t address);
 static long native_read_task(void *buffer, uint32_t size_bytes, const void *address,
@@ -88,19 +85,19 @@ static void assert_known(enum context_knowledge expected)
 	sleeper->knowledge = CONTEXT_UNKNOWN;
 }
 
-static void sleeper_with_null_pointer_is_in_no_context(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(sleeper_with_null_pointer_is_in_no_context)
 {
-	(void)state;
 	assert_known(CONTEXT_KNOWN);
 	forged_write_u64(&memory, variable, FORGED_BASE);
 	assert_known(CONTEXT_UNKNOWN);
 }
 
-static void sleeper_without_variable_is_in_no_context(void **state)
+FIXTURE_TEST(sleeper_without_variable_is_in_no_context)
 {
 	struct process_config *config = &process_of(LIFE)->config;
 
-	(void)state;
 	/* Nothing publishes it (yet). */
 	forged_write_u64(&memory, variable, FORGED_BASE);
 	config->flags = 0;
@@ -114,9 +111,8 @@ static void sleeper_without_variable_is_in_no_context(void **state)
 	assert_known(CONTEXT_KNOWN);
 }
 
-static void sleeper_with_unreadable_memory_stays_unknown(void **state)
+FIXTURE_TEST(sleeper_with_unreadable_memory_stays_unknown)
 {
-	(void)state;
 	kernel.other.thread.fsbase = FORGED_BASE + FORGED_BYTES;
 	assert_known(CONTEXT_UNKNOWN);
 	kernel.other.thread.fsbase = 4096;
@@ -129,18 +125,16 @@ static void sleeper_with_unreadable_memory_stays_unknown(void **state)
 }
 
 /* Its file system may never answer. */
-static void sleeper_with_file_backed_variable_is_not_read(void **state)
+FIXTURE_TEST(sleeper_with_file_backed_variable_is_not_read)
 {
-	(void)state;
 	of_a_file = variable;
 	assert_known(CONTEXT_UNKNOWN);
 }
 
-static void sleeper_is_known_only_without_ruby_and_otel_context(void **state)
+FIXTURE_TEST(sleeper_is_known_only_without_ruby_and_otel_context)
 {
 	struct native_process *process = process_of(LIFE);
 
-	(void)state;
 	forged_write_u64(&memory, otel_variable, FORGED_BASE);
 	process->config.flags |= PROCESS_HAS_OTEL;
 	process->has_otel = true;
@@ -167,9 +161,8 @@ static void assert_left(void)
 	(void)set_up(NULL);
 }
 
-static void sleepers_skip_threads_that_are_not_asleep(void **state)
+FIXTURE_TEST(sleepers_skip_threads_that_are_not_asleep)
 {
-	(void)state;
 	sleeper->is_ready = 0;
 	assert_left();
 	sleeper->is_begun = 0;
@@ -195,30 +188,12 @@ static void sleepers_skip_threads_that_are_not_asleep(void **state)
 	assert_known(CONTEXT_KNOWN);
 }
 
-static void sleepers_leave_busy_thread_alone(void **state)
+FIXTURE_TEST(sleepers_leave_busy_thread_alone)
 {
 	struct bpf_iter__task context = { .task = &kernel.other };
 
-	(void)state;
 	sleeper->is_busy = 1;
 	assert_int_equal(read_sleepers(&context), 0);
 	assert_int_equal(sleeper->is_busy, 1);
 	assert_int_equal(sleeper->state_pointer, 4096);
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(sleeper_with_null_pointer_is_in_no_context),
-		TEST(sleeper_without_variable_is_in_no_context),
-		TEST(sleeper_with_unreadable_memory_stays_unknown),
-		TEST(sleeper_with_file_backed_variable_is_not_read),
-		TEST(sleeper_is_known_only_without_ruby_and_otel_context),
-		TEST(sleepers_skip_threads_that_are_not_asleep),
-		TEST(sleepers_leave_busy_thread_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

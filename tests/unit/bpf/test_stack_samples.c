@@ -2,10 +2,7 @@
 /* What a sample is counted under, and which stacks are told: bpf/stacks.bpf.h. */
 #include "bpf/two_tasks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/target/ruby_layouts.h"
 
@@ -292,11 +289,12 @@ static void expect_row(size_t window, size_t number, uint64_t context_hash, uint
 
 /* ---- what it is counted under ---- */
 
-static void sample_is_counted_where_its_time_is_charged(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(sample_is_counted_where_its_time_is_charged)
 {
 	const struct account_totals *charged = &kernel.processes[0].books.epochs[0].overflow;
 
-	(void)state;
 	kernel.run_queue.clock = 30; /* stolen */
 	meet();
 	assert_int_equal(charged->user_ns, INTERVAL_NS - 30);
@@ -310,9 +308,8 @@ static void sample_is_counted_where_its_time_is_charged(void **state)
 	expect_row(0, 0, CONTEXT_HASH_NONE, 3);
 }
 
-static void samples_are_counted_per_window(void **state)
+FIXTURE_TEST(samples_are_counted_per_window)
 {
-	(void)state;
 	thread->epoch = open_epoch = current_epoch = 3;
 	meet();
 	assert_int_equal(bench.counts[0], 0);
@@ -323,17 +320,15 @@ static void samples_are_counted_per_window(void **state)
 	expect_row(1, 0, CONTEXT_HASH_NONE, 1);
 }
 
-static void sample_without_account_is_counted_in_overflow(void **state)
+FIXTURE_TEST(sample_without_account_is_counted_in_overflow)
 {
-	(void)state;
 	open_accounts(CONTEXT_HASH_FIRST);
 	meet();
 	expect_row(0, 0, CONTEXT_HASH_OVERFLOW, 1);
 }
 
-static void sample_in_unknown_context_is_counted_as_unknown(void **state)
+FIXTURE_TEST(sample_in_unknown_context_is_counted_as_unknown)
 {
-	(void)state;
 	thread->config.flags = PROCESS_READY;
 	thread->tls_address = 4096;
 	thread->knowledge = CONTEXT_UNKNOWN;
@@ -343,18 +338,16 @@ static void sample_in_unknown_context_is_counted_as_unknown(void **state)
 	expect_row(0, 0, CONTEXT_HASH_UNKNOWN, 1);
 }
 
-static void sample_keeps_mode_of_thread(void **state)
+FIXTURE_TEST(sample_keeps_mode_of_thread)
 {
-	(void)state;
 	thread->clock.mode = THREAD_MODE_KERNEL;
 	meet();
 	assert_int_equal(thread->clock.mode, THREAD_MODE_KERNEL);
 	assert_int_equal(kernel.processes[0].books.epochs[0].overflow.kernel_ns, INTERVAL_NS);
 }
 
-static void sample_before_store_keeps_context_until_thread_runs(void **state)
+FIXTURE_TEST(sample_before_store_keeps_context_until_thread_runs)
 {
-	(void)state;
 	thread->is_change_open = 1;
 	meet();
 	assert_int_equal(thread->knowledge, CONTEXT_KNOWN_TILL_IT_RUNS);
@@ -362,9 +355,8 @@ static void sample_before_store_keeps_context_until_thread_runs(void **state)
 }
 
 /* It is not known since when it runs: what was before is nobody's. */
-static void sample_begins_books_of_thread(void **state)
+FIXTURE_TEST(sample_begins_books_of_thread)
 {
-	(void)state;
 	thread->is_begun = 0;
 	meet();
 	assert_true(thread->is_begun);
@@ -376,20 +368,18 @@ static void sample_begins_books_of_thread(void **state)
 	assert_int_equal(losses(COUNTER_SWITCH_UNSEEN), 0);
 }
 
-static void sample_handles_missed_probe_first(void **state)
+FIXTURE_TEST(sample_handles_missed_probe_first)
 {
-	(void)state;
 	thread->has_missed_probe = 1;
 	meet();
 	assert_false(thread->has_missed_probe);
 	assert_true(thread->has_passed_probe);
 }
 
-static void sample_compares_context_in_full_without_probes(void **state)
+FIXTURE_TEST(sample_compares_context_in_full_without_probes)
 {
 	const uint64_t table[2 + 2] = { 1, 0 };
 
-	(void)state;
 	thread->config.flags |= PROCESS_IS_LEAN;
 	kernel.processes[0].config.flags |= PROCESS_IS_LEAN;
 	thread->state_pointer = forged_words(&memory, table, 4);
@@ -403,18 +393,16 @@ static void sample_compares_context_in_full_without_probes(void **state)
 
 /* ---- what cannot be counted ---- */
 
-static void sample_of_unobserved_thread_is_ignored(void **state)
+FIXTURE_TEST(sample_of_unobserved_thread_is_ignored)
 {
-	(void)state;
 	kernel.has_state[0] = false;
 	meet();
 	assert_int_equal(bench.counts[0], 0);
 	assert_int_equal(losses(COUNTER_SAMPLE_LOST), 0);
 }
 
-static void sample_inside_boundary_is_counted_lost(void **state)
+FIXTURE_TEST(sample_inside_boundary_is_counted_lost)
 {
-	(void)state;
 	thread->is_busy = 1;
 	assert_int_equal(on_sample(&bench.met), 0);
 	assert_true(thread->is_busy);
@@ -431,9 +419,8 @@ static void sample_inside_boundary_is_counted_lost(void **state)
 	assert_int_equal(bench.sendings, 1);
 }
 
-static void sample_is_lost_if_thread_is_taken_after_walk(void **state)
+FIXTURE_TEST(sample_is_lost_if_thread_is_taken_after_walk)
 {
-	(void)state;
 	thread->armed_cpu = 1;
 	bench.is_raced = true;
 	meet();
@@ -441,9 +428,8 @@ static void sample_is_lost_if_thread_is_taken_after_walk(void **state)
 	assert_int_equal(bench.counts[0], 0);
 }
 
-static void sample_without_map_capacity_is_counted_lost(void **state)
+FIXTURE_TEST(sample_without_map_capacity_is_counted_lost)
 {
-	(void)state;
 	bench.is_full = true;
 	meet();
 	assert_int_equal(losses(COUNTER_SAMPLE_LOST), 1);
@@ -460,9 +446,8 @@ static void sample_without_map_capacity_is_counted_lost(void **state)
 
 /* ---- whose frames ---- */
 
-static void stack_without_layout_has_no_frames(void **state)
+FIXTURE_TEST(stack_without_layout_has_no_frames)
 {
-	(void)state;
 	bench.layout.image = IMAGE + 1; /* Of a program that it has replaced. */
 	assert_true(stack_take(thread, 1) == STACK_NO_LAYOUT);
 	bench.layout.image = IMAGE;
@@ -476,9 +461,8 @@ static void stack_without_layout_has_no_frames(void **state)
 	assert_int_equal(bench.sendings, 0);
 }
 
-static void stack_of_thread_outside_ruby_has_no_frames(void **state)
+FIXTURE_TEST(stack_of_thread_outside_ruby_has_no_frames)
 {
-	(void)state;
 	forged_write_u64(&memory, kernel.current.thread.fsbase + 16, 0);
 	assert_int_equal(meet_stack(), STACK_NO_RUBY);
 	bench.layout.execution_tls.model = TLS_MODEL_NONE;
@@ -490,11 +474,10 @@ static void stack_of_thread_outside_ruby_has_no_frames(void **state)
 }
 
 /* Until 2.7. The members are as far out as can be, and behind it there is another thread's. */
-static void stack_of_global_context_belongs_to_lock_holder(void **state)
+FIXTURE_TEST(stack_of_global_context_belongs_to_lock_holder)
 {
 	uint64_t own = kernel.current.thread.fsbase, context, ruby_thread, global;
 
-	(void)state;
 	context = forged_take(&memory, RUBY_LAYOUT_OFFSET_MAX + 16);
 	ruby_thread = forged_take(&memory, RUBY_LAYOUT_OFFSET_MAX + 16);
 	global = forged_words(&memory, &context, 1);
@@ -525,11 +508,10 @@ static void stack_of_global_context_belongs_to_lock_holder(void **state)
 
 /* ---- what is told ---- */
 
-static void stack_is_sent_with_methods_and_no_trailing_bytes(void **state)
+FIXTURE_TEST(stack_is_sent_with_methods_and_no_trailing_bytes)
 {
 	uint64_t stack = meet_stack();
 
-	(void)state;
 	assert_int_equal(bench.sendings, 1);
 	assert_int_equal(bench.sent.stack, stack);
 	assert_int_equal(bench.sent.life, LIFE);
@@ -549,11 +531,10 @@ static void stack_is_sent_with_methods_and_no_trailing_bytes(void **state)
 	assert_int_equal(losses(COUNTER_STACKS_CUT), 0);
 }
 
-static void stack_is_sent_once_per_window(void **state)
+FIXTURE_TEST(stack_is_sent_once_per_window)
 {
 	uint64_t stack = meet_stack();
 
-	(void)state;
 	assert_true(stack > STACK_NO_RUBY);
 	assert_int_equal(meet_stack(), stack);
 	assert_int_equal(bench.sendings, 1);
@@ -564,11 +545,10 @@ static void stack_is_sent_once_per_window(void **state)
 	assert_int_equal(bench.sendings, 2);
 }
 
-static void stack_is_resent_with_next_sample_after_full_ring(void **state)
+FIXTURE_TEST(stack_is_resent_with_next_sample_after_full_ring)
 {
 	uint64_t stack;
 
-	(void)state;
 	bench.is_ring_full = true;
 	stack = meet_stack();
 	assert_int_equal(losses(COUNTER_STACKS_FULL), 1);
@@ -578,9 +558,8 @@ static void stack_is_resent_with_next_sample_after_full_ring(void **state)
 	assert_int_equal(losses(COUNTER_STACKS_FULL), 1);
 }
 
-static void stack_deeper_than_limit_is_sent_truncated(void **state)
+FIXTURE_TEST(stack_deeper_than_limit_is_sent_truncated)
 {
-	(void)state;
 	run_ruby(RUBY_FRAMES_MAX + 1);
 	(void)meet_stack();
 	assert_int_equal(bench.sent.frames.count, RUBY_FRAMES_MAX);
@@ -588,11 +567,10 @@ static void stack_deeper_than_limit_is_sent_truncated(void **state)
 	assert_int_equal(losses(COUNTER_STACKS_CUT), 1);
 }
 
-static void stack_id_depends_on_frames_gc_count_and_key(void **state)
+FIXTURE_TEST(stack_id_depends_on_frames_gc_count_and_key)
 {
 	uint64_t met[5] = { meet_stack() };
 
-	(void)state;
 	forged_write_u64(&memory, bench.layout.gc_count_address, COLLECTIONS + 1);
 	met[1] = meet_stack();
 	native_key.words[0] = 3;
@@ -607,12 +585,11 @@ static void stack_id_depends_on_frames_gc_count_and_key(void **state)
 	assert_int_equal(bench.sendings, 5);
 }
 
-static void stack_id_is_keyed_hash_of_frames_gc_count_and_image(void **state)
+FIXTURE_TEST(stack_id_is_keyed_hash_of_frames_gc_count_and_image)
 {
 	uint64_t stack = meet_stack();
 	struct context_hash_state hash;
 
-	(void)state;
 	context_hash_init(&hash, &native_key);
 	context_hash_add(&hash, bench.sent.frames.hash);
 	context_hash_add(&hash, COLLECTIONS);
@@ -621,9 +598,8 @@ static void stack_id_is_keyed_hash_of_frames_gc_count_and_image(void **state)
 }
 
 /* Which no walk makes: the length of what is sent is not the target's word. */
-static void stack_with_too_many_frames_is_not_sent(void **state)
+FIXTURE_TEST(stack_with_too_many_frames_is_not_sent)
 {
-	(void)state;
 	bench.scratch.message.frames.count = RUBY_FRAMES_MAX;
 	assert_int_equal(stack_tell(&bench.scratch.message, 1), 0);
 	assert_int_equal(bench.sendings, 1);
@@ -632,11 +608,10 @@ static void stack_with_too_many_frames_is_not_sent(void **state)
 	assert_int_equal(bench.sendings, 1);
 }
 
-static void stack_id_differs_between_processes(void **state)
+FIXTURE_TEST(stack_id_differs_between_processes)
 {
 	uint64_t stack = meet_stack();
 
-	(void)state;
 	assert_int_equal(stack_identify(IMAGE + 1), 0);
 	assert_true(bench.scratch.message.stack != stack);
 }
@@ -652,20 +627,18 @@ static uint64_t meet_in_kernel(uint32_t count)
 	return bench.rows[0][0].key.tip;
 }
 
-static void tip_has_no_kernel_frames_in_user_mode(void **state)
+FIXTURE_TEST(tip_has_no_kernel_frames_in_user_mode)
 {
-	(void)state;
 	bench.kernel_count = 3;
 	(void)meet_stack();
 	assert_int_equal(bench.rows[0][0].key.tip, TIP_NONE);
 	assert_int_equal(bench.tip_sendings, 0);
 }
 
-static void tip_has_kernel_frames_in_kernel_mode(void **state)
+FIXTURE_TEST(tip_has_kernel_frames_in_kernel_mode)
 {
 	uint64_t tip = meet_in_kernel(3);
 
-	(void)state;
 	assert_true(tip > TIP_NONE);
 	assert_int_equal(bench.tip_sendings, 1);
 	assert_int_equal(bench.tip_sent.tip, tip);
@@ -685,18 +658,16 @@ static void tip_has_kernel_frames_in_kernel_mode(void **state)
 }
 
 /* On x86 the lower two bits of cs. */
-static void sample_mode_comes_from_interrupted_registers(void **state)
+FIXTURE_TEST(sample_mode_comes_from_interrupted_registers)
 {
-	(void)state;
 	for (uint64_t mode = 0; mode < 4; mode++) {
 		bench.met.mode = KERNEL_MODE | mode;
 		assert_int_equal(sample_is_in_kernel(&bench.met), mode == 0);
 	}
 }
 
-static void tip_is_none_if_unwinding_fails(void **state)
+FIXTURE_TEST(tip_is_none_if_unwinding_fails)
 {
-	(void)state;
 	bench.cannot_unwind = true;
 	assert_int_equal(meet_in_kernel(3), TIP_NONE);
 	bench.cannot_unwind = false;
@@ -708,11 +679,10 @@ static void tip_is_none_if_unwinding_fails(void **state)
 	assert_int_equal(losses(COUNTER_STACKS_FULL), 0);
 }
 
-static void tip_is_sent_once_per_window(void **state)
+FIXTURE_TEST(tip_is_sent_once_per_window)
 {
 	uint64_t tip = meet_in_kernel(3);
 
-	(void)state;
 	assert_int_equal(meet_in_kernel(3), tip);
 	assert_int_equal(bench.tip_sendings, 1);
 	thread->epoch = open_epoch = current_epoch = 2;
@@ -721,11 +691,10 @@ static void tip_is_sent_once_per_window(void **state)
 	assert_int_equal(bench.tip_sendings, 2);
 }
 
-static void tip_is_counted_and_resent_after_full_ring(void **state)
+FIXTURE_TEST(tip_is_counted_and_resent_after_full_ring)
 {
 	uint64_t tip;
 
-	(void)state;
 	(void)meet_stack();
 	bench.is_ring_full = true;
 	tip = meet_in_kernel(3);
@@ -735,12 +704,11 @@ static void tip_is_counted_and_resent_after_full_ring(void **state)
 	assert_int_equal(bench.tip_sendings, 1);
 }
 
-static void tip_id_is_keyed_hash_of_its_addresses(void **state)
+FIXTURE_TEST(tip_id_is_keyed_hash_of_its_addresses)
 {
 	uint64_t tip = meet_in_kernel(3);
 	struct context_hash_state hash;
 
-	(void)state;
 	context_hash_init(&hash, &native_key);
 	context_hash_add(&hash, IMAGE);
 	context_hash_add(&hash, 3);
@@ -753,11 +721,10 @@ static void tip_id_is_keyed_hash_of_its_addresses(void **state)
 }
 
 /* Also of one that is in a call, or that was interrupted: where it will go on. */
-static void tip_includes_native_address_with_native_stacks(void **state)
+FIXTURE_TEST(tip_includes_native_address_with_native_stacks)
 {
 	uint64_t tip;
 
-	(void)state;
 	native_session.has_native = 1;
 	user_pc = 0x7f1234;
 	(void)meet_stack();
@@ -782,9 +749,8 @@ static void tip_includes_native_address_with_native_stacks(void **state)
 }
 
 /* io_uring's: it has no code of the process to run. */
-static void tip_of_kernel_worker_has_no_native_address(void **state)
+FIXTURE_TEST(tip_of_kernel_worker_has_no_native_address)
 {
-	(void)state;
 	native_session.has_native = 1;
 	user_pc = 0x7f1234;
 	kernel.current.flags = TASK_FLAG_IO_WORKER;
@@ -797,9 +763,8 @@ static void tip_of_kernel_worker_has_no_native_address(void **state)
 	assert_int_equal(bench.rows[0][0].key.tip, TIP_NONE);
 }
 
-static void tip_with_too_many_addresses_is_not_sent(void **state)
+FIXTURE_TEST(tip_with_too_many_addresses_is_not_sent)
 {
-	(void)state;
 	bench.tip_scratch.message.kernel_count = KERNEL_FRAMES_MAX + 1;
 	assert_int_equal(tip_tell(&bench.tip_scratch.message, 1), 0);
 	assert_int_equal(bench.tip_sendings, 0);
@@ -816,11 +781,10 @@ static void leave_cpu(struct task_struct *task)
 		assert_ptr_equal(bench.unwound, arguments);
 }
 
-static void switch_away_takes_stack_and_tip_of_thread(void **state)
+FIXTURE_TEST(switch_away_takes_stack_and_tip_of_thread)
 {
 	uint64_t stack = meet_stack();
 
-	(void)state;
 	bench.kernel_count = 2;
 	leave_cpu(&kernel.current);
 	assert_int_equal(thread->waited.next_stack, stack);
@@ -830,54 +794,9 @@ static void switch_away_takes_stack_and_tip_of_thread(void **state)
 	assert_int_equal(bench.counts[0], 1);
 }
 
-static void switch_away_of_unobserved_thread_takes_no_stack(void **state)
+FIXTURE_TEST(switch_away_of_unobserved_thread_takes_no_stack)
 {
-	(void)state;
 	leave_cpu(&kernel.other);
 	assert_int_equal(bench.sendings, 0);
 	assert_int_equal(bench.tip_sendings, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(sample_is_counted_where_its_time_is_charged, set_up),
-		cmocka_unit_test_setup(switch_away_takes_stack_and_tip_of_thread, set_up),
-		cmocka_unit_test_setup(switch_away_of_unobserved_thread_takes_no_stack, set_up),
-		cmocka_unit_test_setup(samples_are_counted_per_window, set_up),
-		cmocka_unit_test_setup(sample_without_account_is_counted_in_overflow, set_up),
-		cmocka_unit_test_setup(sample_in_unknown_context_is_counted_as_unknown, set_up),
-		cmocka_unit_test_setup(sample_keeps_mode_of_thread, set_up),
-		cmocka_unit_test_setup(sample_before_store_keeps_context_until_thread_runs, set_up),
-		cmocka_unit_test_setup(sample_begins_books_of_thread, set_up),
-		cmocka_unit_test_setup(sample_handles_missed_probe_first, set_up),
-		cmocka_unit_test_setup(sample_compares_context_in_full_without_probes, set_up),
-		cmocka_unit_test_setup(sample_of_unobserved_thread_is_ignored, set_up),
-		cmocka_unit_test_setup(sample_inside_boundary_is_counted_lost, set_up),
-		cmocka_unit_test_setup(sample_is_lost_if_thread_is_taken_after_walk, set_up),
-		cmocka_unit_test_setup(sample_without_map_capacity_is_counted_lost, set_up),
-		cmocka_unit_test_setup(stack_without_layout_has_no_frames, set_up),
-		cmocka_unit_test_setup(stack_of_thread_outside_ruby_has_no_frames, set_up),
-		cmocka_unit_test_setup(stack_of_global_context_belongs_to_lock_holder, set_up),
-		cmocka_unit_test_setup(stack_is_sent_with_methods_and_no_trailing_bytes, set_up),
-		cmocka_unit_test_setup(stack_is_sent_once_per_window, set_up),
-		cmocka_unit_test_setup(stack_is_resent_with_next_sample_after_full_ring, set_up),
-		cmocka_unit_test_setup(stack_deeper_than_limit_is_sent_truncated, set_up),
-		cmocka_unit_test_setup(stack_id_depends_on_frames_gc_count_and_key, set_up),
-		cmocka_unit_test_setup(stack_id_is_keyed_hash_of_frames_gc_count_and_image, set_up),
-		cmocka_unit_test_setup(stack_with_too_many_frames_is_not_sent, set_up),
-		cmocka_unit_test_setup(stack_id_differs_between_processes, set_up),
-		cmocka_unit_test_setup(tip_has_no_kernel_frames_in_user_mode, set_up),
-		cmocka_unit_test_setup(tip_has_kernel_frames_in_kernel_mode, set_up),
-		cmocka_unit_test_setup(sample_mode_comes_from_interrupted_registers, set_up),
-		cmocka_unit_test_setup(tip_is_none_if_unwinding_fails, set_up),
-		cmocka_unit_test_setup(tip_is_sent_once_per_window, set_up),
-		cmocka_unit_test_setup(tip_is_counted_and_resent_after_full_ring, set_up),
-		cmocka_unit_test_setup(tip_id_is_keyed_hash_of_its_addresses, set_up),
-		cmocka_unit_test_setup(tip_with_too_many_addresses_is_not_sent, set_up),
-		cmocka_unit_test_setup(tip_includes_native_address_with_native_stacks, set_up),
-		cmocka_unit_test_setup(tip_of_kernel_worker_has_no_native_address, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,10 +5,7 @@
  */
 #include "bpf/two_tasks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 enum {
 	PAUSE_NS = 50 * 1000 * 1000,
@@ -66,9 +63,10 @@ static void assert_told(size_t count, uint32_t tgid)
 	assert_memory_equal(told->event.comm, nothing, sizeof(nothing));
 }
 
-static void stranger_exec_is_reported_and_unwatches_process(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(stranger_exec_is_reported_and_unwatches_process)
 {
-	(void)state;
 	run(on_exec, &kernel.current);
 	assert_told(1, TGID);
 	assert_false(is_watched(TGID));
@@ -77,9 +75,8 @@ static void stranger_exec_is_reported_and_unwatches_process(void **state)
 	assert_told(2, TGID);
 }
 
-static void stranger_rename_is_reported_only_in_search_by_name(void **state)
+FIXTURE_TEST(stranger_rename_is_reported_only_in_search_by_name)
 {
-	(void)state;
 	/* A thread's name is not its process's. */
 	run(on_rename, &kernel.current);
 	assert_int_equal(kernel.told_count, 0);
@@ -91,9 +88,8 @@ static void stranger_rename_is_reported_only_in_search_by_name(void **state)
 	assert_int_equal(kernel.told_count, 1);
 }
 
-static void stranger_fork_of_watched_process_is_watched_and_reported(void **state)
+FIXTURE_TEST(stranger_fork_of_watched_process_is_watched_and_reported)
 {
-	(void)state;
 	run(on_new_task, &kernel.other);
 	assert_told(1, OTHER_TGID);
 	assert_true(is_watched(OTHER_TGID));
@@ -101,9 +97,8 @@ static void stranger_fork_of_watched_process_is_watched_and_reported(void **stat
 	assert_false(kernel.has_state[1]);
 }
 
-static void stranger_threads_and_unwatched_forks_are_not_reported(void **state)
+FIXTURE_TEST(stranger_threads_and_unwatched_forks_are_not_reported)
 {
-	(void)state;
 	kernel.other.pid++;
 	run(on_new_task, &kernel.other);
 	kernel.other.pid--;
@@ -113,9 +108,8 @@ static void stranger_threads_and_unwatched_forks_are_not_reported(void **state)
 	assert_false(is_watched(OTHER_TGID));
 }
 
-static void stranger_load_is_reported_if_process_is_watched(void **state)
+FIXTURE_TEST(stranger_load_is_reported_if_process_is_watched)
 {
-	(void)state;
 	load();
 	assert_told(1, TGID);
 	pid_of(TGID)->is_watched = false;
@@ -123,9 +117,8 @@ static void stranger_load_is_reported_if_process_is_watched(void **state)
 	assert_int_equal(kernel.told_count, 1);
 }
 
-static void strangers_are_not_reported_without_search(void **state)
+FIXTURE_TEST(strangers_are_not_reported_without_search)
 {
-	(void)state;
 	native_session.tells_strangers = STRANGERS_NONE;
 	kernel.current.pid = TGID;
 	run(on_exec, &kernel.current);
@@ -137,9 +130,8 @@ static void strangers_are_not_reported_without_search(void **state)
 	assert_false(is_watched(OTHER_TGID));
 }
 
-static void strangers_wake_reader_at_most_once_per_interval(void **state)
+FIXTURE_TEST(strangers_wake_reader_at_most_once_per_interval)
 {
-	(void)state;
 	load();
 	kernel.now_ns += PAUSE_NS / 2;
 	load();
@@ -156,9 +148,8 @@ static void strangers_wake_reader_at_most_once_per_interval(void **state)
 	assert_int_equal(kernel.told[4].flags, BPF_RB_NO_WAKEUP);
 }
 
-static void strangers_without_ring_space_are_counted_lost(void **state)
+FIXTURE_TEST(strangers_without_ring_space_are_counted_lost)
 {
-	(void)state;
 	kernel.has_no_ring = true;
 	load();
 	load();
@@ -185,9 +176,8 @@ static void observe_from_below(void)
 	observer_namespace = (uintptr_t)&observer_level;
 }
 
-static void identity_of_root_observer_uses_root_namespace_numbers(void **state)
+FIXTURE_TEST(identity_of_root_observer_uses_root_namespace_numbers)
 {
-	(void)state;
 	assert_int_equal(identity_tgid(&kernel.current), TGID);
 	assert_int_equal(identity_tid(&kernel.current), TID);
 	assert_int_equal(identity_ns_tgid(&kernel.current), OWN_TGID);
@@ -195,9 +185,8 @@ static void identity_of_root_observer_uses_root_namespace_numbers(void **state)
 	assert_int_equal(identity_ns_tgid(&kernel.other), OTHER_TGID);
 }
 
-static void identity_of_namespaced_observer_uses_its_numbers(void **state)
+FIXTURE_TEST(identity_of_namespaced_observer_uses_its_numbers)
 {
-	(void)state;
 	observe_from_below();
 	assert_int_equal(identity_tgid(&kernel.current), SEEN_TGID);
 	assert_int_equal(identity_tid(&kernel.current), SEEN_TID);
@@ -211,9 +200,8 @@ static void identity_of_namespaced_observer_uses_its_numbers(void **state)
 	assert_int_equal(identity_ns_tgid(&kernel.current), SEEN_TGID);
 }
 
-static void identity_of_invisible_task_is_zero_and_not_reported(void **state)
+FIXTURE_TEST(identity_of_invisible_task_is_zero_and_not_reported)
 {
-	(void)state;
 	observe_from_below();
 	/* Above it, whatever lies behind its numbers, */
 	kernel.pids[2].pid.numbers[1] = kernel.pids[1].pid.numbers[1];
@@ -234,25 +222,4 @@ static void identity_of_invisible_task_is_zero_and_not_reported(void **state)
 	run(on_rename, &kernel.current);
 	load();
 	assert_int_equal(kernel.told_count, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(stranger_exec_is_reported_and_unwatches_process),
-		TEST(stranger_rename_is_reported_only_in_search_by_name),
-		TEST(stranger_fork_of_watched_process_is_watched_and_reported),
-		TEST(stranger_threads_and_unwatched_forks_are_not_reported),
-		TEST(stranger_load_is_reported_if_process_is_watched),
-		TEST(strangers_are_not_reported_without_search),
-		TEST(strangers_wake_reader_at_most_once_per_interval),
-		TEST(strangers_without_ring_space_are_counted_lost),
-		TEST(identity_of_root_observer_uses_root_namespace_numbers),
-		TEST(identity_of_namespaced_observer_uses_its_numbers),
-		TEST(identity_of_invisible_task_is_zero_and_not_reported),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,7 @@
 /* Where a thread's variable is, in the layouts of glibc and musl: bpf/tls.bpf.h. */
 #include "bpf/native_kernel.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "kernel_compat.bpf.h"
 /* On every machine: the register as a field, and tags in the top byte. */
@@ -103,11 +98,10 @@ static void make_musl(void)
 
 static void (*const layouts[])(void) = { make_glibc, make_musl };
 
-static void tls_finds_variable_in_block_of_each_module(void **state)
+TEST(tls_finds_variable_in_block_of_each_module)
 {
 	__u64 address;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		layouts[i]();
 		for (uint64_t module = 1; module <= MODULES; module++) {
@@ -121,11 +115,10 @@ static void tls_finds_variable_in_block_of_each_module(void **state)
 }
 
 /* musl: below it. */
-static void tls_accepts_dtv_pointer_on_either_side_of_thread_pointer(void **state)
+TEST(tls_accepts_dtv_pointer_on_either_side_of_thread_pointer)
 {
 	__u64 address;
 
-	(void)state;
 	make_musl();
 	task.thread.fsbase += 2 * (uint64_t)POINTER_AT;
 	tls.dtv_pointer_offset = -POINTER_AT;
@@ -133,11 +126,10 @@ static void tls_accepts_dtv_pointer_on_either_side_of_thread_pointer(void **stat
 	assert_int_equal(address, dtv.blocks[2] + OFFSET);
 }
 
-static void tls_is_unallocated_before_thread_sees_dlopen(void **state)
+TEST(tls_is_unallocated_before_thread_sees_dlopen)
 {
 	__u64 address;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		layouts[i]();
 		/* What lies there is not its own. */
@@ -146,12 +138,11 @@ static void tls_is_unallocated_before_thread_sees_dlopen(void **state)
 	}
 }
 
-static void tls_is_unallocated_if_block_was_never_touched(void **state)
+TEST(tls_is_unallocated_if_block_was_never_touched)
 {
 	const uint64_t values[] = { 0, UINT64_MAX, NOT_YET };
 	__u64 address;
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		make_glibc();
 		write_block(2, values[i]);
@@ -159,12 +150,11 @@ static void tls_is_unallocated_if_block_was_never_touched(void **state)
 	}
 }
 
-static void tls_is_unresolved_if_memory_is_unreadable(void **state)
+TEST(tls_is_unresolved_if_memory_is_unreadable)
 {
 	const uint64_t pointers[] = { 0, 8, FORGED_BASE + 1, FORGED_BASE + FORGED_BYTES + 4096 };
 	__u64 address, last = FORGED_BASE + FORGED_BYTES;
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		make_glibc();
 		set_dtv(pointers[i]);
@@ -192,22 +182,20 @@ static long read_in_vain(struct task_struct *of, __u64 address, __u64 *ret_word)
 	return address == of->thread.fsbase + POINTER_AT ? -EFAULT : r;
 }
 
-static void tls_ignores_result_of_failed_read(void **state)
+TEST(tls_ignores_result_of_failed_read)
 {
 	__u64 address;
 
-	(void)state;
 	make_glibc();
 	tls.module = 2;
 	assert_int_equal(tls_locate_by(tls_read_current, &tls, &task, &address), TLS_RESOLVED);
 	assert_int_equal(tls_locate_by(read_in_vain, &tls, &task, &address), TLS_UNRESOLVED);
 }
 
-static void tls_strips_tags_from_addresses(void **state)
+TEST(tls_strips_tags_from_addresses)
 {
 	__u64 address;
 
-	(void)state;
 	make_glibc();
 	set_dtv(dtv.address | UINT64_C(0x5a) << 56);
 	write_block(2, dtv.blocks[2] | UINT64_C(0xa5) << 56);
@@ -215,11 +203,10 @@ static void tls_strips_tags_from_addresses(void **state)
 	assert_int_equal(address, dtv.blocks[2] + OFFSET);
 }
 
-static void tls_does_not_follow_misaligned_pointer(void **state)
+TEST(tls_does_not_follow_misaligned_pointer)
 {
 	__u64 address;
 
-	(void)state;
 	make_glibc();
 	/* As of a DTV one byte on, whose words are those of this one. */
 	memmove(memory.bytes + 1, memory.bytes, FORGED_BYTES - 1);
@@ -228,11 +215,10 @@ static void tls_does_not_follow_misaligned_pointer(void **state)
 	assert_int_equal(locate(2, &address), TLS_UNRESOLVED);
 }
 
-static void tls_finds_static_variable_beside_thread_pointer(void **state)
+TEST(tls_finds_static_variable_beside_thread_pointer)
 {
 	__u64 address;
 
-	(void)state;
 	make_glibc();
 	tls.model = TLS_MODEL_STATIC;
 	assert_int_equal(locate(0, &address), TLS_RESOLVED);
@@ -242,30 +228,11 @@ static void tls_finds_static_variable_beside_thread_pointer(void **state)
 	assert_int_equal(address, task.thread.fsbase - OFFSET);
 }
 
-static void tls_is_unresolved_without_location(void **state)
+TEST(tls_is_unresolved_without_location)
 {
 	__u64 address;
 
-	(void)state;
 	make_glibc();
 	tls.model = TLS_MODEL_NONE;
 	assert_int_equal(locate(2, &address), TLS_UNRESOLVED);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tls_finds_variable_in_block_of_each_module),
-		cmocka_unit_test(tls_accepts_dtv_pointer_on_either_side_of_thread_pointer),
-		cmocka_unit_test(tls_is_unallocated_before_thread_sees_dlopen),
-		cmocka_unit_test(tls_is_unallocated_if_block_was_never_touched),
-		cmocka_unit_test(tls_is_unresolved_if_memory_is_unreadable),
-		cmocka_unit_test(tls_ignores_result_of_failed_read),
-		cmocka_unit_test(tls_strips_tags_from_addresses),
-		cmocka_unit_test(tls_does_not_follow_misaligned_pointer),
-		cmocka_unit_test(tls_finds_static_variable_beside_thread_pointer),
-		cmocka_unit_test(tls_is_unresolved_without_location),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

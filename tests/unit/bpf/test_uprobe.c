@@ -2,10 +2,7 @@
 /* What a probe does, and when userspace is asked to look at a process: bpf/uprobe.bpf.h. */
 #include "bpf/two_tasks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define PUBLISHER UINT64_C(0x7f7700000000)
 
@@ -42,9 +39,10 @@ static size_t asked_at(uint64_t address)
 	return kernel.told_count - before;
 }
 
-static void probe_asks_userspace_only_outside_known_publisher(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(probe_asks_userspace_only_outside_known_publisher)
 {
-	(void)state;
 	assert_int_equal(asked_at(PUBLISHER), 0);
 	assert_int_equal(asked_at(PUBLISHER + PUBLISHER_BYTES - 1), 0);
 	assert_int_equal(asked_at(PUBLISHER + PUBLISHER_BYTES), 1);
@@ -54,11 +52,10 @@ static void probe_asks_userspace_only_outside_known_publisher(void **state)
 	assert_int_equal(asked_at(PUBLISHER), 1);
 }
 
-static void probe_ask_event_has_process_address_and_time(void **state)
+FIXTURE_TEST(probe_ask_event_has_process_address_and_time)
 {
 	const struct event *event = &kernel.told[0].event;
 
-	(void)state;
 	pass_probe(PUBLISHER - 1);
 	assert_int_equal(kernel.told_count, 1);
 	assert_ptr_equal(kernel.told[0].ring, &events);
@@ -74,29 +71,26 @@ static void probe_ask_event_has_process_address_and_time(void **state)
 	assert_string_equal(event->comm, "puma worker");
 }
 
-static void probe_event_has_empty_name_if_unreadable(void **state)
+FIXTURE_TEST(probe_event_has_empty_name_if_unreadable)
 {
-	(void)state;
 	kernel.unreadable = kernel.current.comm;
 	pass_probe(PUBLISHER - 1);
 	assert_string_equal(kernel.told[0].event.comm, "");
 }
 
-static void probe_event_without_ring_space_is_counted_lost(void **state)
+FIXTURE_TEST(probe_event_without_ring_space_is_counted_lost)
 {
-	(void)state;
 	kernel.has_no_ring = true;
 	pass_probe(PUBLISHER - 1);
 	assert_int_equal(process_of(LIFE)->books.losses[COUNTER_EVENTS_LOST], 1);
 	assert_int_equal(kernel.told_count, 0);
 }
 
-static void probe_asks_about_new_symbols_while_key_has_no_id(void **state)
+FIXTURE_TEST(probe_asks_about_new_symbols_while_key_has_no_id)
 {
 	const uint32_t count = SYMBOLS, more = SYMBOLS + 1;
 	uint64_t address = forged_take(&memory, sizeof(count));
 
-	(void)state;
 	forged_write(&memory, address, &count, sizeof(count));
 	thread->config.symbol_count = SYMBOLS;
 	thread->config.symbol_count_address = address;
@@ -112,13 +106,12 @@ static void probe_asks_about_new_symbols_while_key_has_no_id(void **state)
 }
 
 /* No probe tells that it begins: the next boundary asks that reads another pointer. */
-static void lean_thread_asks_once_after_pointer_change(void **state)
+FIXTURE_TEST(lean_thread_asks_once_after_pointer_change)
 {
 	const uint32_t more = SYMBOLS + 1;
 	uint64_t count_address = forged_take(&memory, sizeof(more));
 	uint64_t table = forged_take(&memory, 16);
 
-	(void)state;
 	forged_write(&memory, count_address, &more, sizeof(more));
 	thread->config.symbol_count = SYMBOLS;
 	thread->config.symbol_count_address = count_address;
@@ -139,11 +132,10 @@ static void lean_thread_asks_once_after_pointer_change(void **state)
 	assert_int_equal(kernel.told[0].event.address, 0);
 }
 
-static void probe_asks_again_only_after_interval(void **state)
+FIXTURE_TEST(probe_asks_again_only_after_interval)
 {
 	struct uprobe_registers registers = { .instruction_pointer = PUBLISHER - 1 };
 
-	(void)state;
 	pass_probe(PUBLISHER - 1);
 	kernel.now_ns += PAUSE_NS / 2;
 	(void)on_context_change(&registers);
@@ -158,11 +150,10 @@ static void probe_asks_again_only_after_interval(void **state)
 	assert_int_equal(kernel.told_count, 2);
 }
 
-static void probe_charges_time_before_it_and_resets_context(void **state)
+FIXTURE_TEST(probe_charges_time_before_it_and_resets_context)
 {
 	const struct account_totals *charged = &process_of(LIFE)->books.epochs[0].overflow;
 
-	(void)state;
 	thread->knowledge = CONTEXT_KNOWN;
 	thread->pending.user_ns = 5;
 	thread->pending_first_ns = NOW_NS;
@@ -179,9 +170,8 @@ static void probe_charges_time_before_it_and_resets_context(void **state)
 	assert_int_equal(thread->has_missed_probe, 0);
 }
 
-static void probe_charges_no_stolen_time(void **state)
+FIXTURE_TEST(probe_charges_no_stolen_time)
 {
-	(void)state;
 	thread->knowledge = CONTEXT_KNOWN;
 	kernel.run_queue = (struct rq){ .clock = 1000, .clock_task = 970 };
 	pass_probe(PUBLISHER);
@@ -189,9 +179,8 @@ static void probe_charges_no_stolen_time(void **state)
 			 2 * PAUSE_NS + 100 - 30);
 }
 
-static void probe_on_busy_thread_is_deferred(void **state)
+FIXTURE_TEST(probe_on_busy_thread_is_deferred)
 {
-	(void)state;
 	thread->is_busy = 1;
 	thread->knowledge = CONTEXT_KNOWN;
 	assert_int_equal(asked_at(PUBLISHER - 1), 0);
@@ -202,18 +191,16 @@ static void probe_on_busy_thread_is_deferred(void **state)
 	assert_int_equal(process_of(LIFE)->books.losses[COUNTER_BOUNDARY_BUSY], 1);
 }
 
-static void probe_of_unobserved_thread_is_ignored(void **state)
+FIXTURE_TEST(probe_of_unobserved_thread_is_ignored)
 {
-	(void)state;
 	kernel.has_state[0] = false;
 	assert_int_equal(asked_at(PUBLISHER - 1), 0);
 	assert_int_equal(thread->clock.mark_ns, NOW_NS - 100);
 }
 
 /* Its file is probed for another process. */
-static void probe_of_publisher_is_ignored_in_lean_process(void **state)
+FIXTURE_TEST(probe_of_publisher_is_ignored_in_lean_process)
 {
-	(void)state;
 	thread->config.flags |= PROCESS_IS_LEAN;
 	thread->knowledge = CONTEXT_KNOWN;
 	assert_int_equal(asked_at(PUBLISHER), 0);
@@ -245,11 +232,10 @@ static void pass_to_fiber(uint64_t address, uint64_t number)
 	assert_int_equal(on_context_change(&registers), 0);
 }
 
-static void probe_sets_fiber_of_slices(void **state)
+FIXTURE_TEST(probe_sets_fiber_of_slices)
 {
 	const uint32_t *fiber = &thread->timeline.slice.fiber;
 
-	(void)state;
 	native_session.has_timeline = 1;
 	thread->config.flags |= PROCESS_TELLS_FIBERS;
 	pass_to_fiber(PUBLISHER, 7);
@@ -265,11 +251,10 @@ static void probe_sets_fiber_of_slices(void **state)
 	assert_int_equal(*fiber, 0);
 }
 
-static void probe_missed_while_busy_sets_fiber_later(void **state)
+FIXTURE_TEST(probe_missed_while_busy_sets_fiber_later)
 {
 	const uint32_t *fiber = &thread->timeline.slice.fiber;
 
-	(void)state;
 	native_session.has_timeline = 1;
 	thread->config.flags |= PROCESS_TELLS_FIBERS;
 	pass_to_fiber(PUBLISHER, 7);
@@ -282,26 +267,4 @@ static void probe_missed_while_busy_sets_fiber_later(void **state)
 	thread->has_missed_exec = 1;
 	(void)boundary_do_missed(thread, &kernel.current, kernel.now_ns);
 	assert_int_equal(*fiber, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(probe_asks_userspace_only_outside_known_publisher, set_up),
-		cmocka_unit_test_setup(probe_ask_event_has_process_address_and_time, set_up),
-		cmocka_unit_test_setup(probe_event_has_empty_name_if_unreadable, set_up),
-		cmocka_unit_test_setup(probe_event_without_ring_space_is_counted_lost, set_up),
-		cmocka_unit_test_setup(probe_asks_about_new_symbols_while_key_has_no_id, set_up),
-		cmocka_unit_test_setup(lean_thread_asks_once_after_pointer_change, set_up),
-		cmocka_unit_test_setup(probe_asks_again_only_after_interval, set_up),
-		cmocka_unit_test_setup(probe_charges_time_before_it_and_resets_context, set_up),
-		cmocka_unit_test_setup(probe_charges_no_stolen_time, set_up),
-		cmocka_unit_test_setup(probe_on_busy_thread_is_deferred, set_up),
-		cmocka_unit_test_setup(probe_sets_fiber_of_slices, set_up),
-		cmocka_unit_test_setup(probe_missed_while_busy_sets_fiber_later, set_up),
-		cmocka_unit_test_setup(probe_of_unobserved_thread_is_ignored, set_up),
-		cmocka_unit_test_setup(probe_of_publisher_is_ignored_in_lean_process, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,10 +3,7 @@
  * account's time off the CPU in any life is in test_machine.c. */
 #include "bpf/two_tasks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "sched.bpf.h"
 
@@ -87,9 +84,10 @@ static uint64_t lost(void)
 	return kernel.processes[0].books.losses[COUNTER_SAMPLE_LOST];
 }
 
-static void wait_is_charged_to_stack_it_began_in(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(wait_is_charged_to_stack_it_began_in)
 {
-	(void)state;
 	fall_asleep(FIRST, READ_NS);
 	assert_int_equal(bench.counts[0], 0);
 	wake_up(50, 20);
@@ -104,9 +102,8 @@ static void wait_is_charged_to_stack_it_began_in(void **state)
 	assert_int_equal(lost(), 0);
 }
 
-static void waits_in_one_stack_are_summed(void **state)
+FIXTURE_TEST(waits_in_one_stack_are_summed)
 {
-	(void)state;
 	for (unsigned int i = 0; i < 3; i++) {
 		fall_asleep(FIRST, 10);
 		wake_up(50, 20);
@@ -116,9 +113,8 @@ static void waits_in_one_stack_are_summed(void **state)
 	expect_row(0, CONTEXT_HASH_NONE, FIRST, 3, 90, 60);
 }
 
-static void wait_spanning_windows_has_time_in_each_and_counts_once(void **state)
+FIXTURE_TEST(wait_spanning_windows_has_time_in_each_and_counts_once)
 {
-	(void)state;
 	fall_asleep(FIRST, 10);
 	for (uint32_t window = 0; window < 2; window++) {
 		/* As the flush does of a thread that sleeps. */
@@ -134,9 +130,8 @@ static void wait_spanning_windows_has_time_in_each_and_counts_once(void **state)
 	expect_row(1, CONTEXT_HASH_NONE, FIRST, 0, 500, 0);
 }
 
-static void wait_without_account_is_charged_to_overflow(void **state)
+FIXTURE_TEST(wait_without_account_is_charged_to_overflow)
 {
-	(void)state;
 	bench.opened.context_hash = CONTEXT_HASH_FIRST;
 	fall_asleep(FIRST, 10);
 	wake_up(50, 0);
@@ -145,9 +140,8 @@ static void wait_without_account_is_charged_to_overflow(void **state)
 	assert_int_equal(kernel.processes[0].books.epochs[0].overflow.blocked_ns, 50);
 }
 
-static void wait_without_map_capacity_is_counted_lost(void **state)
+FIXTURE_TEST(wait_without_map_capacity_is_counted_lost)
 {
-	(void)state;
 	bench.is_full = true;
 	fall_asleep(FIRST, 10);
 	wake_up(50, 0);
@@ -163,9 +157,8 @@ static void wait_without_map_capacity_is_counted_lost(void **state)
 	assert_int_equal(bench.account.totals.blocked_ns, 100);
 }
 
-static void wait_begun_while_busy_is_charged_to_its_own_stack(void **state)
+FIXTURE_TEST(wait_begun_while_busy_is_charged_to_its_own_stack)
 {
-	(void)state;
 	fall_asleep(FIRST, 10);
 	wake_up(50, 0);
 	thread->is_busy = 1;
@@ -178,9 +171,8 @@ static void wait_begun_while_busy_is_charged_to_its_own_stack(void **state)
 	expect_row(0, CONTEXT_HASH_NONE, SECOND, 1, 70, 0);
 }
 
-static void wait_with_unreported_start_has_unseen_stack(void **state)
+FIXTURE_TEST(wait_with_unreported_start_has_unseen_stack)
 {
-	(void)state;
 	fall_asleep(FIRST, 10);
 	wake_up(50, 0);
 	charge();
@@ -194,9 +186,8 @@ static void wait_with_unreported_start_has_unseen_stack(void **state)
 }
 
 /* Charged too early, they would be nobody's. */
-static void waits_of_unread_context_stay_pending_until_charge(void **state)
+FIXTURE_TEST(waits_of_unread_context_stay_pending_until_charge)
 {
-	(void)state;
 	thread->is_unread = 1;
 	for (uint64_t i = 0; i < WAIT_PLACES; i++) {
 		fall_asleep(FIRST + i, 10);
@@ -215,9 +206,8 @@ static void waits_of_unread_context_stay_pending_until_charge(void **state)
 	assert_int_equal(bench.counts[0], WAIT_PLACES);
 }
 
-static void waits_beyond_capacity_are_charged_to_unseen_stack(void **state)
+FIXTURE_TEST(waits_beyond_capacity_are_charged_to_unseen_stack)
 {
-	(void)state;
 	thread->is_unread = 1;
 	for (uint64_t i = 0; i < WAIT_PLACES + 2; i++) {
 		fall_asleep(FIRST + i, 10);
@@ -231,9 +221,8 @@ static void waits_beyond_capacity_are_charged_to_unseen_stack(void **state)
 }
 
 /* A wait for a CPU alone is one, too; a change of context in its stretch does not end it. */
-static void wait_is_not_recounted_by_later_charge(void **state)
+FIXTURE_TEST(wait_is_not_recounted_by_later_charge)
 {
-	(void)state;
 	fall_asleep(FIRST, 10);
 	wake_up(50, 50);
 	charge();
@@ -244,9 +233,8 @@ static void wait_is_not_recounted_by_later_charge(void **state)
 	assert_int_equal(bench.counts[0], 1);
 }
 
-static void waits_are_not_recorded_without_option(void **state)
+FIXTURE_TEST(waits_are_not_recorded_without_option)
 {
-	(void)state;
 	native_session.has_wait_stacks = 0;
 	fall_asleep(FIRST, 10);
 	wake_up(50, 0);
@@ -255,24 +243,4 @@ static void waits_are_not_recorded_without_option(void **state)
 	assert_int_equal(wait_places_charge(thread), 0);
 	assert_int_equal(bench.counts[0], 0);
 	assert_int_equal(bench.account.totals.blocked_ns, 50);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(wait_is_charged_to_stack_it_began_in, set_up),
-		cmocka_unit_test_setup(waits_in_one_stack_are_summed, set_up),
-		cmocka_unit_test_setup(wait_spanning_windows_has_time_in_each_and_counts_once,
-				       set_up),
-		cmocka_unit_test_setup(wait_without_account_is_charged_to_overflow, set_up),
-		cmocka_unit_test_setup(wait_without_map_capacity_is_counted_lost, set_up),
-		cmocka_unit_test_setup(wait_begun_while_busy_is_charged_to_its_own_stack, set_up),
-		cmocka_unit_test_setup(wait_with_unreported_start_has_unseen_stack, set_up),
-		cmocka_unit_test_setup(waits_of_unread_context_stay_pending_until_charge, set_up),
-		cmocka_unit_test_setup(waits_beyond_capacity_are_charged_to_unseen_stack, set_up),
-		cmocka_unit_test_setup(wait_is_not_recounted_by_later_charge, set_up),
-		cmocka_unit_test_setup(waits_are_not_recorded_without_option, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

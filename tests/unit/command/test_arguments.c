@@ -2,24 +2,19 @@
 #include "command/arguments.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/log.h"
 #include "ears.h"
 
-static void arguments_parse_pid_accepts_only_positive_numbers(void **state)
+TEST(arguments_parse_pid_accepts_only_positive_numbers)
 {
 	static const char *const cases[] = { "", "x", "12x", "0", "-5", "99999999999", "1.5" };
 	pid_t pid = 42;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(arguments_parse_pid(cases[i], &pid), -EINVAL);
 	assert_int_equal(pid, 42);
@@ -27,14 +22,13 @@ static void arguments_parse_pid_accepts_only_positive_numbers(void **state)
 	assert_int_equal(pid, 1234);
 }
 
-static void arguments_parse_number_rejects_non_decimal_and_out_of_range(void **state)
+TEST(arguments_parse_number_rejects_non_decimal_and_out_of_range)
 {
 	static const char *const cases[] = { "",    "x",   "9x",
 					     "1.5", "-1",  " -1",
 					     "15",  "101", "99999999999999999999" };
 	uint64_t number = 42;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(arguments_parse_number(cases[i], 16, 100, &number), -EINVAL);
 	assert_int_equal(number, 42);
@@ -63,11 +57,10 @@ static void refuse_time(uint64_t minimum_ns, const char *expected)
 	assert_int_equal(ns, 42);
 }
 
-static void arguments_parse_time_rejects_values_below_minimum(void **state)
+TEST(arguments_parse_time_rejects_values_below_minimum)
 {
 	uint64_t ns = 42;
 
-	(void)state;
 	refuse_time(1, "correlator: error: --wait 9x: not a time such as 500ms, 10s or 2m\n");
 	refuse_time(ARGUMENTS_TIME_MIN_NS,
 		    "correlator: error: --wait 9x: not a time such as 500ms, 10s or 2m, or too "
@@ -101,9 +94,8 @@ static void expect_said(char option, int count)
 	assert_true((strstr(said, "three") != NULL) == (count > 2));
 }
 
-static void arguments_verbosity_options_raise_and_lower_log_level(void **state)
+TEST(arguments_verbosity_options_raise_and_lower_log_level)
 {
-	(void)state;
 	expect_said('\0', 2);
 	expect_said('v', 3);
 	expect_said('q', 1);
@@ -157,9 +149,8 @@ static void parse(const char *argument, int result, const char *said_of_it, cons
 	"correlator some: unrecognized option '" shown "'\nTry `correlator some --help' or " \
 	"`correlator some --usage' for more information.\n"
 
-static void arguments_unknown_option_is_reported_escaped(void **state)
+TEST(arguments_unknown_option_is_reported_escaped)
 {
-	(void)state;
 	parse("--\33[2J", EINVAL, REFUSED("--\\x1b[2J"), "");
 	parse("--a\nerror: b", EINVAL, REFUSED("--a\\x0aerror: b"), "");
 	parse("--none=\33", EINVAL, REFUSED("--none=\\x1b"), "");
@@ -170,9 +161,8 @@ static void arguments_unknown_option_is_reported_escaped(void **state)
 	parse("-x\177", EINVAL, REFUSED("-x\\x7f"), "");
 }
 
-static void arguments_values_may_contain_any_bytes(void **state)
+TEST(arguments_values_may_contain_any_bytes)
 {
-	(void)state;
 	parse("--out=\33", 0, "", "o=\33 ");
 	parse("--output=\33", 0, "", "m=\33 ");
 	parse("--of-child=\303\244", 0, "", "c=\303\244 ");
@@ -182,26 +172,10 @@ static void arguments_values_may_contain_any_bytes(void **state)
 	parse("-", 0, "", "A=- ");
 }
 
-static void arguments_take_verbosity_ignores_other_options(void **state)
+TEST(arguments_take_verbosity_ignores_other_options)
 {
-	(void)state;
 	assert_false(arguments_take_verbosity('p'));
 	assert_true(arguments_take_verbosity('q'));
 	assert_true(arguments_take_verbosity('v'));
 	log_set_level(LOG_LEVEL_INFO);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(arguments_parse_pid_accepts_only_positive_numbers),
-		cmocka_unit_test(arguments_parse_number_rejects_non_decimal_and_out_of_range),
-		cmocka_unit_test(arguments_parse_time_rejects_values_below_minimum),
-		cmocka_unit_test(arguments_verbosity_options_raise_and_lower_log_level),
-		cmocka_unit_test(arguments_unknown_option_is_reported_escaped),
-		cmocka_unit_test(arguments_values_may_contain_any_bytes),
-		cmocka_unit_test(arguments_take_verbosity_ignores_other_options),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

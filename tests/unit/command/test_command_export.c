@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* `correlator export` where memory runs out: export_test.py reads what it writes. */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/exit_code.h"
 #include "command/command.h"
@@ -38,9 +34,8 @@ static void without_memory_it_fails(const char *form, const char *recording)
 	assert_true(given > 3);
 }
 
-static void export_reports_out_of_memory_in_each_format(void **state)
+TEST(export_reports_out_of_memory_in_each_format)
 {
-	(void)state;
 	without_memory_it_fails("csv", "shop.rec");
 	without_memory_it_fails("ndjson", "shop.rec");
 	without_memory_it_fails("openmetrics", "shop.rec");
@@ -78,19 +73,8 @@ static void onto_a_full_disk(const char *form)
 }
 
 /* Also by the first of several recordings, and with nothing left to write at the end. */
-static void export_reports_full_disk(void **state)
+TEST(export_reports_full_disk)
 {
-	(void)state;
 	onto_a_full_disk("csv");
 	onto_a_full_disk("openmetrics"); /* all at the end */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(export_reports_out_of_memory_in_each_format),
-		cmocka_unit_test(export_reports_full_disk),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

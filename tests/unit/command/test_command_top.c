@@ -3,15 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pty.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "command/command.h"
 #include "command_line.h"
@@ -110,9 +106,10 @@ static void shows_on_screen(char *arguments)
 	assert_int_equal(asked.runs, 1);
 }
 
-static void top_starts_recorder_for_pid_with_default_keys(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, NULL)
+
+FIXTURE_TEST(top_starts_recorder_for_pid_with_default_keys)
 {
-	(void)state;
 	shows("-p 12");
 	assert_string_equal(result.output, "a frame\n");
 	assert_string_equal(asked.recorder,
@@ -129,9 +126,8 @@ static void top_starts_recorder_for_pid_with_default_keys(void **state)
 	assert_int_equal(asked.start.orders[LIST_GROUPS].field, FIGURE_CPU);
 }
 
-static void top_passes_targets_keys_and_interval_to_recorder(void **state)
+FIXTURE_TEST(top_passes_targets_keys_and_interval_to_recorder)
 {
-	(void)state;
 	shows("-p 12 -p 13 -k tenant -i 2s");
 	assert_string_equal(asked.recorder, " correlator record -o- -p 12 -p 13 -k tenant -i 2s "
 					    "--first-window=100ms -q");
@@ -149,12 +145,11 @@ static void top_passes_targets_keys_and_interval_to_recorder(void **state)
 					    "--first-window=100ms -q");
 }
 
-static void top_rejects_more_than_256_recorder_arguments(void **state)
+FIXTURE_TEST(top_rejects_more_than_256_recorder_arguments)
 {
 	static char line[4096];
 	size_t used = (size_t)snprintf(line, sizeof(line), "--all-ruby");
 
-	(void)state;
 	for (int i = 0; i < 126; i++)
 		used += (size_t)snprintf(line + used, sizeof(line) - used, " -p %d", 1000 + i);
 	shows(line);
@@ -166,9 +161,8 @@ static void top_rejects_more_than_256_recorder_arguments(void **state)
 	refuses(line, "too many arguments");
 }
 
-static void top_replays_recording_and_shows_escaped_name(void **state)
+FIXTURE_TEST(top_replays_recording_and_shows_escaped_name)
 {
-	(void)state;
 	shows("some.rec");
 	assert_string_equal(asked.path, "some.rec");
 	assert_string_equal(asked.name, "some.rec");
@@ -179,9 +173,8 @@ static void top_replays_recording_and_shows_escaped_name(void **state)
 	assert_string_equal(asked.name, "a\\x1b[2J");
 }
 
-static void top_without_terminal_prints_batch_frames_at_full_speed(void **state)
+FIXTURE_TEST(top_without_terminal_prints_batch_frames_at_full_speed)
 {
-	(void)state;
 	shows("a.rec");
 	assert_true(asked.options.is_batch);
 	assert_true(asked.options.speed == 0);
@@ -200,7 +193,7 @@ static void top_without_terminal_prints_batch_frames_at_full_speed(void **state)
 	assert_true(asked.options.frame_count == UINT64_MAX);
 }
 
-static void top_speed_accepts_number_in_range_or_max(void **state)
+FIXTURE_TEST(top_speed_accepts_number_in_range_or_max)
 {
 	static const struct {
 		char line[32];
@@ -213,7 +206,6 @@ static void top_speed_accepts_number_in_range_or_max(void **state)
 	static const char *const wrong[] = { "0", "0.0009", "1000001", "-1", "x", "1x", "nan", "" };
 	char line[32];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		(void)strcpy(line, cases[i].line);
 		shows_on_screen(line);
@@ -230,7 +222,7 @@ static void top_speed_accepts_number_in_range_or_max(void **state)
 }
 
 /* What an option besides FILE asks for, of what can be asked for by one. */
-static void top_options_set_only_their_own_fields(void **state)
+FIXTURE_TEST(top_options_set_only_their_own_fields)
 {
 	enum {
 		BY = 1 << 0,
@@ -254,7 +246,6 @@ static void top_options_set_only_their_own_fields(void **state)
 		{ "--frames 7 cpu", FRAMES },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		unsigned int found;
 
@@ -270,7 +261,7 @@ static void top_options_set_only_their_own_fields(void **state)
 	}
 }
 
-static void top_options_set_initial_grouping_sort_filter_and_span(void **state)
+FIXTURE_TEST(top_options_set_initial_grouping_sort_filter_and_span)
 {
 	static const struct {
 		const char *arguments;
@@ -279,7 +270,6 @@ static void top_options_set_initial_grouping_sort_filter_and_span(void **state)
 		      { "--span 10s a", SPAN_SECONDS },
 		      { "--span all a", SPAN_ALL } };
 
-	(void)state;
 	shows("--by tid --sort wall_p99 --where GET* a.rec");
 	assert_string_equal(asked.start.by, "tid");
 	assert_string_equal(asked.start.filter, "GET*");
@@ -290,7 +280,7 @@ static void top_options_set_initial_grouping_sort_filter_and_span(void **state)
 	}
 }
 
-static void top_rejects_grouping_and_filter_over_maximum_length(void **state)
+FIXTURE_TEST(top_rejects_grouping_and_filter_over_maximum_length)
 {
 	static const struct {
 		const char *option;
@@ -302,7 +292,6 @@ static void top_rejects_grouping_and_filter_over_maximum_length(void **state)
 	};
 	char line[400];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		(void)snprintf(line, sizeof(line), "%s %0*d a", cases[i].option, cases[i].bytes, 0);
 		shows(line);
@@ -313,7 +302,7 @@ static void top_rejects_grouping_and_filter_over_maximum_length(void **state)
 	}
 }
 
-static void top_frame_width_follows_columns_variable_in_range(void **state)
+FIXTURE_TEST(top_frame_width_follows_columns_variable_in_range)
 {
 	static const struct {
 		const char *columns;
@@ -321,7 +310,6 @@ static void top_frame_width_follows_columns_variable_in_range(void **state)
 	} cases[] = { { "40", 40 },    { "39", 160 }, { "1000", 1000 },
 		      { "1001", 160 }, { "x", 160 },  { "", 160 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		(void)setenv("COLUMNS", cases[i].columns, 1);
 		shows("a.rec");
@@ -329,9 +317,8 @@ static void top_frame_width_follows_columns_variable_in_range(void **state)
 	}
 }
 
-static void top_disables_colour_with_no_color_variable(void **state)
+FIXTURE_TEST(top_disables_colour_with_no_color_variable)
 {
-	(void)state;
 	(void)setenv("NO_COLOR", "", 1);
 	shows("a.rec");
 	assert_true(asked.options.has_colour);
@@ -340,7 +327,7 @@ static void top_disables_colour_with_no_color_variable(void **state)
 	assert_false(asked.options.has_colour);
 }
 
-static void top_rejects_invalid_and_conflicting_options(void **state)
+FIXTURE_TEST(top_rejects_invalid_and_conflicting_options)
 {
 	static const struct {
 		const char *arguments, *says;
@@ -362,7 +349,6 @@ static void top_rejects_invalid_and_conflicting_options(void **state)
 		{ "--no-such-option a", "no-such-option" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		refuses(cases[i].arguments, cases[i].says);
 }
@@ -388,9 +374,8 @@ static int top_on_full_disk(void)
 	return code;
 }
 
-static void top_exit_status_reflects_run_and_write_errors(void **state)
+FIXTURE_TEST(top_exit_status_reflects_run_and_write_errors)
 {
-	(void)state;
 	top_code = EXIT_CODE_NO_TARGET;
 	assert_int_equal(top("-p 1"), EXIT_CODE_NO_TARGET);
 	assert_int_equal(top_on_full_disk(), EXIT_CODE_NO_TARGET);
@@ -402,36 +387,11 @@ static void top_exit_status_reflects_run_and_write_errors(void **state)
 	assert_non_null(strstr(result.error, "cannot write the frames: File too large"));
 }
 
-static void top_fails_without_memory_before_start(void **state)
+FIXTURE_TEST(top_fails_without_memory_before_start)
 {
-	(void)state;
 	memory_fails_after(0);
 	assert_int_equal(top("a.rec"), EXIT_CODE_FAILURE);
 	memory_never_fails();
 	assert_int_equal(asked.runs, 0);
 	assert_non_null(strstr(result.error, "cannot start: Cannot allocate memory"));
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, setup)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(top_starts_recorder_for_pid_with_default_keys),
-		TEST(top_passes_targets_keys_and_interval_to_recorder),
-		TEST(top_rejects_more_than_256_recorder_arguments),
-		TEST(top_replays_recording_and_shows_escaped_name),
-		TEST(top_without_terminal_prints_batch_frames_at_full_speed),
-		TEST(top_speed_accepts_number_in_range_or_max),
-		TEST(top_options_set_only_their_own_fields),
-		TEST(top_options_set_initial_grouping_sort_filter_and_span),
-		TEST(top_rejects_grouping_and_filter_over_maximum_length),
-		TEST(top_frame_width_follows_columns_variable_in_range),
-		TEST(top_disables_colour_with_no_color_variable),
-		TEST(top_rejects_invalid_and_conflicting_options),
-		TEST(top_exit_status_reflects_run_and_write_errors),
-		TEST(top_fails_without_memory_before_start),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

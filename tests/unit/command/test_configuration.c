@@ -2,15 +2,11 @@
 /* A small command whose options come from a line and from a file: what its parsers are given. */
 #include "command/configuration.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/exit_code.h"
 #include "command/arguments.h"
@@ -139,9 +135,11 @@ static void refuses(const char *text, const char *says)
 			 result.error);
 }
 
-static void configuration_without_file_parses_command_line_only(void **state)
+static int enter_folder(void **state);
+static int remove_folder(void **state);
+
+TEST(configuration_without_file_parses_command_line_only)
 {
-	(void)state;
 	result = nothing;
 	command_run(command, "some -k a --tag=b -l -- c", &result);
 	assert_int_equal(result.code, 0);
@@ -149,9 +147,8 @@ static void configuration_without_file_parses_command_line_only(void **state)
 	assert_string_equal(result.error, "");
 }
 
-static void configuration_file_sets_options_of_each_kind(void **state)
+TEST(configuration_file_sets_options_of_each_kind)
 {
-	(void)state;
 	gives("[some]\nkey = a\nkey = b\ninterval = 5 s\nlean = yes\nstacks = 9\ntag = x\n"
 	      "no-ack = on\nverbose=1\nverbose=1\n",
 	      "",
@@ -167,13 +164,12 @@ static void configuration_file_sets_options_of_each_kind(void **state)
 	gives("# nothing\n[some]\n", "-- true", "config=" FILE_NAME " -- true");
 }
 
-static void configuration_switch_accepts_only_yes_or_no(void **state)
+TEST(configuration_switch_accepts_only_yes_or_no)
 {
 	static const char *const yes[] = { "yes", "on", "true", "Yes", "TRUE", "1" },
 				 *const no[] = { "no", "off", "false", "No", "FALSE", "0" };
 	char text[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
 		(void)snprintf(text, sizeof(text), "[some]\nlean=%s\n", yes[i]);
 		gives(text, "", "lean config=" FILE_NAME " ");
@@ -189,12 +185,11 @@ static void configuration_switch_accepts_only_yes_or_no(void **state)
 	gives("[some]\nkey = yes\n", "", "key=yes config=" FILE_NAME " ");
 }
 
-static void configuration_command_line_overrides_file_for_each_kind(void **state)
+TEST(configuration_command_line_overrides_file_for_each_kind)
 {
 	static const char text[] = "[some]\nkey = a\nkey = b\ninterval = 5s\nlean = yes\n"
 				   "stacks = 9\ntag = x\nno-ack = yes\n";
 
-	(void)state;
 	gives(text, "-k c --interval 1s --stacks=7 --tag=y",
 	      "lean child:no-ack config=" FILE_NAME " key=c interval=1s stacks=7 child:tag=y ");
 	gives(text, "-l --no-ack",
@@ -214,9 +209,8 @@ static void configuration_command_line_overrides_file_for_each_kind(void **state
 					   "interval=1s config=" FILE_NAME " -- --config");
 }
 
-static void configuration_reports_each_error_with_line_number(void **state)
+TEST(configuration_reports_each_error_with_line_number)
 {
-	(void)state;
 	refuses("[some]\n\nkeys = a\n", FILE_NAME ":3: keys: no such option: is key meant?\n");
 	refuses("[some]\nNoAck = yes\n", "is no-ack meant?");
 	refuses("[some]\nno_ack = yes\n", "is no-ack meant?");
@@ -236,11 +230,10 @@ static void configuration_reports_each_error_with_line_number(void **state)
 	refuses("[some\x1b]\n", ":1: [some\\x1b]: a control character, or not UTF-8\n");
 }
 
-static void configuration_reports_errors_up_to_limit(void **state)
+TEST(configuration_reports_errors_up_to_limit)
 {
 	char text[1024] = "[some]\n";
 
-	(void)state;
 	refuses("[some]\nfoo = 1\nlean = no\nbar = 2\n", ":2: foo");
 	assert_non_null(strstr(result.error, ":4: bar"));
 	for (int i = 0; i < 20; i++)
@@ -252,11 +245,10 @@ static void configuration_reports_errors_up_to_limit(void **state)
 	assert_null(strstr(result.error, ":22:"));
 }
 
-static void configuration_rejects_unreadable_overlong_and_binary_file(void **state)
+TEST(configuration_rejects_unreadable_overlong_and_binary_file)
 {
 	static char large[CONFIGURATION_BYTES_MAX + 1];
 
-	(void)state;
 	result = nothing;
 	command_run(command, "some --config no\x1b.conf", &result);
 	assert_int_equal(result.code, ENOENT);
@@ -280,14 +272,13 @@ static void configuration_rejects_unreadable_overlong_and_binary_file(void **sta
 }
 
 /* Of a pipe as much is there at a time as it holds: the first part is as long as a file may be. */
-static void configuration_reads_pipe_in_parts_to_end(void **state)
+TEST(configuration_reads_pipe_in_parts_to_end)
 {
 	static char large[CONFIGURATION_BYTES_MAX];
 	int pipes[2], status;
 	char line[64];
 	pid_t writer;
 
-	(void)state;
 	memset(large, '#', sizeof(large));
 	assert_int_equal(pipe(pipes), 0);
 	assert_true(fcntl(pipes[1], F_SETPIPE_SZ, (int)sizeof(large)) > 0);
@@ -305,9 +296,8 @@ static void configuration_reads_pipe_in_parts_to_end(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void configuration_warns_about_world_writable_file(void **state)
+TEST(configuration_warns_about_world_writable_file)
 {
-	(void)state;
 	write_bytes("[some]\n", 7);
 	assert_int_equal(chmod(FILE_NAME, 0646), 0);
 	gives("[some]\n", "", "config=" FILE_NAME " ");
@@ -321,7 +311,7 @@ static void configuration_warns_about_world_writable_file(void **state)
 	assert_string_equal(result.error, "");
 }
 
-static void configuration_invalid_command_line_exits_before_file_is_read(void **state)
+TEST(configuration_invalid_command_line_exits_before_file_is_read)
 {
 	static const char *const lines[] = {
 		"some --config no.conf --no-such-option",
@@ -329,7 +319,6 @@ static void configuration_invalid_command_line_exits_before_file_is_read(void **
 		"some --config",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		command_run_apart(command, lines[i], &result);
 		assert_int_equal(result.code, EXIT_CODE_USAGE);
@@ -340,9 +329,8 @@ static void configuration_invalid_command_line_exits_before_file_is_read(void **
 	assert_non_null(strstr(result.output, "Of the child:"));
 }
 
-static void configuration_fails_without_memory(void **state)
+TEST(configuration_fails_without_memory)
 {
-	(void)state;
 	write_bytes("[some]\n", 7);
 	memory_fails_after(0);
 	command_run(command, "some --config " FILE_NAME, &result);
@@ -365,21 +353,4 @@ static int remove_folder(void **state)
 	return unlink(FILE_NAME) || chdir("/") || rmdir(*state);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(configuration_without_file_parses_command_line_only),
-		cmocka_unit_test(configuration_file_sets_options_of_each_kind),
-		cmocka_unit_test(configuration_switch_accepts_only_yes_or_no),
-		cmocka_unit_test(configuration_command_line_overrides_file_for_each_kind),
-		cmocka_unit_test(configuration_reports_each_error_with_line_number),
-		cmocka_unit_test(configuration_reports_errors_up_to_limit),
-		cmocka_unit_test(configuration_rejects_unreadable_overlong_and_binary_file),
-		cmocka_unit_test(configuration_reads_pipe_in_parts_to_end),
-		cmocka_unit_test(configuration_warns_about_world_writable_file),
-		cmocka_unit_test(configuration_invalid_command_line_exits_before_file_is_read),
-		cmocka_unit_test(configuration_fails_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, enter_folder, remove_folder);
-}
+TEST_GROUP(enter_folder, remove_folder)

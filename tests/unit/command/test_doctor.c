@@ -2,13 +2,9 @@
 /* What is said of a machine and a process of our making: all that would look at real ones is here.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "command/command.h"
 #include "command_line.h"
@@ -308,9 +304,10 @@ static void says_nothing_of(const char *text)
 		fail_msg("`%s' in:\n%s", text, result.output);
 }
 
-static void doctor_reports_ok_for_fully_supported_machine(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, make_world, NULL)
+
+FIXTURE_TEST(doctor_reports_ok_for_fully_supported_machine)
 {
-	(void)state;
 	assert_int_equal(doctor("doctor"), EXIT_CODE_OK);
 	says("ok", "kernel", "6.12 of mine");
 	says("ok", "pid namespace", "all processes");
@@ -325,11 +322,10 @@ static void doctor_reports_ok_for_fully_supported_machine(void **state)
 	assert_string_equal(result.error, "");
 }
 
-static void doctor_tries_each_recording_mode(void **state)
+FIXTURE_TEST(doctor_tries_each_recording_mode)
 {
 	bool has_lean = false, has_late = false, has_unsplit = false, has_exact = false;
 
-	(void)state;
 	(void)doctor("doctor");
 	for (size_t i = 0; i < asked.load_count; i++) {
 		const struct session_options *options = &asked.loads[i];
@@ -358,9 +354,8 @@ static void tried(size_t number, bool has_timeline, bool counts_syscalls, bool h
 	assert_int_equal(options->has_native, has_stacks);
 }
 
-static void doctor_tries_timeline_syscalls_and_stacks_together(void **state)
+FIXTURE_TEST(doctor_tries_timeline_syscalls_and_stacks_together)
 {
-	(void)state;
 	(void)doctor("doctor");
 	assert_int_equal(asked.load_count, 5);
 	tried(4, true, true, true);
@@ -373,11 +368,10 @@ static void doctor_tries_timeline_syscalls_and_stacks_together(void **state)
 	says_nothing_of("--stacks");
 }
 
-static void doctor_tries_extras_separately_after_combined_load_fails(void **state)
+FIXTURE_TEST(doctor_tries_extras_separately_after_combined_load_fails)
 {
 	static const int codes[] = { 0, 0, 0, 0, -EACCES, 0, -ENOMEM, -EACCES };
 
-	(void)state;
 	memcpy(world.load_codes, codes, sizeof(codes));
 	world.refusal.program[0] = 'p';
 	assert_int_equal(doctor("doctor"), EXIT_CODE_OK);
@@ -396,9 +390,8 @@ static void doctor_tries_extras_separately_after_combined_load_fails(void **stat
 	says_nothing_of("--stacks");
 }
 
-static void doctor_fails_for_missing_feature_unless_optional(void **state)
+FIXTURE_TEST(doctor_fails_for_missing_feature_unless_optional)
 {
-	(void)state;
 	world.features[1] = (struct feature){ .name = "hook",
 					      .state = FEATURE_OPTIONAL_ABSENT,
 					      .remedy = "it is slower" };
@@ -417,11 +410,10 @@ static void doctor_fails_for_missing_feature_unless_optional(void **state)
 	says("ok", "Ruby", "3.4.5");
 }
 
-static void doctor_shows_verifier_log_of_rejected_programs(void **state)
+FIXTURE_TEST(doctor_shows_verifier_log_of_rejected_programs)
 {
 	static const int codes[] = { 0, 0, 0, -EINVAL };
 
-	(void)state;
 	memcpy(world.load_codes, codes, sizeof(codes));
 	world.refusal = (struct refusal){ .program = "on_switch",
 					  .lines = { "first words", "second", "third", "last" } };
@@ -442,9 +434,8 @@ static void doctor_shows_verifier_log_of_rejected_programs(void **state)
 	assert_non_null(strstr(result.output, "  1\n"));
 }
 
-static void doctor_stops_loading_after_permission_error(void **state)
+FIXTURE_TEST(doctor_stops_loading_after_permission_error)
 {
-	(void)state;
 	world.load_codes[0] = -EPERM;
 	assert_int_equal(doctor("doctor"), EXIT_CODE_UNSUPPORTED);
 	assert_int_equal(asked.load_count, 1);
@@ -452,9 +443,8 @@ static void doctor_stops_loading_after_permission_error(void **state)
 	says_nothing_of("verifier");
 }
 
-static void doctor_reports_container_namespaces(void **state)
+FIXTURE_TEST(doctor_reports_container_namespaces)
 {
-	(void)state;
 	world.is_pid_initial = world.is_user_initial = false;
 	assert_int_equal(doctor("doctor"), EXIT_CODE_OK);
 	says("ok", "pid namespace", "a container's");
@@ -467,9 +457,8 @@ static void doctor_reports_container_namespaces(void **state)
 	says_nothing_of("namespace");
 }
 
-static void doctor_reports_ok_for_publishing_ruby(void **state)
+FIXTURE_TEST(doctor_reports_ok_for_publishing_ruby)
 {
-	(void)state;
 	world.server = "puma";
 	assert_int_equal(examine(), EXIT_CODE_OK);
 	assert_non_null(strstr(result.output, "\nProcess 4242 (ruby, puma)\n"));
@@ -490,16 +479,14 @@ static void doctor_reports_ok_for_publishing_ruby(void **state)
 	assert_string_equal(result.error, "");
 }
 
-static void doctor_names_process_without_known_server_by_comm(void **state)
+FIXTURE_TEST(doctor_names_process_without_known_server_by_comm)
 {
-	(void)state;
 	(void)examine();
 	assert_non_null(strstr(result.output, "\nProcess 4242 (ruby)\n"));
 }
 
-static void doctor_requests_ruby_and_otel_keys(void **state)
+FIXTURE_TEST(doctor_requests_ruby_and_otel_keys)
 {
-	(void)state;
 	(void)examine();
 	assert_true(asked.keys.wants_ruby && asked.keys.wants_otel);
 	assert_int_equal(asked.keys.count, 3);
@@ -514,18 +501,16 @@ static void doctor_requests_ruby_and_otel_keys(void **state)
 	says_nothing_of("request_id");
 }
 
-static void doctor_notes_key_without_symbol(void **state)
+FIXTURE_TEST(doctor_notes_key_without_symbol)
 {
-	(void)state;
 	world.target.ruby.key_ids[1] = 0;
 	assert_int_equal(examine(), EXIT_CODE_OK);
 	says("note", "key", "endpoint is not a symbol");
 	says("ok", "key", "trace_id = ID 0x3c3");
 }
 
-static void doctor_reports_namespaces_of_process(void **state)
+FIXTURE_TEST(doctor_reports_namespaces_of_process)
 {
-	(void)state;
 	world.differences = "pid, mount";
 	assert_int_equal(examine(), EXIT_CODE_OK);
 	says("ok", "namespaces", "own pid, mount; pid 17 inside");
@@ -534,26 +519,23 @@ static void doctor_reports_namespaces_of_process(void **state)
 	says("ok", "namespaces", "own x;");
 }
 
-static void doctor_reports_string_layout_of_old_ruby(void **state)
+FIXTURE_TEST(doctor_reports_string_layout_of_old_ruby)
 {
-	(void)state;
 	world.layout = STRING_LAYOUT_FLAGS;
 	(void)examine();
 	says("ok", "symbol table", "3.1 and earlier");
 }
 
-static void doctor_reports_ok_if_frame_layouts_agree(void **state)
+FIXTURE_TEST(doctor_reports_ok_if_frame_layouts_agree)
 {
-	(void)state;
 	world.target.link_map.is_musl = true;
 	assert_int_equal(examine(), EXIT_CODE_OK);
 	says("ok", "frames", "56 bytes");
 	says("ok", "frames", "agree on 31 figures (12 frames, 7 iseqs seen)");
 }
 
-static void doctor_only_notes_unverified_frame_layout(void **state)
+FIXTURE_TEST(doctor_only_notes_unverified_frame_layout)
 {
-	(void)state;
 	world.stack.state = RUBY_STACK_DISAGREED;
 	world.stack.remark_count = 2;
 	(void)strcpy(world.stack.remarks[0], "this figure");
@@ -577,9 +559,8 @@ static void doctor_only_notes_unverified_frame_layout(void **state)
 	says("note", "frames", "Cannot allocate memory");
 }
 
-static void doctor_fails_for_ruby_without_symbol_table(void **state)
+FIXTURE_TEST(doctor_fails_for_ruby_without_symbol_table)
 {
-	(void)state;
 	world.target.ruby.symbols = NULL;
 	assert_int_equal(examine(), EXIT_CODE_NO_TARGET);
 	says("FAIL", "symbol table", "still starting?");
@@ -587,9 +568,8 @@ static void doctor_fails_for_ruby_without_symbol_table(void **state)
 	says("ok", "thread-local", "correlator.so");
 }
 
-static void doctor_suggests_gem_for_ruby_without_publisher(void **state)
+FIXTURE_TEST(doctor_suggests_gem_for_ruby_without_publisher)
 {
-	(void)state;
 	world.live = NULL;
 	world.target.publishers.count = 0;
 	assert_int_equal(examine(), EXIT_CODE_NO_TARGET);
@@ -602,19 +582,17 @@ static void doctor_suggests_gem_for_ruby_without_publisher(void **state)
 	says("note", "mapped files", "3 could not be opened, among them /old/lib.so");
 }
 
-static void doctor_names_publisher_with_unlocated_variable(void **state)
+FIXTURE_TEST(doctor_names_publisher_with_unlocated_variable)
 {
-	(void)state;
 	world.live = NULL;
 	assert_int_equal(examine(), EXIT_CODE_NO_TARGET);
 	says("FAIL", "thread-local", "of /gems/correlator.so cannot be located");
 }
 
-static void doctor_reports_module_of_dynamic_tls_variable(void **state)
+FIXTURE_TEST(doctor_reports_module_of_dynamic_tls_variable)
 {
 	struct tls_symbol *tls = &world.publishers[0].tls;
 
-	(void)state;
 	tls->location =
 		(struct tls_location){ .model = TLS_MODEL_DYNAMIC, .module = 7, .offset = 48 };
 	tls->relocation = "TLSDESC";
@@ -629,17 +607,15 @@ static void doctor_reports_module_of_dynamic_tls_variable(void **state)
 	says("ok", "TLS model", "none (TLSDESC)");
 }
 
-static void doctor_marks_deleted_publisher_file(void **state)
+FIXTURE_TEST(doctor_marks_deleted_publisher_file)
 {
-	(void)state;
 	world.publishers[0].is_deleted = true;
 	assert_int_equal(examine(), EXIT_CODE_OK);
 	says("ok", "thread-local", "correlator.so (deleted or replaced since)");
 }
 
-static void doctor_lists_other_copies_of_variable(void **state)
+FIXTURE_TEST(doctor_lists_other_copies_of_variable)
 {
-	(void)state;
 	(void)snprintf(world.publishers[1].path, sizeof(world.publishers[1].path), "/gems/two.so");
 	(void)snprintf(world.publishers[2].path, sizeof(world.publishers[2].path),
 		       "/gems/three.so");
@@ -654,9 +630,8 @@ static void doctor_lists_other_copies_of_variable(void **state)
 	assert_false(has_line("ok", "thread-local", "/gems/correlator.so sets"));
 }
 
-static void doctor_reports_gvl_counting_or_how_to_enable_it(void **state)
+FIXTURE_TEST(doctor_reports_gvl_counting_or_how_to_enable_it)
 {
-	(void)state;
 	world.counts_gvl = true;
 	assert_int_equal(examine(), EXIT_CODE_OK);
 	says("ok", "GVL", "waits for it are counted");
@@ -674,9 +649,8 @@ static void doctor_reports_gvl_counting_or_how_to_enable_it(void **state)
 	says("note", "GVL", "not counted: Ruby 3.2.9 does not tell of them, 3.3 and newer do");
 }
 
-static void doctor_reports_gc_timing_or_how_to_enable_it(void **state)
+FIXTURE_TEST(doctor_reports_gc_timing_or_how_to_enable_it)
 {
-	(void)state;
 	assert_int_equal(examine(), EXIT_CODE_OK);
 	says("ok", "GC", "collections are timed");
 	world.times_gc = false;
@@ -688,9 +662,8 @@ static void doctor_reports_gc_timing_or_how_to_enable_it(void **state)
 	says("note", "GC", "not timed: `Correlator.watch_vm!' in the application");
 }
 
-static void doctor_reports_whether_shared_native_threads_are_followed(void **state)
+FIXTURE_TEST(doctor_reports_whether_shared_native_threads_are_followed)
 {
-	(void)state;
 	world.target.shares_native_threads = true;
 	assert_int_equal(examine(), EXIT_CODE_OK);
 	says("ok", "threads", "are followed");
@@ -700,11 +673,10 @@ static void doctor_reports_whether_shared_native_threads_are_followed(void **sta
 	says_nothing_of("are followed");
 }
 
-static void doctor_reports_address_and_cost_of_probe_sites(void **state)
+FIXTURE_TEST(doctor_reports_address_and_cost_of_probe_sites)
 {
 	struct publisher *publisher = &world.publishers[0];
 
-	(void)state;
 	publisher->sites[1] = (struct probe_site){
 		.instruction = "other",
 		.virtual_address = 0x1050,
@@ -725,9 +697,8 @@ static void doctor_reports_address_and_cost_of_probe_sites(void **state)
 	says("note", "probe site", "recordings run lean");
 }
 
-static void doctor_reports_failure_if_agent_times_out(void **state)
+FIXTURE_TEST(doctor_reports_failure_if_agent_times_out)
 {
-	(void)state;
 	world.has_given_up = true;
 	assert_int_equal(examine(), EXIT_CODE_OK);
 	says("FAIL", "memory and files", "in time");
@@ -761,9 +732,8 @@ static int examine_otel(void)
 		      "-k otel.span_id");
 }
 
-static void doctor_accepts_non_ruby_process_only_with_readable_otel(void **state)
+FIXTURE_TEST(doctor_accepts_non_ruby_process_only_with_readable_otel)
 {
-	(void)state;
 	world.target.ruby = (struct ruby_target){ .is_ruby = false };
 	world.live = NULL;
 	world.target.publishers.count = 0;
@@ -781,9 +751,8 @@ static void doctor_accepts_non_ruby_process_only_with_readable_otel(void **state
 	says("ok", "OpenTelemetry", "/lib/otel.so");
 }
 
-static void doctor_reports_otel_context_and_keys(void **state)
+FIXTURE_TEST(doctor_reports_otel_context_and_keys)
 {
-	(void)state;
 	publish_otel();
 	assert_int_equal(examine_otel(), EXIT_CODE_OK);
 	says("ok", "TLS model", "static (TPOFF64): thread pointer +128\n");
@@ -820,11 +789,10 @@ static void doctor_reports_otel_context_and_keys(void **state)
 	assert_false(has_line("note", "key", ""));
 }
 
-static void doctor_reports_missing_or_unsupported_otel_process_context(void **state)
+FIXTURE_TEST(doctor_reports_missing_or_unsupported_otel_process_context)
 {
 	struct otel_announcement *announcement = &world.target.otel.announcement;
 
-	(void)state;
 	publish_otel();
 	announcement->schema_version[0] = '\0';
 	(void)examine_otel();
@@ -841,9 +809,8 @@ static void doctor_reports_missing_or_unsupported_otel_process_context(void **st
 	says("FAIL", "process context", "schema `99`");
 }
 
-static void doctor_accepts_otel_without_ruby_publisher(void **state)
+FIXTURE_TEST(doctor_accepts_otel_without_ruby_publisher)
 {
-	(void)state;
 	publish_otel();
 	world.live = NULL;
 	world.target.publishers.count = 0;
@@ -853,7 +820,7 @@ static void doctor_accepts_otel_without_ruby_publisher(void **state)
 	assert_int_equal(examine_otel(), EXIT_CODE_NO_TARGET);
 }
 
-static void doctor_exit_status_depends_on_examination_error(void **state)
+FIXTURE_TEST(doctor_exit_status_depends_on_examination_error)
 {
 	static const struct {
 		int code, exit_code;
@@ -866,7 +833,6 @@ static void doctor_exit_status_depends_on_examination_error(void **state)
 		{ -EIO, EXIT_CODE_FAILURE, "process 4242: Input/output error" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
 		world.open_code = i % 2 ? cases[i / 2].code : 0;
 		world.refresh_code = i % 2 ? 0 : cases[i / 2].code;
@@ -883,9 +849,8 @@ static void doctor_exit_status_depends_on_examination_error(void **state)
 	assert_int_equal(asked.opens, 0);
 }
 
-static void doctor_examines_each_process_and_machine_once(void **state)
+FIXTURE_TEST(doctor_examines_each_process_and_machine_once)
 {
-	(void)state;
 	assert_int_equal(doctor("doctor -p 4242 -p 4242"), EXIT_CODE_OK);
 	assert_int_equal(asked.opens, 2);
 	assert_null(strstr(strstr(result.output, "This machine") + 1, "This machine"));
@@ -898,11 +863,10 @@ static void doctor_examines_each_process_and_machine_once(void **state)
 	assert_int_equal(doctor("doctor -p 4243 -p 4242"), EXIT_CODE_UNSUPPORTED);
 }
 
-static void doctor_rejects_more_than_64_processes(void **state)
+FIXTURE_TEST(doctor_rejects_more_than_64_processes)
 {
 	char line[64 * 8 + 32] = "doctor";
 
-	(void)state;
 	for (int i = 0; i < 64; i++)
 		(void)strcat(line, " -p 4242");
 	assert_int_equal(doctor(line), EXIT_CODE_OK);
@@ -912,65 +876,14 @@ static void doctor_rejects_more_than_64_processes(void **state)
 	assert_non_null(strstr(result.error, "at most 64 times -p"));
 }
 
-static void doctor_rejects_invalid_arguments(void **state)
+FIXTURE_TEST(doctor_rejects_invalid_arguments)
 {
 	static const char *const lines[] = { "doctor -p x", "doctor -p x -p 4242", "doctor -k pid",
 					     "doctor -k pid -k tenant" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		assert_int_equal(doctor(lines[i]), EXIT_CODE_USAGE);
 		assert_string_equal(result.output, "");
 		assert_string_not_equal(result.error, "");
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(doctor_reports_ok_for_fully_supported_machine, make_world),
-		cmocka_unit_test_setup(doctor_tries_each_recording_mode, make_world),
-		cmocka_unit_test_setup(doctor_tries_timeline_syscalls_and_stacks_together,
-				       make_world),
-		cmocka_unit_test_setup(doctor_tries_extras_separately_after_combined_load_fails,
-				       make_world),
-		cmocka_unit_test_setup(doctor_fails_for_missing_feature_unless_optional,
-				       make_world),
-		cmocka_unit_test_setup(doctor_shows_verifier_log_of_rejected_programs, make_world),
-		cmocka_unit_test_setup(doctor_stops_loading_after_permission_error, make_world),
-		cmocka_unit_test_setup(doctor_reports_container_namespaces, make_world),
-		cmocka_unit_test_setup(doctor_reports_ok_for_publishing_ruby, make_world),
-		cmocka_unit_test_setup(doctor_names_process_without_known_server_by_comm,
-				       make_world),
-		cmocka_unit_test_setup(doctor_requests_ruby_and_otel_keys, make_world),
-		cmocka_unit_test_setup(doctor_notes_key_without_symbol, make_world),
-		cmocka_unit_test_setup(doctor_reports_namespaces_of_process, make_world),
-		cmocka_unit_test_setup(doctor_reports_string_layout_of_old_ruby, make_world),
-		cmocka_unit_test_setup(doctor_reports_ok_if_frame_layouts_agree, make_world),
-		cmocka_unit_test_setup(doctor_only_notes_unverified_frame_layout, make_world),
-		cmocka_unit_test_setup(doctor_fails_for_ruby_without_symbol_table, make_world),
-		cmocka_unit_test_setup(doctor_suggests_gem_for_ruby_without_publisher, make_world),
-		cmocka_unit_test_setup(doctor_names_publisher_with_unlocated_variable, make_world),
-		cmocka_unit_test_setup(doctor_reports_module_of_dynamic_tls_variable, make_world),
-		cmocka_unit_test_setup(doctor_marks_deleted_publisher_file, make_world),
-		cmocka_unit_test_setup(doctor_lists_other_copies_of_variable, make_world),
-		cmocka_unit_test_setup(doctor_reports_gc_timing_or_how_to_enable_it, make_world),
-		cmocka_unit_test_setup(doctor_reports_gvl_counting_or_how_to_enable_it, make_world),
-		cmocka_unit_test_setup(doctor_reports_whether_shared_native_threads_are_followed,
-				       make_world),
-		cmocka_unit_test_setup(doctor_reports_address_and_cost_of_probe_sites, make_world),
-		cmocka_unit_test_setup(doctor_reports_failure_if_agent_times_out, make_world),
-		cmocka_unit_test_setup(doctor_accepts_non_ruby_process_only_with_readable_otel,
-				       make_world),
-		cmocka_unit_test_setup(doctor_reports_otel_context_and_keys, make_world),
-		cmocka_unit_test_setup(doctor_reports_missing_or_unsupported_otel_process_context,
-				       make_world),
-		cmocka_unit_test_setup(doctor_accepts_otel_without_ruby_publisher, make_world),
-		cmocka_unit_test_setup(doctor_exit_status_depends_on_examination_error, make_world),
-		cmocka_unit_test_setup(doctor_examines_each_process_and_machine_once, make_world),
-		cmocka_unit_test_setup(doctor_rejects_more_than_64_processes, make_world),
-		cmocka_unit_test_setup(doctor_rejects_invalid_arguments, make_world),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

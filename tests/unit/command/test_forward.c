@@ -4,16 +4,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <pty.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "base/signals.h"
@@ -293,9 +289,14 @@ static void says_nothing_of(const char *text)
 		fail_msg("`%s' is in:\n%s", text, result.error);
 }
 
-static void forward_exits_ok_after_file_is_acknowledged(void **state)
+static int make_spool(void **state);
+static int remove_spool(void **state);
+
+#define FIXTURE_TEST(test) TEST_WITH(test, make_world, NULL)
+#define SPOOL_TEST(test)   TEST_WITH(test, make_spool, remove_spool)
+
+FIXTURE_TEST(forward_exits_ok_after_file_is_acknowledged)
 {
-	(void)state;
 	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_OK);
 	says("a.rec: 5 records acknowledged by tcp://c:1\n");
 	says_nothing_of("error");
@@ -314,25 +315,22 @@ static void forward_exits_ok_after_file_is_acknowledged(void **state)
 	assert_true(done.options.ack_timeout_ns == 30 * NS_PER_S);
 }
 
-static void forward_omits_collector_if_nothing_was_acknowledged(void **state)
+FIXTURE_TEST(forward_omits_collector_if_nothing_was_acknowledged)
 {
-	(void)state;
 	world.sender = (struct sender_status){ 0 };
 	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_OK);
 	says("a.rec: 0 records acknowledged\n");
 }
 
-static void forward_reports_records_as_sent_without_acks(void **state)
+FIXTURE_TEST(forward_reports_records_as_sent_without_acks)
 {
-	(void)state;
 	assert_int_equal(forward("forward a.rec --to tcp://c:1 --no-ack"), EXIT_CODE_OK);
 	says("a.rec: 5 records sent, unacknowledged, to tcp://c:1\n");
 	assert_true(done.options.has_no_acks);
 }
 
-static void forward_applies_options_to_all_files_and_skip_to_first(void **state)
+FIXTURE_TEST(forward_applies_options_to_all_files_and_skip_to_first)
 {
-	(void)state;
 	assert_int_equal(forward("forward --skip 3 a.rec b.rec --to tcp://c:1 --give-up 5s"),
 			 EXIT_CODE_OK);
 	assert_int_equal(done.opened, 2);
@@ -344,9 +342,8 @@ static void forward_applies_options_to_all_files_and_skip_to_first(void **state)
 	assert_int_equal(done.forwarding_frees, 1);
 }
 
-static void forward_options_leave_other_settings_unchanged(void **state)
+FIXTURE_TEST(forward_options_leave_other_settings_unchanged)
 {
-	(void)state;
 	assert_int_equal(forward("forward --skip 3 --to tcp://c:1 a.rec"), EXIT_CODE_OK);
 	assert_int_equal(done.skips[0], 3);
 	assert_true(done.give_up_ns == 60 * NS_PER_S);
@@ -360,9 +357,8 @@ static void forward_options_leave_other_settings_unchanged(void **state)
 	assert_string_equal(result.error, "");
 }
 
-static void forward_stops_at_first_undelivered_file(void **state)
+FIXTURE_TEST(forward_stops_at_first_undelivered_file)
 {
-	(void)state;
 	world.file.is_exhausted = false;
 	(void)strcpy(world.sender.last_error, "tcp://c:1: it is on fire");
 	assert_int_equal(forward("forward a.rec b.rec --to tcp://c:1"), EXIT_CODE_FAILURE);
@@ -379,9 +375,8 @@ static void forward_stops_at_first_undelivered_file(void **state)
 	says("(it cannot be read any further); go on with --skip 5");
 }
 
-static void forward_fails_for_rejected_or_damaged_file_but_sends_others(void **state)
+FIXTURE_TEST(forward_fails_for_rejected_or_damaged_file_but_sends_others)
 {
-	(void)state;
 	world.sender.rejected_records = 1;
 	assert_int_equal(forward("forward a.rec b.rec --to tcp://c:1"), EXIT_CODE_FAILURE);
 	assert_int_equal(done.opened, 2);
@@ -412,9 +407,8 @@ static void forward_fails_for_rejected_or_damaged_file_but_sends_others(void **s
 	says_nothing_of("--skip");
 }
 
-static void forward_fails_if_startup_fails(void **state)
+FIXTURE_TEST(forward_fails_if_startup_fails)
 {
-	(void)state;
 	world.catch_code = -EMFILE;
 	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_FAILURE);
 	assert_int_equal(done.forwarding_frees, 0);
@@ -433,9 +427,8 @@ static void forward_fails_if_startup_fails(void **state)
 	assert_int_equal(done.sender_frees, 0);
 }
 
-static void forward_ends_file_at_any_signal(void **state)
+FIXTURE_TEST(forward_ends_file_at_any_signal)
 {
-	(void)state;
 	world.file.is_exhausted = false;
 	world.signals[0] = SIGINT;
 	world.signal_count = 1;
@@ -450,9 +443,8 @@ static void forward_ends_file_at_any_signal(void **state)
 	assert_int_equal(done.ends, 1);
 }
 
-static void forward_leaves_first_ctrl_c_to_writer_of_stream(void **state)
+FIXTURE_TEST(forward_leaves_first_ctrl_c_to_writer_of_stream)
 {
-	(void)state;
 	world.is_stream = true;
 	world.signals[0] = SIGINT;
 	world.signal_count = 1;
@@ -516,11 +508,10 @@ static int forward_spool(const char *options)
 	return forward(line);
 }
 
-static void forward_sends_spool_until_empty_or_stuck(void **state)
+SPOOL_TEST(forward_sends_spool_until_empty_or_stuck)
 {
 	struct chunk chunk;
 
-	(void)state;
 	assert_int_equal(forward_spool(""), EXIT_CODE_OK);
 	assert_string_equal(done.spool, folder);
 	assert_int_equal(done.source.event_fd, 78);
@@ -538,9 +529,8 @@ static void forward_sends_spool_until_empty_or_stuck(void **state)
 	assert_int_equal(done.source.next(done.source.user, &chunk), -ENOMEM);
 }
 
-static void forward_leaves_undelivered_spool_for_next_run(void **state)
+SPOOL_TEST(forward_leaves_undelivered_spool_for_next_run)
 {
-	(void)state;
 	world.spool_is_empty = false;
 	assert_int_equal(forward_spool(""), EXIT_CODE_FAILURE);
 	says("the rest stays there, run the same again");
@@ -553,9 +543,8 @@ static void forward_leaves_undelivered_spool_for_next_run(void **state)
 	assert_int_equal(done.ends, 0);
 }
 
-static void forward_fails_for_damaged_spool_segment(void **state)
+SPOOL_TEST(forward_fails_for_damaged_spool_segment)
 {
-	(void)state;
 	world.spool.damaged_segments = 1;
 	world.spool.dropped_records = 8;
 	assert_int_equal(forward_spool(""), EXIT_CODE_FAILURE);
@@ -563,9 +552,8 @@ static void forward_fails_for_damaged_spool_segment(void **state)
 	says("damaged/, or where they were\n");
 }
 
-static void forward_rejects_skip_in_spool_and_other_directories(void **state)
+SPOOL_TEST(forward_rejects_skip_in_spool_and_other_directories)
 {
-	(void)state;
 	assert_int_equal(forward_spool(" --skip 1"), EXIT_CODE_USAGE);
 	says("--skip applies to files");
 	assert_int_equal(forward_spool(" --skip 0"), EXIT_CODE_OK);
@@ -600,11 +588,10 @@ static void forward_on_screen(const char *line, char *ret_said, size_t said_byte
 	(void)close(world.signal_fd);
 }
 
-static void forward_shows_progress_of_file_on_terminal(void **state)
+FIXTURE_TEST(forward_shows_progress_of_file_on_terminal)
 {
 	char said[1024];
 
-	(void)state;
 	world.ends_at_a_look = true;
 	world.file.done_bytes = 1;
 	world.file.size_bytes = 4;
@@ -616,18 +603,17 @@ static void forward_shows_progress_of_file_on_terminal(void **state)
 	assert_null(strstr(said, "%"));
 }
 
-static void forward_shows_progress_of_spool_on_terminal(void **state)
+SPOOL_TEST(forward_shows_progress_of_spool_on_terminal)
 {
 	char said[1024], line[64];
 
-	(void)state;
 	world.ends_at_a_look = true;
 	(void)snprintf(line, sizeof(line), "forward %s --to tcp://c:1", folder);
 	forward_on_screen(line, said, sizeof(said));
 	assert_non_null(strstr(said, ": 5 records acknowledged\r\n"));
 }
 
-static void forward_rejects_wrong_usage_before_sending(void **state)
+FIXTURE_TEST(forward_rejects_wrong_usage_before_sending)
 {
 	static const struct {
 		const char *line, *says;
@@ -644,38 +630,9 @@ static void forward_rejects_wrong_usage_before_sending(void **state)
 		{ "forward a.rec --to c:1 --to tcp://c:1", "c:1" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(forward(cases[i].line), EXIT_CODE_USAGE);
 		says(cases[i].says);
 		assert_int_equal(done.opened, 0);
 	}
-}
-
-#define TEST(name)	 cmocka_unit_test_setup(name, make_world)
-#define SPOOL_TEST(name) cmocka_unit_test_setup_teardown(name, make_spool, remove_spool)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(forward_exits_ok_after_file_is_acknowledged),
-		TEST(forward_omits_collector_if_nothing_was_acknowledged),
-		TEST(forward_reports_records_as_sent_without_acks),
-		TEST(forward_applies_options_to_all_files_and_skip_to_first),
-		TEST(forward_options_leave_other_settings_unchanged),
-		TEST(forward_stops_at_first_undelivered_file),
-		TEST(forward_fails_for_rejected_or_damaged_file_but_sends_others),
-		TEST(forward_fails_if_startup_fails),
-		TEST(forward_ends_file_at_any_signal),
-		TEST(forward_leaves_first_ctrl_c_to_writer_of_stream),
-		SPOOL_TEST(forward_sends_spool_until_empty_or_stuck),
-		SPOOL_TEST(forward_leaves_undelivered_spool_for_next_run),
-		SPOOL_TEST(forward_fails_for_damaged_spool_segment),
-		SPOOL_TEST(forward_rejects_skip_in_spool_and_other_directories),
-		TEST(forward_shows_progress_of_file_on_terminal),
-		SPOOL_TEST(forward_shows_progress_of_spool_on_terminal),
-		TEST(forward_rejects_wrong_usage_before_sending),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

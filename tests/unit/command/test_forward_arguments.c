@@ -2,13 +2,9 @@
 #include "command/forward_arguments.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "command_line.h"
@@ -60,11 +56,10 @@ static void refuse(const char *line, const char *const urls[], const char *says)
 		fail_msg("%s: %d: %s", line, r, said);
 }
 
-static void forward_arguments_have_defaults_without_options(void **state)
+TEST(forward_arguments_have_defaults_without_options)
 {
 	const struct forwarding_options *options = take("", plain);
 
-	(void)state;
 	assert_int_equal(options->url_count, 1);
 	assert_string_equal(options->tag, "correlator.records");
 	assert_true(options->ack_timeout_ns == 30 * NS_PER_S);
@@ -82,11 +77,10 @@ static void forward_arguments_have_defaults_without_options(void **state)
 	(void)take("", none);
 }
 
-static void forward_arguments_set_only_their_own_fields(void **state)
+TEST(forward_arguments_set_only_their_own_fields)
 {
 	const struct forwarding_options *options = take("--tag a.B_9- --compress gzip", plain);
 
-	(void)state;
 	assert_string_equal(options->tag, "a.B_9-");
 	assert_true(options->is_gzip && !options->has_no_acks);
 	options = take("--no-ack", plain);
@@ -119,7 +113,7 @@ static void forward_arguments_set_only_their_own_fields(void **state)
 	assert_true(options->tls.is_unverified);
 }
 
-static void forward_arguments_keep_values_separate_if_combined(void **state)
+TEST(forward_arguments_keep_values_separate_if_combined)
 {
 	const struct forwarding_options *options =
 		take("--tls-insecure --tls-server-name n --tls-key k --tls-cert c --tls-ca a "
@@ -127,7 +121,6 @@ static void forward_arguments_keep_values_separate_if_combined(void **state)
 		     "--ack-timeout 2s --compress gzip --tag t",
 		     secure);
 
-	(void)state;
 	assert_true(options->tls.is_unverified);
 	assert_string_equal(options->tls.server_name, "n");
 	assert_string_equal(options->tls.key_path, "k");
@@ -143,11 +136,10 @@ static void forward_arguments_keep_values_separate_if_combined(void **state)
 	assert_string_equal(options->tag, "t");
 }
 
-static void forward_arguments_reject_more_than_maximum_collectors(void **state)
+TEST(forward_arguments_reject_more_than_maximum_collectors)
 {
 	const char *urls[SENDER_URLS_MAX + 2] = { NULL };
 
-	(void)state;
 	for (size_t i = 0; i < SENDER_URLS_MAX; i++)
 		urls[i] = "tcp://h:1";
 	assert_int_equal(take("", urls)->url_count, SENDER_URLS_MAX);
@@ -166,12 +158,11 @@ static const char *with_word(const char *option, size_t length)
 	return line;
 }
 
-static void forward_arguments_reject_invalid_and_overlong_tag(void **state)
+TEST(forward_arguments_reject_invalid_and_overlong_tag)
 {
 	static const char *const wrong[] = { "a/b", "/", "é", "a*" };
 	char line[32];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		(void)snprintf(line, sizeof(line), "--tag %s", wrong[i]);
 		refuse(line, plain, line);
@@ -181,18 +172,16 @@ static void forward_arguments_reject_invalid_and_overlong_tag(void **state)
 	refuse(with_word("--tag", FORWARD_TAG_BYTES_MAX + 1), plain, "at most");
 }
 
-static void forward_arguments_reject_empty_overlong_and_missing_user(void **state)
+TEST(forward_arguments_reject_empty_overlong_and_missing_user)
 {
-	(void)state;
 	refuse("--user=", plain, "--user");
 	(void)take(with_word("--user", FORWARD_CREDENTIAL_BYTES_MAX), plain);
 	refuse(with_word("--user", FORWARD_CREDENTIAL_BYTES_MAX + 1), plain, "--user");
 	refuse("--password-file p", plain, "--password-file needs --user");
 }
 
-static void forward_arguments_report_invalid_values(void **state)
+TEST(forward_arguments_report_invalid_values)
 {
-	(void)state;
 	refuse("--compress zstd", plain, "--compress zstd");
 	refuse("--ack-timeout 9ms", plain, "--ack-timeout 9ms");
 	refuse("--retry-max 9ms", plain, "--retry-max 9ms");
@@ -200,12 +189,11 @@ static void forward_arguments_report_invalid_values(void **state)
 	refuse("--tag a/b --no-ack", plain, "--tag a/b");
 }
 
-static void forward_arguments_reject_tls_options_without_tls_collector(void **state)
+TEST(forward_arguments_reject_tls_options_without_tls_collector)
 {
 	static const char *const lines[] = { "--tls-ca a", "--tls-cert c", "--tls-server-name n",
 					     "--tls-insecure" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		refuse(lines[i], plain, "tls://HOST:PORT");
 		(void)take(lines[i], secure);
@@ -213,14 +201,13 @@ static void forward_arguments_reject_tls_options_without_tls_collector(void **st
 	refuse("--tls-key k", secure, "--tls-key needs --tls-cert");
 }
 
-static void forward_arguments_reject_options_without_collector(void **state)
+TEST(forward_arguments_reject_options_without_collector)
 {
 	static const char *const lines[] = { "--tag a",	   "--compress gzip",  "--no-ack",
 					     "--user u",   "--ack-timeout 1s", "--tls-ca a",
 					     "--tls-key k" };
 	char expected[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		(void)snprintf(expected, sizeof(expected), "%.*s needs a collector",
 			       (int)strcspn(lines[i], " "), lines[i]);
@@ -228,21 +215,4 @@ static void forward_arguments_reject_options_without_collector(void **state)
 	}
 	/* The first is named. */
 	refuse("--no-ack --tag a", none, "--no-ack needs a collector");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forward_arguments_have_defaults_without_options),
-		cmocka_unit_test(forward_arguments_set_only_their_own_fields),
-		cmocka_unit_test(forward_arguments_keep_values_separate_if_combined),
-		cmocka_unit_test(forward_arguments_reject_more_than_maximum_collectors),
-		cmocka_unit_test(forward_arguments_reject_invalid_and_overlong_tag),
-		cmocka_unit_test(forward_arguments_reject_empty_overlong_and_missing_user),
-		cmocka_unit_test(forward_arguments_report_invalid_values),
-		cmocka_unit_test(forward_arguments_reject_tls_options_without_tls_collector),
-		cmocka_unit_test(forward_arguments_reject_options_without_collector),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

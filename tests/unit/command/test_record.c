@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a recording is asked for by each option. It is not made: what would make it is here. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "command/command.h"
 #include "command_line.h"
@@ -86,11 +82,10 @@ static void refuses(const char *line, const char *says)
 		fail_msg("%s: code %d, said: %s", line, result.code, result.error);
 }
 
-static void record_with_pid_only_uses_defaults(void **state)
+TEST(record_with_pid_only_uses_defaults)
 {
 	const struct recorder_options *options = record("record -p 12");
 
-	(void)state;
 	assert_int_equal(options->targets.pid_count, 1);
 	assert_int_equal(made.pids[0], 12);
 	assert_null(options->targets.command);
@@ -126,12 +121,11 @@ static void record_with_pid_only_uses_defaults(void **state)
 	assert_false(options->counts_syscalls);
 }
 
-static void record_stacks_accepts_rate_from_1_to_1000(void **state)
+TEST(record_stacks_accepts_rate_from_1_to_1000)
 {
 	static const char *const wrong[] = { "0", "1001", "-1", "99Hz", "1.5", "" };
 	char line[64];
 
-	(void)state;
 	assert_int_equal(record("record -p 12 --stacks")->stacks_hz, 99);
 	assert_int_equal(record("record -p 12 --stacks=1")->stacks_hz, 1);
 	assert_int_equal(record("record -p 12 --stacks=1000")->stacks_hz, 1000);
@@ -142,7 +136,7 @@ static void record_stacks_accepts_rate_from_1_to_1000(void **state)
 	}
 }
 
-static void record_stacks_accepts_off_cpu_with_optional_rate(void **state)
+TEST(record_stacks_accepts_off_cpu_with_optional_rate)
 {
 	static const struct {
 		const char *line;
@@ -163,7 +157,6 @@ static void record_stacks_accepts_off_cpu_with_optional_rate(void **state)
 					     ",",
 					     "99999999999999999999,off-cpu" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
 		const struct recorder_options *options = record(right[i].line);
 
@@ -178,28 +171,25 @@ static void record_stacks_accepts_off_cpu_with_optional_rate(void **state)
 	}
 }
 
-static void record_native_stacks_accepts_leaf_or_off(void **state)
+TEST(record_native_stacks_accepts_leaf_or_off)
 {
-	(void)state;
 	assert_true(record("record -p 12")->has_native);
 	assert_true(record("record -p 12 --native-stacks=leaf")->has_native);
 	assert_false(record("record -p 12 --native-stacks off")->has_native);
 	refuses("record -p 1 --native-stacks=full", "--native-stacks=full: neither leaf nor off");
 }
 
-static void record_syscalls_conflicts_with_no_kernel_split(void **state)
+TEST(record_syscalls_conflicts_with_no_kernel_split)
 {
-	(void)state;
 	assert_true(record("record -p 12 --syscalls")->counts_syscalls);
 	refuses("record -p 12 --syscalls --no-kernel-split", "which --no-kernel-split leaves out");
 }
 
-static void record_timeline_accepts_size_in_range(void **state)
+TEST(record_timeline_accepts_size_in_range)
 {
 	static const char *const wrong[] = { "4095", "1025M", "2G", "4X", "-4K", "" };
 	char line[64];
 
-	(void)state;
 	assert_true(record("record -p 12 --timeline")->has_timeline);
 	assert_int_equal(made.options.timeline_bytes, 0);
 	assert_int_equal(record("record -p 12 --timeline --timeline-bytes 4K")->timeline_bytes,
@@ -214,9 +204,8 @@ static void record_timeline_accepts_size_in_range(void **state)
 	}
 }
 
-static void record_forwards_nothing_by_default(void **state)
+TEST(record_forwards_nothing_by_default)
 {
-	(void)state;
 	(void)record("record -p 12");
 	assert_int_equal(made.forward.url_count, 0);
 	assert_string_equal(made.forward.tag, "correlator.records");
@@ -226,7 +215,7 @@ static void record_forwards_nothing_by_default(void **state)
 	assert_false(made.forward.has_no_acks);
 }
 
-static void record_passes_each_option_to_recorder(void **state)
+TEST(record_passes_each_option_to_recorder)
 {
 	const struct recorder_options *options =
 		record("record -p 12 -p 13 -i 250ms -d 4s --metrics unix:m -o some.rec --force "
@@ -234,7 +223,6 @@ static void record_passes_each_option_to_recorder(void **state)
 		       "--contexts 17 "
 		       "--accounts 18 --ring 19");
 
-	(void)state;
 	assert_int_equal(options->targets.pid_count, 2);
 	assert_int_equal(made.pids[0], 12);
 	assert_int_equal(made.pids[1], 13);
@@ -256,7 +244,7 @@ static void record_passes_each_option_to_recorder(void **state)
 }
 
 /* What an option besides -p 1 asks for, of what can be asked for by one. */
-static void record_options_set_only_their_own_fields(void **state)
+TEST(record_options_set_only_their_own_fields)
 {
 	enum {
 		LEAN = 1 << 0,
@@ -310,7 +298,6 @@ static void record_options_set_only_their_own_fields(void **state)
 	};
 	char line[80];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct recorder_options *options;
 		unsigned int found;
@@ -338,12 +325,11 @@ static void record_options_set_only_their_own_fields(void **state)
 	}
 }
 
-static void record_keys_replace_defaults_and_may_be_renamed(void **state)
+TEST(record_keys_replace_defaults_and_may_be_renamed)
 {
 	const struct recorder_options *options =
 		record("record -p 1 -k endpoint -k otel.trace_id=trace");
 
-	(void)state;
 	assert_int_equal(options->targets.keys.count, 2);
 	assert_string_equal(made.keys[0], "endpoint");
 	assert_string_equal(made.names[0], "endpoint");
@@ -351,11 +337,10 @@ static void record_keys_replace_defaults_and_may_be_renamed(void **state)
 	assert_string_equal(made.names[1], "trace");
 }
 
-static void record_searches_all_ruby_or_matching_processes(void **state)
+TEST(record_searches_all_ruby_or_matching_processes)
 {
 	const struct recorder_options *options = record("record --all-ruby");
 
-	(void)state;
 	assert_true(options->targets.searches);
 	assert_null(options->targets.comm);
 	assert_null(options->targets.cgroup);
@@ -369,12 +354,11 @@ static void record_searches_all_ruby_or_matching_processes(void **state)
 	assert_string_equal(options->targets.cgroup, "puma.service");
 }
 
-static void record_passes_remaining_arguments_as_command(void **state)
+TEST(record_passes_remaining_arguments_as_command)
 {
 	static const char *const lines[] = { "record -p 1 -- sleep -p 10",
 					     "record -p 1 sleep -p 10" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		const struct recorder_options *options = record(lines[i]);
 
@@ -389,13 +373,12 @@ static void record_passes_remaining_arguments_as_command(void **state)
 	refuses("record 0", "0 is not an option");
 }
 
-static void record_with_forward_writes_no_file_unless_requested(void **state)
+TEST(record_with_forward_writes_no_file_unless_requested)
 {
 	const struct recorder_options *options =
 		record("record -p 1 --forward tcp://127.0.0.1:24224 --forward unix:/run/fluent "
 		       "--spool /var/spool/c --spool-max 64M");
 
-	(void)state;
 	assert_null(options->output.file);
 	assert_int_equal(made.forward.url_count, 2);
 	assert_string_equal(options->output.backlog.spool, "/var/spool/c");
@@ -407,7 +390,7 @@ static void record_with_forward_writes_no_file_unless_requested(void **state)
 	refuses("record -p 1 --spool-max 64M", "need --forward");
 }
 
-static void record_spool_max_accepts_size_in_range(void **state)
+TEST(record_spool_max_accepts_size_in_range)
 {
 	static const struct {
 		const char *text;
@@ -423,7 +406,6 @@ static void record_spool_max_accepts_size_in_range(void **state)
 					     "18014398509481985K", "99999999999999999999" };
 	char line[160];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		(void)snprintf(line, sizeof(line),
 			       "record -p 1 --forward tcp://127.0.0.1:1 --spool-max %s",
@@ -438,9 +420,8 @@ static void record_spool_max_accepts_size_in_range(void **state)
 	}
 }
 
-static void record_output_max_limits_file_size(void **state)
+TEST(record_output_max_limits_file_size)
 {
-	(void)state;
 	assert_true(record("record -p 1")->output.bytes_max == 0);
 	assert_true(record("record -p 1 --output-max 2G")->output.bytes_max == UINT64_C(2) << 30);
 	assert_true(
@@ -450,20 +431,18 @@ static void record_output_max_limits_file_size(void **state)
 	refuses("record -p 1 --forward unix:/x --output-max 1M", "--output-max needs -o FILE");
 }
 
-static void record_spool_max_ignores_stale_errno(void **state)
+TEST(record_spool_max_ignores_stale_errno)
 {
-	(void)state;
 	assert_int_equal(record("record --spool-max 64M --forward unix:/x -p 1")
 				 ->output.backlog.store_bytes_max,
 			 64 << 20);
 }
 
-static void record_budget_accepts_percentage_up_to_100(void **state)
+TEST(record_budget_accepts_percentage_up_to_100)
 {
 	static const char *const wrong[] = { "0", "-1", "100.1", "1x", "%", "1%%", "nan", "x" };
 	char line[80];
 
-	(void)state;
 	assert_true(record("record -p 1 --budget 100")->budget_percent >= 100);
 	assert_true(record("record -p 1 --budget 0.5%")->budget_percent < 0.51);
 	assert_true(record("record -p 1 --budget 0.5%")->budget_percent > 0.49);
@@ -474,12 +453,11 @@ static void record_budget_accepts_percentage_up_to_100(void **state)
 	}
 }
 
-static void record_table_sizes_reject_values_out_of_range(void **state)
+TEST(record_table_sizes_reject_values_out_of_range)
 {
 	static const char *const names[] = { "contexts", "accounts", "ring" };
 	char line[80];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		static const char *const wrong[] = { "15", "16777217", "x" };
 
@@ -497,7 +475,7 @@ static void record_table_sizes_reject_values_out_of_range(void **state)
 	assert_int_equal(made.options.ring_bytes, 16777216);
 }
 
-static void record_metrics_by_requires_recorded_key(void **state)
+TEST(record_metrics_by_requires_recorded_key)
 {
 	static const struct {
 		const char *options, *says;
@@ -519,7 +497,6 @@ static void record_metrics_by_requires_recorded_key(void **state)
 		       "--metrics-by endpoint");
 	char line[160];
 
-	(void)state;
 	assert_string_equal(options->output.metrics_by, "endpoint");
 	assert_int_equal(options->output.metrics_series, 100);
 	options = record("record -p 1 --metrics unix:x --metrics-by request_id --metrics-series 1");
@@ -534,7 +511,7 @@ static void record_metrics_by_requires_recorded_key(void **state)
 }
 
 /* In place of spaces, which part the words of a line here. */
-static void record_alerts_require_recorded_keys(void **state)
+TEST(record_alerts_require_recorded_keys)
 {
 	static const struct {
 		const char *options, *says;
@@ -554,7 +531,6 @@ static void record_alerts_require_recorded_keys(void **state)
 	char line[1024] = "record -p 1";
 	size_t used = strlen(line);
 
-	(void)state;
 	(void)record("record -p 1 -k endpoint -k request_id --alert p99(cpu)>50ms\tby\tendpoint");
 	assert_int_equal(made.alert_count, 1);
 	(void)record("record -p 1 -k endpoint --alert lost>0 --alert sum(cpu)>5s\tby\tendpoint");
@@ -576,9 +552,8 @@ static void record_alerts_require_recorded_keys(void **state)
 	refuses(line, "--alert: at most 16");
 }
 
-static void record_alert_error_points_at_column(void **state)
+TEST(record_alert_error_points_at_column)
 {
-	(void)state;
 	refuses("record -p 1 --alert p99(cpu)\x01>>50ms",
 		"--alert: not a comparison: >, >=, < or <=\n");
 	assert_non_null(strstr(result.error, "  p99(cpu)\\x01>>50ms\n"));
@@ -590,7 +565,7 @@ static void record_alert_error_points_at_column(void **state)
 	assert_non_null(strstr(result.error, ":            ^\n"));
 }
 
-static void record_rejects_invalid_arguments_before_start(void **state)
+TEST(record_rejects_invalid_arguments_before_start)
 {
 	static const struct {
 		const char *line, *says;
@@ -608,7 +583,6 @@ static void record_rejects_invalid_arguments_before_start(void **state)
 		{ "record -p 1 --forward tcp://h --compress lz4", "--compress lz4" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		refuses(cases[i].line, cases[i].says);
 	assert_int_equal(record("record -p 1 -i 10ms")->interval_ns, 10000000);
@@ -616,12 +590,11 @@ static void record_rejects_invalid_arguments_before_start(void **state)
 	assert_int_equal(record("record -p 1 -d 1ns")->duration_ns, 1);
 }
 
-static void record_rejects_more_than_256_pids(void **state)
+TEST(record_rejects_more_than_256_pids)
 {
 	char line[4096] = "record";
 	size_t used = strlen(line);
 
-	(void)state;
 	for (int pid = 1; pid <= 256; pid++)
 		used += (size_t)snprintf(line + used, sizeof(line) - used, " -p %d", 1000 + pid);
 	assert_int_equal(record(line)->targets.pid_count, 256);
@@ -630,17 +603,15 @@ static void record_rejects_more_than_256_pids(void **state)
 	refuses(line, "at most 256");
 }
 
-static void record_accepts_verbose_and_quiet(void **state)
+TEST(record_accepts_verbose_and_quiet)
 {
-	(void)state;
 	(void)record("record -p 1 -v");
 	assert_false(made.options.is_lean);
 	(void)record("record -q -p 1");
 }
 
-static void record_returns_exit_status_of_recorder(void **state)
+TEST(record_returns_exit_status_of_recorder)
 {
-	(void)state;
 	memset(&made, 0, sizeof(made));
 	made.run_code = 42;
 	command_run(command_record, "record -p 1", &result);
@@ -654,9 +625,8 @@ static void record_returns_exit_status_of_recorder(void **state)
 	assert_int_equal(made.frees, 0);
 }
 
-static void record_fails_without_memory_before_start(void **state)
+TEST(record_fails_without_memory_before_start)
 {
-	(void)state;
 	memset(&made, 0, sizeof(made));
 	memory_fails_after(0);
 	command_run(command_record, "record -p 1", &result);
@@ -697,7 +667,7 @@ static const struct recorder_options *record_configured(const char *lines, const
 	return &made.options;
 }
 
-static void record_configuration_file_sets_options(void **state)
+TEST(record_configuration_file_sets_options)
 {
 	const struct recorder_options *options = record_configured(
 		"all-ruby = yes\nkey = request_id\nkey = endpoint\ninterval = 250ms\n"
@@ -706,7 +676,6 @@ static void record_configuration_file_sets_options(void **state)
 		"spool-max = 64M\nlean = yes\nno-follow = no\nstacks = yes\nsyscalls = yes\npid = 12\n",
 		"");
 
-	(void)state;
 	assert_int_equal(result.code, EXIT_CODE_OK);
 	assert_string_equal(result.error, "");
 	assert_true(options->targets.searches);
@@ -725,7 +694,7 @@ static void record_configuration_file_sets_options(void **state)
 	assert_null(options->output.file);
 }
 
-static void record_command_line_overrides_configuration_file(void **state)
+TEST(record_command_line_overrides_configuration_file)
 {
 	static const char lines[] = "pid = 12\nkey = a\nkey = b\ninterval = 250ms\nstacks = 7\n"
 				    "forward = unix:/x\nforward = unix:/y\nlean = no\n"
@@ -733,7 +702,6 @@ static void record_command_line_overrides_configuration_file(void **state)
 	const struct recorder_options *options = record_configured(
 		lines, "-p 13 -k c -i 2s --stacks=9 --forward unix:/z --lean --retry-max 6s");
 
-	(void)state;
 	assert_int_equal(result.code, EXIT_CODE_OK);
 	assert_int_equal(options->targets.pid_count, 1);
 	assert_int_equal(made.pids[0], 13);
@@ -746,7 +714,7 @@ static void record_command_line_overrides_configuration_file(void **state)
 	assert_true(options->is_lean);
 }
 
-static void record_reports_configuration_error_with_line_number(void **state)
+TEST(record_reports_configuration_error_with_line_number)
 {
 	static const struct {
 		const char *lines, *says;
@@ -758,7 +726,6 @@ static void record_reports_configuration_error_with_line_number(void **state)
 		{ "outptu = x\n", ":2: outptu: no such option: is output meant?" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		(void)record_configured(cases[i].lines, "");
 		if (result.code != EXIT_CODE_USAGE || made.starts ||
@@ -849,14 +816,13 @@ static size_t read_help(char *help, struct offered ret_offered[static 128])
 }
 
 /* One that is added finds itself in the file, and in here. */
-static void record_configuration_file_accepts_each_option_of_help(void **state)
+TEST(record_configuration_file_accepts_each_option_of_help)
 {
 	static const char *const others[] = { "help", "usage", "config" };
 	struct offered offered[128];
 	struct command_result help;
 	size_t count;
 
-	(void)state;
 	command_run_apart(command_record, "record --help", &help);
 	count = read_help(help.output, offered);
 	assert_in_range(count, 40, 127);
@@ -872,11 +838,10 @@ static void record_configuration_file_accepts_each_option_of_help(void **state)
 }
 
 /* argp ends the process. */
-static void record_unknown_or_incomplete_option_exits_with_usage(void **state)
+TEST(record_unknown_or_incomplete_option_exits_with_usage)
 {
 	static const char *const lines[] = { "record -p 1 --no-such-option", "record -p" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		pid_t child = fork();
 		int status;
@@ -889,43 +854,4 @@ static void record_unknown_or_incomplete_option_exits_with_usage(void **state)
 		assert_true(WIFEXITED(status));
 		assert_int_equal(WEXITSTATUS(status), EXIT_CODE_USAGE);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(record_unknown_or_incomplete_option_exits_with_usage),
-		cmocka_unit_test(record_with_pid_only_uses_defaults),
-		cmocka_unit_test(record_stacks_accepts_rate_from_1_to_1000),
-		cmocka_unit_test(record_stacks_accepts_off_cpu_with_optional_rate),
-		cmocka_unit_test(record_native_stacks_accepts_leaf_or_off),
-		cmocka_unit_test(record_syscalls_conflicts_with_no_kernel_split),
-		cmocka_unit_test(record_timeline_accepts_size_in_range),
-		cmocka_unit_test(record_forwards_nothing_by_default),
-		cmocka_unit_test(record_passes_each_option_to_recorder),
-		cmocka_unit_test(record_options_set_only_their_own_fields),
-		cmocka_unit_test(record_keys_replace_defaults_and_may_be_renamed),
-		cmocka_unit_test(record_searches_all_ruby_or_matching_processes),
-		cmocka_unit_test(record_passes_remaining_arguments_as_command),
-		cmocka_unit_test(record_with_forward_writes_no_file_unless_requested),
-		cmocka_unit_test(record_spool_max_accepts_size_in_range),
-		cmocka_unit_test(record_output_max_limits_file_size),
-		cmocka_unit_test(record_spool_max_ignores_stale_errno),
-		cmocka_unit_test(record_budget_accepts_percentage_up_to_100),
-		cmocka_unit_test(record_table_sizes_reject_values_out_of_range),
-		cmocka_unit_test(record_metrics_by_requires_recorded_key),
-		cmocka_unit_test(record_alerts_require_recorded_keys),
-		cmocka_unit_test(record_alert_error_points_at_column),
-		cmocka_unit_test(record_rejects_invalid_arguments_before_start),
-		cmocka_unit_test(record_rejects_more_than_256_pids),
-		cmocka_unit_test(record_accepts_verbose_and_quiet),
-		cmocka_unit_test(record_returns_exit_status_of_recorder),
-		cmocka_unit_test(record_fails_without_memory_before_start),
-		cmocka_unit_test(record_configuration_file_sets_options),
-		cmocka_unit_test(record_command_line_overrides_configuration_file),
-		cmocka_unit_test(record_reports_configuration_error_with_line_number),
-		cmocka_unit_test(record_configuration_file_accepts_each_option_of_help),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pty.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "command/command.h"
@@ -161,9 +157,10 @@ static void says(const char *text)
 		fail_msg("`%s' is not in:\n%s", text, result.error);
 }
 
-static void report_defaults_to_table_by_endpoint_and_request(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, NULL)
+
+FIXTURE_TEST(report_defaults_to_table_by_endpoint_and_request)
 {
-	(void)state;
 	assert_int_equal(report(""), EXIT_CODE_OK);
 	assert_string_equal(result.error, "");
 	assert_string_equal(result.output, "the report\n");
@@ -185,9 +182,8 @@ static void report_defaults_to_table_by_endpoint_and_request(void **state)
 	assert_int_equal(asked.cpu_ns, GOLDEN_CPU_NS);
 }
 
-static void report_machine_formats_have_one_grouping_and_all_rows(void **state)
+FIXTURE_TEST(report_machine_formats_have_one_grouping_and_all_rows)
 {
-	(void)state;
 	assert_int_equal(report("--format json"), EXIT_CODE_OK);
 	assert_int_equal(asked.format, 'j');
 	assert_int_equal(asked.options.top_count, 0);
@@ -209,9 +205,8 @@ static void report_machine_formats_have_one_grouping_and_all_rows(void **state)
 	assert_string_equal(asked.by[0], "endpoint");
 }
 
-static void report_rejects_unknown_key_and_lists_known_keys(void **state)
+FIXTURE_TEST(report_rejects_unknown_key_and_lists_known_keys)
 {
-	(void)state;
 	assert_int_equal(report("--by colour"), EXIT_CODE_FAILURE);
 	assert_int_equal(asked.format, 0);
 	says("no record has the key colour; keys that occur: request_id, endpoint (choose");
@@ -219,18 +214,16 @@ static void report_rejects_unknown_key_and_lists_known_keys(void **state)
 	assert_int_equal(report("--by thread_name"), EXIT_CODE_OK);
 }
 
-static void report_requires_each_key_of_list(void **state)
+FIXTURE_TEST(report_requires_each_key_of_list)
 {
-	(void)state;
 	assert_int_equal(report("--by endpoint,pid"), EXIT_CODE_OK);
 	assert_string_equal(asked.by[0], "endpoint,pid");
 	assert_int_equal(report("--by endpoint,colour"), EXIT_CODE_FAILURE);
 	says("no record has the key colour;");
 }
 
-static void report_slowest_lists_requests_by_wall_time(void **state)
+FIXTURE_TEST(report_slowest_lists_requests_by_wall_time)
 {
-	(void)state;
 	assert_int_equal(report("--slowest"), EXIT_CODE_OK);
 	assert_true(asked.options.is_slowest);
 	assert_int_equal(asked.options.top_count, 20);
@@ -256,14 +249,13 @@ static void report_slowest_lists_requests_by_wall_time(void **state)
 	assert_false(asked.options.is_slowest);
 }
 
-static void report_over_time_has_one_grouping_in_steps(void **state)
+FIXTURE_TEST(report_over_time_has_one_grouping_in_steps)
 {
 	static const struct {
 		const char *name;
 		char format;
 	} formats[] = { { "table", 'T' }, { "json", 'J' }, { "csv", 'C' }, { "ndjson", 'N' } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		char option[32];
 
@@ -290,12 +282,11 @@ static int report_diff(const char *before, const char *after)
 	return command_report(6, words);
 }
 
-static void report_diff_compares_two_recordings(void **state)
+FIXTURE_TEST(report_diff_compares_two_recordings)
 {
 	static const char *const names[] = { "table", "json", "csv", "ndjson" };
 	char line[5000];
 
-	(void)state;
 	printed = "";
 	assert_int_equal(report_diff(recording, recording), EXIT_CODE_OK);
 	assert_int_equal(asked.format, 'd');
@@ -322,11 +313,10 @@ static void report_diff_compares_two_recordings(void **state)
 	}
 }
 
-static void report_sums_files_and_counts_each_record_once(void **state)
+FIXTURE_TEST(report_sums_files_and_counts_each_record_once)
 {
 	char *words[] = { "report", "-f", "json", recording, recording, NULL };
 
-	(void)state;
 	printed = "";
 	assert_int_equal(command_report(5, words), EXIT_CODE_OK);
 	assert_int_equal(asked.options.file_count, 2);
@@ -338,9 +328,8 @@ static void report_sums_files_and_counts_each_record_once(void **state)
 	says("/nonexistent.rec");
 }
 
-static void report_warns_about_empty_file_and_fails_only_if_alone(void **state)
+FIXTURE_TEST(report_warns_about_empty_file_and_fails_only_if_alone)
 {
-	(void)state;
 	assert_int_equal(report("/dev/null"), EXIT_CODE_OK);
 	says("warning: /dev/null: empty");
 	assert_int_equal(asked.options.file_count, 2);
@@ -374,9 +363,8 @@ static void report_changed(size_t head_bytes, const char *middle, size_t tail_of
 	(void)unlink(path);
 }
 
-static void report_prints_rest_of_damaged_recording_and_fails(void **state)
+FIXTURE_TEST(report_prints_rest_of_damaged_recording_and_fails)
 {
-	(void)state;
 	report_changed(0, "garbage", 0);
 	assert_int_equal(result.code, EXIT_CODE_FAILURE);
 	assert_int_equal(asked.format, 't');
@@ -414,12 +402,11 @@ static const char *record_requests(unsigned int count)
 /* A request is a row once it has ended: when so many others are open. */
 #define REQUESTS_FOLDED (REQUESTS_OPEN_MAX + ROWS_FOLD_AT + 10)
 
-static void report_folds_requests_beyond_top_into_sums(void **state)
+FIXTURE_TEST(report_folds_requests_beyond_top_into_sums)
 {
 	const char *path = record_requests(REQUESTS_FOLDED);
 	char *words[] = { "report", "--by=request_id", "--format=json", (char *)path, NULL, NULL };
 
-	(void)state;
 	printed = "";
 	assert_int_equal(command_report(4, words), EXIT_CODE_OK);
 	assert_int_equal(asked.folded_count, 0);
@@ -433,12 +420,11 @@ static void report_folds_requests_beyond_top_into_sums(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void report_accepts_recording_with_single_record(void **state)
+FIXTURE_TEST(report_accepts_recording_with_single_record)
 {
 	const char *path = record_requests(1);
 	char *words[] = { "report", (char *)path, NULL };
 
-	(void)state;
 	printed = "";
 	assert_int_equal(command_report(2, words), EXIT_CODE_OK);
 	assert_int_equal(asked.cpu_ns, 1);
@@ -449,14 +435,13 @@ static void report_accepts_recording_with_single_record(void **state)
 }
 
 /* Of nothing there is no key, either. */
-static void report_accepts_any_key_without_cpu_records(void **state)
+FIXTURE_TEST(report_accepts_any_key_without_cpu_records)
 {
 	char path[] = "/tmp/test_report-XXXXXX";
 	size_t size_bytes;
 	char *bytes = golden_read("shop.rec", &size_bytes);
 	FILE *file = fdopen(mkstemp(path), "w");
 
-	(void)state;
 	printed = "";
 	assert_non_null(file);
 	/* The first record says who recorded. */
@@ -502,12 +487,11 @@ static const char *report_with_progress(char *option, const char *path, bool is_
 	return said;
 }
 
-static void report_shows_progress_on_terminal_and_clears_it(void **state)
+FIXTURE_TEST(report_shows_progress_on_terminal_and_clears_it)
 {
 	const char *path = record_requests(2050), *said;
 	char expected[64];
 
-	(void)state;
 	(void)snprintf(expected, sizeof(expected), "%s: 0.1 MiB of 0.2 MiB (", path);
 	said = report_with_progress("--by=tid", path, true);
 	assert_memory_equal(said, expected, strlen(expected));
@@ -520,7 +504,7 @@ static void report_shows_progress_on_terminal_and_clears_it(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void report_width_follows_columns_variable_in_range(void **state)
+FIXTURE_TEST(report_width_follows_columns_variable_in_range)
 {
 	static const struct {
 		const char *columns;
@@ -528,7 +512,6 @@ static void report_width_follows_columns_variable_in_range(void **state)
 	} cases[] = { { "20", 20 },    { "19", 100 }, { "1000", 1000 }, { "1001", 100 },
 		      { "wide", 100 }, { "-5", 100 }, { "", 100 },	{ "132", 132 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		(void)setenv("COLUMNS", cases[i].columns, 1);
 		assert_int_equal(report(""), EXIT_CODE_OK);
@@ -555,18 +538,16 @@ static void report_on_screen(unsigned short columns)
 	(void)close(screen);
 }
 
-static void report_columns_option_selects_columns_by_name(void **state)
+FIXTURE_TEST(report_columns_option_selects_columns_by_name)
 {
-	(void)state;
 	assert_int_equal(report("--columns wall_p99,cpu"), EXIT_CODE_OK);
 	assert_int_equal(asked.options.column_count, 2);
 	assert_int_equal(asked.columns[0], FIGURE_WALL_P99);
 	assert_int_equal(asked.columns[1], FIGURE_CPU);
 }
 
-static void report_filters_by_value_and_time(void **state)
+FIXTURE_TEST(report_filters_by_value_and_time)
 {
-	(void)state;
 	assert_int_equal(report("--where endpoint=a --where tid~7* --since 1h --until 2h"),
 			 EXIT_CODE_OK);
 	assert_int_equal(asked.conditions, 2);
@@ -575,7 +556,7 @@ static void report_filters_by_value_and_time(void **state)
 	assert_int_equal(asked.cpu_ns, GOLDEN_CPU_NS);
 }
 
-static void report_width_follows_terminal_without_columns_variable(void **state)
+FIXTURE_TEST(report_width_follows_terminal_without_columns_variable)
 {
 	static const struct {
 		unsigned short columns;
@@ -583,7 +564,6 @@ static void report_width_follows_terminal_without_columns_variable(void **state)
 	} cases[] = { { 20, 20 },     { 19, 100 },    { 0, 100 },  { 120, 120 },
 		      { 1000, 1000 }, { 1001, 1000 }, { 999, 999 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		report_on_screen(cases[i].columns);
 		assert_int_equal(asked.options.width, cases[i].width);
@@ -593,9 +573,8 @@ static void report_width_follows_terminal_without_columns_variable(void **state)
 	assert_int_equal(asked.options.width, 77);
 }
 
-static void report_on_terminal_is_bold_unless_no_color_is_set(void **state)
+FIXTURE_TEST(report_on_terminal_is_bold_unless_no_color_is_set)
 {
-	(void)state;
 	report_on_screen(80);
 	assert_true(asked.options.is_bold);
 	(void)setenv("NO_COLOR", "", 1);
@@ -628,12 +607,11 @@ static int report_to(int output, const char *text)
 	return code;
 }
 
-static void report_ignores_closed_pipe_and_fails_on_full_disk(void **state)
+FIXTURE_TEST(report_ignores_closed_pipe_and_fails_on_full_disk)
 {
 	static char much[65536];
 	int ends[2];
 
-	(void)state;
 	memset(much, 'x', sizeof(much) - 1);
 	(void)signal(SIGPIPE, SIG_IGN);
 	for (int i = 0; i < 2; i++) {
@@ -650,9 +628,8 @@ static void report_ignores_closed_pipe_and_fails_on_full_disk(void **state)
 	}
 }
 
-static void report_fails_if_formatter_fails(void **state)
+FIXTURE_TEST(report_fails_if_formatter_fails)
 {
-	(void)state;
 	format_code = -ENOMEM;
 	assert_int_equal(report(""), EXIT_CODE_FAILURE);
 	says("cannot report: Cannot allocate memory");
@@ -677,11 +654,10 @@ static void without_memory_it_fails(const char *arguments)
 	assert_true(given > 10);
 }
 
-static void report_alert_fails_without_memory(void **state)
+FIXTURE_TEST(report_alert_fails_without_memory)
 {
 	size_t given = 0;
 
-	(void)state;
 	for (;; given++) {
 		memory_fails_once_after(given);
 		(void)report("--alert lost>1000");
@@ -695,11 +671,10 @@ static void report_alert_fails_without_memory(void **state)
 	assert_true(given > 5);
 }
 
-static void report_fails_without_memory_in_each_mode(void **state)
+FIXTURE_TEST(report_fails_without_memory_in_each_mode)
 {
 	char line[5000];
 
-	(void)state;
 	without_memory_it_fails("--by tid");
 	assert_int_equal(asked.cpu_ns, GOLDEN_CPU_NS);
 	without_memory_it_fails("--request req-1");
@@ -709,11 +684,8 @@ static void report_fails_without_memory_in_each_mode(void **state)
 	without_memory_it_fails(line);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, setup)
-
-static void report_request_prints_story_as_text_or_json(void **state)
+FIXTURE_TEST(report_request_prints_story_as_text_or_json)
 {
-	(void)state;
 	assert_int_equal(report("--request req-1"), EXIT_CODE_OK);
 	assert_string_equal(result.output, "the report\n");
 	assert_int_equal(asked.format, 's');
@@ -729,9 +701,8 @@ static void report_request_prints_story_as_text_or_json(void **state)
 	says("cannot report: Cannot allocate memory");
 }
 
-static void report_rejects_unknown_request_and_suggests_similar_ids(void **state)
+FIXTURE_TEST(report_rejects_unknown_request_and_suggests_similar_ids)
 {
-	(void)state;
 	assert_int_equal(report("--request req-1x"), EXIT_CODE_FAILURE);
 	assert_int_equal(asked.format, 0);
 	says("no request req-1x in the recording; like it: req-1, req-2, req-3 (all are in "
@@ -740,37 +711,4 @@ static void report_rejects_unknown_request_and_suggests_similar_ids(void **state
 	says("no request nix in the recording (all are in");
 	assert_int_equal(report("--request req-1 --where endpoint=nix"), EXIT_CODE_FAILURE);
 	says("request req-1 is excluded by --where");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(report_defaults_to_table_by_endpoint_and_request),
-		TEST(report_machine_formats_have_one_grouping_and_all_rows),
-		TEST(report_rejects_unknown_key_and_lists_known_keys),
-		TEST(report_requires_each_key_of_list),
-		TEST(report_slowest_lists_requests_by_wall_time),
-		TEST(report_over_time_has_one_grouping_in_steps),
-		TEST(report_diff_compares_two_recordings),
-		TEST(report_sums_files_and_counts_each_record_once),
-		TEST(report_warns_about_empty_file_and_fails_only_if_alone),
-		TEST(report_prints_rest_of_damaged_recording_and_fails),
-		TEST(report_folds_requests_beyond_top_into_sums),
-		TEST(report_accepts_recording_with_single_record),
-		TEST(report_accepts_any_key_without_cpu_records),
-		TEST(report_shows_progress_on_terminal_and_clears_it),
-		TEST(report_width_follows_columns_variable_in_range),
-		TEST(report_columns_option_selects_columns_by_name),
-		TEST(report_filters_by_value_and_time),
-		TEST(report_width_follows_terminal_without_columns_variable),
-		TEST(report_on_terminal_is_bold_unless_no_color_is_set),
-		TEST(report_ignores_closed_pipe_and_fails_on_full_disk),
-		TEST(report_fails_if_formatter_fails),
-		TEST(report_request_prints_story_as_text_or_json),
-		TEST(report_rejects_unknown_request_and_suggests_similar_ids),
-		TEST(report_alert_fails_without_memory),
-		TEST(report_fails_without_memory_in_each_mode),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,9 @@
 #include "command/report_arguments.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "base/exit_code.h"
@@ -57,11 +53,12 @@ static void refuse(const char *arguments, const char *says)
 		fail_msg("%s: code %d: %s", arguments, result.code, result.error);
 }
 
-static void report_arguments_default_to_table_of_20_rows(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, NULL, free_options)
+
+FIXTURE_TEST(report_arguments_default_to_table_of_20_rows)
 {
 	const struct report_options *wanted = take("a.rec");
 
-	(void)state;
 	assert_int_equal(wanted->path_count, 1);
 	assert_string_equal(wanted->paths[0], "a.rec");
 	assert_int_equal(wanted->sort, FIGURE_CPU);
@@ -99,7 +96,7 @@ enum {
 	COST = 1 << 23,
 };
 
-static void report_arguments_set_only_their_own_fields(void **state)
+FIXTURE_TEST(report_arguments_set_only_their_own_fields)
 {
 	static const struct {
 		const char *arguments;
@@ -143,7 +140,6 @@ static void report_arguments_set_only_their_own_fields(void **state)
 		{ "--alert lost>7 json", ALERT },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct report_options *wanted = take(cases[i].arguments);
 		unsigned int found;
@@ -169,12 +165,11 @@ static void report_arguments_set_only_their_own_fields(void **state)
 	}
 }
 
-static void report_arguments_keep_values_of_options(void **state)
+FIXTURE_TEST(report_arguments_keep_values_of_options)
 {
 	static const char *const formats[] = { "table", "json", "csv", "ndjson" };
 	char line[64];
 
-	(void)state;
 	assert_string_equal(take("--by pid,tid a")->by, "pid,tid");
 	assert_string_equal(take("--request 12 a")->request, "12");
 	assert_int_equal(take("--sort wall_p99 a")->sort, FIGURE_WALL_P99);
@@ -193,11 +188,10 @@ static void report_arguments_keep_values_of_options(void **state)
 	}
 }
 
-static void report_arguments_columns_are_limited_to_figure_count(void **state)
+FIXTURE_TEST(report_arguments_columns_are_limited_to_figure_count)
 {
 	char line[512] = "--columns cpu";
 
-	(void)state;
 	assert_int_equal(take("--columns cpu,wall_p99 a")->column_count, 2);
 	assert_int_equal(options.columns[0], FIGURE_CPU);
 	assert_int_equal(options.columns[1], FIGURE_WALL_P99);
@@ -215,7 +209,7 @@ static void report_arguments_columns_are_limited_to_figure_count(void **state)
 	assert_int_equal(options.columns[_FIGURE_MAX - 1], FIGURE_CPU);
 }
 
-static void report_arguments_row_count_default_depends_on_format(void **state)
+FIXTURE_TEST(report_arguments_row_count_default_depends_on_format)
 {
 	static const struct {
 		const char *arguments;
@@ -239,7 +233,6 @@ static void report_arguments_row_count_default_depends_on_format(void **state)
 		{ "--slowest=99% -f json --top 7 a", 7, FIGURE_WALL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct report_options *wanted = take(cases[i].arguments);
 
@@ -250,7 +243,7 @@ static void report_arguments_row_count_default_depends_on_format(void **state)
 	assert_true(take("--slowest=99.5% a")->slowest_percent == 99.5);
 }
 
-static void report_arguments_accept_compatible_options(void **state)
+FIXTURE_TEST(report_arguments_accept_compatible_options)
 {
 	static const char *const cases[] = {
 		"--request r -f json --top 7 --where pid=1 --since 1s a",
@@ -261,12 +254,11 @@ static void report_arguments_accept_compatible_options(void **state)
 		"--alert lost>1 --since 1s --until 2s a b",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		(void)take(cases[i]);
 }
 
-static void report_arguments_reject_conflicting_options(void **state)
+FIXTURE_TEST(report_arguments_reject_conflicting_options)
 {
 	static const struct {
 		const char *arguments, *says;
@@ -326,12 +318,11 @@ static void report_arguments_reject_conflicting_options(void **state)
 		{ "--alert lost>1 --where pid=1 a", "it goes only with --since and --until" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		refuse(cases[i].arguments, cases[i].says);
 }
 
-static void report_arguments_reject_invalid_values(void **state)
+FIXTURE_TEST(report_arguments_reject_invalid_values)
 {
 	static const struct {
 		const char *arguments, *says;
@@ -360,7 +351,6 @@ static void report_arguments_reject_invalid_values(void **state)
 					       "nan%", "%",  "5%%", "5.5", "" };
 	char line[256];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		refuse(cases[i].arguments, cases[i].says);
 	for (size_t i = 0; i < sizeof(slowest) / sizeof(slowest[0]); i++) {
@@ -373,11 +363,10 @@ static void report_arguments_reject_invalid_values(void **state)
 	}
 }
 
-static void report_arguments_reject_more_than_16_conditions(void **state)
+FIXTURE_TEST(report_arguments_reject_more_than_16_conditions)
 {
 	char line[256] = "a";
 
-	(void)state;
 	for (int i = 0; i < 16; i++)
 		(void)strcat(line, " --where a=b");
 	assert_int_equal(take(line)->filter.condition_count, 16);
@@ -385,11 +374,10 @@ static void report_arguments_reject_more_than_16_conditions(void **state)
 	refuse(line, "at most 16 conditions");
 }
 
-static void report_arguments_default_to_file_written_by_record(void **state)
+FIXTURE_TEST(report_arguments_default_to_file_written_by_record)
 {
 	char folder[] = "/tmp/test_report_arguments-XXXXXX", from[4096];
 
-	(void)state;
 	assert_non_null(getcwd(from, sizeof(from)));
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(chdir(folder), 0);
@@ -401,24 +389,4 @@ static void report_arguments_default_to_file_written_by_record(void **state)
 	assert_int_equal(unlink("correlator.msgpack"), 0);
 	assert_int_equal(chdir(from), 0);
 	assert_int_equal(rmdir(folder), 0);
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, free_options)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(report_arguments_default_to_table_of_20_rows),
-		TEST(report_arguments_set_only_their_own_fields),
-		TEST(report_arguments_keep_values_of_options),
-		TEST(report_arguments_columns_are_limited_to_figure_count),
-		TEST(report_arguments_row_count_default_depends_on_format),
-		TEST(report_arguments_accept_compatible_options),
-		TEST(report_arguments_reject_conflicting_options),
-		TEST(report_arguments_reject_invalid_values),
-		TEST(report_arguments_reject_more_than_16_conditions),
-		TEST(report_arguments_default_to_file_written_by_record),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

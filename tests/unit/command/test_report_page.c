@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* `correlator report --html' where it cannot be done: report_test.py reads what it writes. */
 #include <dirent.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/exit_code.h"
 #include "command/command.h"
@@ -58,11 +54,10 @@ static size_t count_files(void)
 	return count - 2; /* itself, and the one above it */
 }
 
-static void report_page_fails_without_memory_and_leaves_no_file(void **state)
+TEST(report_page_fails_without_memory_and_leaves_no_file)
 {
 	size_t given = 0;
 
-	(void)state;
 	for (;; given++) {
 		memory_fails_once_after(given);
 		report("shop.rec");
@@ -78,11 +73,10 @@ static void report_page_fails_without_memory_and_leaves_no_file(void **state)
 	assert_true(given > 10);
 }
 
-static void report_page_keeps_existing_file_on_failure(void **state)
+TEST(report_page_keeps_existing_file_on_failure)
 {
 	struct stat before, after;
 
-	(void)state;
 	report("shop.rec");
 	assert_int_equal(result.code, EXIT_CODE_OK);
 	assert_int_equal(stat(page, &before), 0);
@@ -97,12 +91,4 @@ static void report_page_keeps_existing_file_on_failure(void **state)
 	assert_int_equal(count_files(), 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(report_page_fails_without_memory_and_leaves_no_file),
-		cmocka_unit_test(report_page_keeps_existing_file_on_failure),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

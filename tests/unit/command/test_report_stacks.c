@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* `correlator report --stacks`, whole, on the golden recording. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 #include <jansson.h>
 
 #include "base/exit_code.h"
@@ -51,7 +47,7 @@ static int64_t of_all(const json_t *root, const char *name)
 	return json_integer_value(number);
 }
 
-static void report_stacks_matches_golden_output_in_each_format(void **state)
+TEST(report_stacks_matches_golden_output_in_each_format)
 {
 	static const char *const cases[][2] = {
 		{ "", "stacks.txt" },
@@ -60,7 +56,6 @@ static void report_stacks_matches_golden_output_in_each_format(void **state)
 		{ " -f csv", "stacks.csv" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		report(cases[i][0], "stacks.rec", 1);
 		assert_int_equal(result.code, EXIT_CODE_OK);
@@ -69,11 +64,10 @@ static void report_stacks_matches_golden_output_in_each_format(void **state)
 	}
 }
 
-static void report_stacks_counts_records_of_several_files_once(void **state)
+TEST(report_stacks_counts_records_of_several_files_once)
 {
 	json_t *root = load(" -f json", 2);
 
-	(void)state;
 	assert_int_equal(of_all(root, "cpu_ns"), 496001234);
 	assert_int_equal(of_all(root, "samples"), 49);
 	json_decref(root);
@@ -93,19 +87,17 @@ static size_t count_methods(const char *words)
 	return count;
 }
 
-static void report_stacks_top_limits_methods_and_slowest_limits_requests(void **state)
+TEST(report_stacks_top_limits_methods_and_slowest_limits_requests)
 {
-	(void)state;
 	assert_int_equal(count_methods(""), 5);
 	assert_int_equal(count_methods(" --top 2"), 2);
 	assert_int_equal(count_methods(" --slowest=1 --sort cpu"), 3);
 }
 
-static void report_stacks_slowest_selects_requests(void **state)
+TEST(report_stacks_slowest_selects_requests)
 {
 	json_t *root = load(" -f json --slowest=1 --sort cpu", 1);
 
-	(void)state;
 	assert_int_equal(of_all(root, "cpu_ns"), 300001234);
 	json_decref(root);
 	root = load(" -f json --slowest --sort cpu", 1);
@@ -120,9 +112,8 @@ static void report_stacks_slowest_selects_requests(void **state)
 	json_decref(root);
 }
 
-static void report_stacks_explains_empty_result(void **state)
+TEST(report_stacks_explains_empty_result)
 {
-	(void)state;
 	report(" --where no_key=x", "stacks.rec", 1);
 	assert_int_equal(result.code, EXIT_CODE_FAILURE);
 	assert_non_null(strstr(result.error, "no_key"));
@@ -144,11 +135,10 @@ static void report_stacks_explains_empty_result(void **state)
 	assert_int_equal(result.code, EXIT_CODE_FAILURE);
 }
 
-static void report_stacks_diff_compares_two_recordings_in_each_format(void **state)
+TEST(report_stacks_diff_compares_two_recordings_in_each_format)
 {
 	json_t *root = load(" --diff -f json", 2);
 
-	(void)state;
 	assert_int_equal(json_integer_value(json_object_get(root, "changed")), 0);
 	assert_int_equal(json_array_size(json_object_get(root, "methods")), 8);
 	json_decref(root);
@@ -166,7 +156,7 @@ static void report_stacks_diff_compares_two_recordings_in_each_format(void **sta
 }
 
 /* What is damaged in the middle is reported as far as it can be read, and is no success. */
-static void report_stacks_prints_damaged_recording_and_fails(void **state)
+TEST(report_stacks_prints_damaged_recording_and_fails)
 {
 	static const char *const words[] = { "--stacks", "--stacks --diff", "--diff" };
 	char path[] = "/tmp/test_report_stacks.XXXXXX", whole[1024], line[3072];
@@ -174,7 +164,6 @@ static void report_stacks_prints_damaged_recording_and_fails(void **state)
 	char *bytes = golden_read("stacks.rec", &size_bytes);
 	FILE *file = fdopen(mkstemp(path), "w");
 
-	(void)state;
 	assert_non_null(file);
 	(void)fwrite(bytes, 1, size_bytes, file);
 	(void)fputs("\xc1\xc1\xc1\xc1", file);
@@ -213,9 +202,8 @@ static void without_memory_it_fails(const char *words, size_t files, size_t firs
 	assert_int_equal(result.code, EXIT_CODE_OK);
 }
 
-static void report_stacks_fails_without_memory_in_each_mode(void **state)
+TEST(report_stacks_fails_without_memory_in_each_mode)
 {
-	(void)state;
 	without_memory_it_fails(" --slowest", 1, 0);
 	without_memory_it_fails(" -f json", 1, 0);
 	without_memory_it_fails(" --diff", 2, 0);
@@ -224,17 +212,6 @@ static void report_stacks_fails_without_memory_in_each_mode(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(report_stacks_matches_golden_output_in_each_format),
-		cmocka_unit_test(report_stacks_counts_records_of_several_files_once),
-		cmocka_unit_test(report_stacks_top_limits_methods_and_slowest_limits_requests),
-		cmocka_unit_test(report_stacks_slowest_selects_requests),
-		cmocka_unit_test(report_stacks_explains_empty_result),
-		cmocka_unit_test(report_stacks_diff_compares_two_recordings_in_each_format),
-		cmocka_unit_test(report_stacks_prints_damaged_recording_and_fails),
-		cmocka_unit_test(report_stacks_fails_without_memory_in_each_mode),
-	};
-
 	(void)setenv("COLUMNS", "80", 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_test_run();
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a record adds to sums is the same when it is written and when it was read back. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "figures/costs.h"
 #include "record/record_encode.h"
@@ -30,9 +26,8 @@ static bool lacks_span(int64_t first_ns, int64_t last_ns)
 	return costs.lacks_span;
 }
 
-static void costs_reject_missing_or_reversed_span(void **state)
+TEST(costs_reject_missing_or_reversed_span)
 {
-	(void)state;
 	assert_false(lacks_span(5, 6));
 	assert_false(lacks_span(5, 5));
 	assert_true(lacks_span(6, 5));
@@ -124,33 +119,30 @@ static void expect_both(const struct cpu_record *record, const int64_t sums[_COS
 	[COST_BLOCKED_FUTEX] = 3, [COST_GVL] = 14, [COST_GVL_WAITS] = 15, [COST_GC] = 16,   \
 	[COST_GC_RUNS] = 17
 
-static void costs_copy_each_field_of_record(void **state)
+TEST(costs_copy_each_field_of_record)
 {
 	static const int64_t sums[_COST_MAX] = { ALL_SUMS };
 
-	(void)state;
 	expect_both(&whole, sums, 60);
 }
 
-static void costs_times_exclude_clock_adjustment(void **state)
+TEST(costs_times_exclude_clock_adjustment)
 {
 	struct cpu_record record = whole;
 	struct costs costs;
 
-	(void)state;
 	record.common.clock_set_ns = 7;
 	costs = costs_of_written(&record);
 	assert_int_equal(costs.first_ns, whole.first_ns - 7);
 	assert_int_equal(costs.last_ns, whole.last_ns - 7);
 }
 
-static void costs_include_cpu_of_children_in_total(void **state)
+TEST(costs_include_cpu_of_children_in_total)
 {
 	static const int64_t sums[_COST_MAX] = { ALL_SUMS };
 	struct cpu_record record = whole;
 	struct costs costs = { 0 }, one;
 
-	(void)state;
 	record.flags = CPU_RECORD_INHERITED_BY_EXEC | CPU_RECORD_INHERITED;
 	expect_both(&record, sums, 60);
 	one = costs_of_written(&record);
@@ -162,12 +154,11 @@ static void costs_include_cpu_of_children_in_total(void **state)
 	assert_int_equal(costs.sums[COST_CPU], 90);
 }
 
-static void costs_distinguish_unmeasured_from_zero(void **state)
+TEST(costs_distinguish_unmeasured_from_zero)
 {
 	int64_t sums[_COST_MAX] = { ALL_SUMS };
 	struct cpu_record record = whole;
 
-	(void)state;
 	record.last_ns = 99;
 	expect_both(&record, sums, not_measured);
 	record.first_ns = record.last_ns;
@@ -187,12 +178,11 @@ static void costs_distinguish_unmeasured_from_zero(void **state)
 }
 
 /* Of a recording that was made before there were reasons, and of one that has them. */
-static void costs_blocked_reasons_are_zero_only_if_measured(void **state)
+TEST(costs_blocked_reasons_are_zero_only_if_measured)
 {
 	int64_t sums[_COST_MAX] = { ALL_SUMS };
 	struct cpu_record record = whole;
 
-	(void)state;
 	record.blocked_disk_ns = record.blocked_futex_ns = 0;
 	for (uint32_t reason = 0; reason < _BLOCKED_REASON_MAX; reason++)
 		sums[costs_blocked_on(reason)] = not_measured;
@@ -208,11 +198,10 @@ static void costs_blocked_reasons_are_zero_only_if_measured(void **state)
 	expect_both(&record, sums, 60);
 }
 
-static void costs_find_dominant_blocked_reason(void **state)
+TEST(costs_find_dominant_blocked_reason)
 {
 	struct costs costs = { .sums = { [COST_BLOCKED] = 10 } };
 
-	(void)state;
 	assert_int_equal(costs_most_blocked_on(&costs), BLOCKED_ON_OTHER);
 	for (uint32_t reason = 0; reason < _BLOCKED_REASON_MAX; reason++) {
 		costs.sums[costs_blocked_on(reason)] = 3 + (int64_t)reason;
@@ -224,12 +213,11 @@ static void costs_find_dominant_blocked_reason(void **state)
 	assert_int_equal(costs_most_blocked_on(&costs), -1);
 }
 
-static void costs_saturate_values_out_of_range(void **state)
+TEST(costs_saturate_values_out_of_range)
 {
 	int64_t sums[_COST_MAX] = { ALL_SUMS };
 	struct cpu_record record = whole;
 
-	(void)state;
 	record.cpu_ns = UINT64_MAX;
 	record.blocked_ns = (uint64_t)INT64_MAX + 1;
 	record.run_queue_ns = INT64_MAX;
@@ -239,14 +227,13 @@ static void costs_saturate_values_out_of_range(void **state)
 	expect_both(&record, sums, 60);
 }
 
-static void costs_add_merges_spans_and_missing_fields(void **state)
+TEST(costs_add_merges_spans_and_missing_fields)
 {
 	struct costs sum = { 0 };
 	struct costs early = { .record_count = 1, .first_ns = 5, .last_ns = 7 };
 	struct costs late = { .record_count = 1, .first_ns = 6, .last_ns = 20 };
 	int64_t ns;
 
-	(void)state;
 	assert_false(costs_wall_ns(&sum, &ns));
 	early.sums[COST_CPU] = INT64_MAX - 1;
 	late.sums[COST_CPU] = 3;
@@ -263,21 +250,4 @@ static void costs_add_merges_spans_and_missing_fields(void **state)
 	costs_add(&sum, &(struct costs){ 0 });
 	assert_true(costs_wall_ns(&sum, &ns));
 	assert_int_equal(ns, 15);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(costs_copy_each_field_of_record),
-		cmocka_unit_test(costs_times_exclude_clock_adjustment),
-		cmocka_unit_test(costs_include_cpu_of_children_in_total),
-		cmocka_unit_test(costs_distinguish_unmeasured_from_zero),
-		cmocka_unit_test(costs_blocked_reasons_are_zero_only_if_measured),
-		cmocka_unit_test(costs_find_dominant_blocked_reason),
-		cmocka_unit_test(costs_saturate_values_out_of_range),
-		cmocka_unit_test(costs_add_merges_spans_and_missing_fields),
-		cmocka_unit_test(costs_reject_missing_or_reversed_span),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

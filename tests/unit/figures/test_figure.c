@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "figures/figure.h"
 #include "record/record_fields.h"
 
-static void figure_is_found_by_its_unique_name(void **state)
+TEST(figure_is_found_by_its_unique_name)
 {
 	enum figure found;
 
-	(void)state;
 	for (enum figure figure = 0; figure < _FIGURE_MAX; figure++) {
 		assert_int_equal(figure_find(figure_infos[figure].name, &found), 0);
 		assert_int_equal(found, figure);
@@ -26,11 +21,10 @@ static void figure_is_found_by_its_unique_name(void **state)
 	assert_int_equal(figure_find("", &found), -EINVAL);
 }
 
-static void figure_of_cost_uses_record_field_name(void **state)
+TEST(figure_of_cost_uses_record_field_name)
 {
 	enum cost found;
 
-	(void)state;
 	for (enum cost cost = 0; cost < _COST_MAX; cost++) {
 		enum figure figure = figure_of_cost(cost);
 
@@ -43,11 +37,10 @@ static void figure_of_cost_uses_record_field_name(void **state)
 	assert_string_equal(figure_infos[FIGURE_BLOCKED_DISK].field, "blocked_disk_ns");
 }
 
-static void figure_classifies_request_and_key_figures(void **state)
+TEST(figure_classifies_request_and_key_figures)
 {
 	size_t part = 9;
 
-	(void)state;
 	assert_int_equal(figure_of_request(REQUEST_PARKED), FIGURE_PARKED);
 	assert_true(figure_part(FIGURE_KEY_3, &part));
 	assert_int_equal(part, 2);
@@ -57,12 +50,11 @@ static void figure_classifies_request_and_key_figures(void **state)
 	assert_false(figure_is_of_requests(FIGURE_WALL) || figure_is_of_requests(FIGURE_CPU));
 }
 
-static void figures_of_view_are_sorted_by_place(void **state)
+TEST(figures_of_view_are_sorted_by_place)
 {
 	enum figure shown[_FIGURE_MAX];
 	size_t count;
 
-	(void)state;
 	for (enum figure_view view = 0; view < _FIGURE_VIEW_MAX; view++) {
 		count = figures_of_view(view, shown);
 		assert_true(count > 0);
@@ -83,29 +75,15 @@ static bool has_unit(enum figure figure, const void *context)
 	return figure_infos[figure].unit == *(const enum figure_unit *)context;
 }
 
-static void figure_list_separates_names_and_truncates_at_size(void **state)
+TEST(figure_list_separates_names_and_truncates_at_size)
 {
 	const enum figure_unit unit = FIGURE_UNIT_TIME;
 	char text[64], small[8];
 
-	(void)state;
 	figure_list(has_unit, &unit, text, sizeof(text));
 	assert_string_equal(text, "began, ended");
 	figure_list(has_unit, &unit, small, sizeof(small));
 	assert_string_equal(small, "began, ");
 	assert_string_equal(figure_unit_name(unit), "time");
 	assert_string_equal(figure_unit_name(FIGURE_UNIT_PERCENT), "percent");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(figure_is_found_by_its_unique_name),
-		cmocka_unit_test(figure_of_cost_uses_record_field_name),
-		cmocka_unit_test(figure_classifies_request_and_key_figures),
-		cmocka_unit_test(figures_of_view_are_sorted_by_place),
-		cmocka_unit_test(figure_list_separates_names_and_truncates_at_size),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

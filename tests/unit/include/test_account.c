@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <correlator/account.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 struct books {
 	struct thread_clock clock;
@@ -46,23 +42,21 @@ static uint64_t on_cpu(const struct books *books)
 	return books->totals.user_ns + books->totals.kernel_ns;
 }
 
-static void account_charges_nothing_before_begin(void **state)
+TEST(account_charges_nothing_before_begin)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 1000, 1);
 	switch_in(&books, 1400, 0);
 	switch_out(&books, 1700, 300, OFF_CPU_SLEEPING);
 	assert_int_equal(on_cpu(&books), 300);
 }
 
-static void account_begin_ignores_previous_contents(void **state)
+TEST(account_begin_ignores_previous_contents)
 {
 	const struct kernel_figures figures = { 5000, 300, 7, 8 };
 	struct thread_clock clean, used;
 
-	(void)state;
 	memset(&clean, 0, sizeof(clean));
 	memset(&used, 0xa5, sizeof(used));
 	account_begin(&clean, &figures, 1000, 1, OFF_CPU_SLEEPING, THREAD_MODE_KERNEL);
@@ -70,11 +64,10 @@ static void account_begin_ignores_previous_contents(void **state)
 	assert_memory_equal(&used, &clean, sizeof(clean));
 }
 
-static void account_edge_splits_user_from_kernel_time(void **state)
+TEST(account_edge_splits_user_from_kernel_time)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 1000, 1);
 	switch_in(&books, 2000, 0);
 	edge(&books, 2100, THREAD_MODE_KERNEL);
@@ -84,11 +77,10 @@ static void account_edge_splits_user_from_kernel_time(void **state)
 	assert_int_equal(books.totals.kernel_ns, 30);
 }
 
-static void account_switch_out_adjusts_last_interval_to_exec_runtime(void **state)
+TEST(account_switch_out_adjusts_last_interval_to_exec_runtime)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 1000, 1);
 	switch_in(&books, 2000, 0);
 	edge(&books, 2100, THREAD_MODE_KERNEL);
@@ -98,11 +90,10 @@ static void account_switch_out_adjusts_last_interval_to_exec_runtime(void **stat
 	assert_int_equal(books.totals.kernel_ns, 45);
 }
 
-static void account_separates_stolen_time_from_cpu_time(void **state)
+TEST(account_separates_stolen_time_from_cpu_time)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 0, 1);
 	switch_in(&books, 1000, 0);
 	/* 1000 by the clock, of which the hypervisor took 900. */
@@ -111,11 +102,10 @@ static void account_separates_stolen_time_from_cpu_time(void **state)
 	assert_int_equal(books.totals.stolen_ns, 900);
 }
 
-static void account_deducts_stolen_time_from_context_it_hit(void **state)
+TEST(account_deducts_stolen_time_from_context_it_hit)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 0, 1);
 	account_switch_in(&books.clock, &books.totals, 1000, 50, 0);
 	edge(&books, 1400, THREAD_MODE_KERNEL);
@@ -132,7 +122,7 @@ static void account_deducts_stolen_time_from_context_it_hit(void **state)
 	assert_int_equal(books.totals.stolen_ns, 0);
 }
 
-static void account_take_out_reduces_larger_part_first(void **state)
+TEST(account_take_out_reduces_larger_part_first)
 {
 	const struct {
 		uint64_t user_ns, kernel_ns, ns;
@@ -143,7 +133,6 @@ static void account_take_out_reduces_larger_part_first(void **state)
 		{ 50, 50, 200, 0, 0 },	{ 0, 0, 5, 0, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct account_totals totals = { .user_ns = cases[i].user_ns,
 						 .kernel_ns = cases[i].kernel_ns };
@@ -157,11 +146,10 @@ static void account_take_out_reduces_larger_part_first(void **state)
 	}
 }
 
-static void account_deducts_late_noticed_theft_later(void **state)
+TEST(account_deducts_late_noticed_theft_later)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 0, 1);
 	account_switch_in(&books.clock, &books.totals, 1000, 0, 0);
 	edge(&books, 1100, THREAD_MODE_KERNEL);
@@ -174,11 +162,10 @@ static void account_deducts_late_noticed_theft_later(void **state)
 }
 
 /* A hypervisor may take a CPU away between reading the clock for a switch and the books. */
-static void account_late_switch_counts_no_time_twice(void **state)
+TEST(account_late_switch_counts_no_time_twice)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 1000, 1);
 	/* Others wrote the sleeper up to 5000 since it got its CPU at 2000. */
 	account_collect(&books.clock, &books.totals, 5000, 0);
@@ -199,11 +186,10 @@ static void account_late_switch_counts_no_time_twice(void **state)
 
 /* The hypervisor took the CPU in the middle of the switch, and a flush came before that was told.
  */
-static void account_clock_starts_where_exec_runtime_does(void **state)
+TEST(account_clock_starts_where_exec_runtime_does)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 1000, 1);
 	account_collect(&books.clock, &books.totals, 5000, 0);
 	switch_in(&books, 2000, 0);
@@ -215,12 +201,11 @@ static void account_clock_starts_where_exec_runtime_does(void **state)
 	assert_int_equal(on_cpu(&books), 1100);
 }
 
-static void account_limits_cpu_time_after_clock_step(void **state)
+TEST(account_limits_cpu_time_after_clock_step)
 {
 	const uint64_t step_ns = UINT64_C(3600) * 1000 * 1000 * 1000;
 	struct books books;
 
-	(void)state;
 	begin(&books, 1000, 1);
 	account_collect(&books.clock, &books.totals, step_ns, 0);
 	switch_in(&books, 2000, 0);
@@ -230,20 +215,18 @@ static void account_limits_cpu_time_after_clock_step(void **state)
 	assert_int_equal(on_cpu(&books), 5000);
 }
 
-static void account_exec_as_of_moves_figure_to_boundary(void **state)
+TEST(account_exec_as_of_moves_figure_to_boundary)
 {
-	(void)state;
 	assert_int_equal(account_exec_as_of(900, 5000, 700), 5200);
 	assert_int_equal(account_exec_as_of(900, 5000, 900), 5000);
 	assert_int_equal(account_exec_as_of(900, 5000, 1000), 4900);
 	assert_int_equal(account_exec_as_of(900, 50, 1000), 0);
 }
 
-static void account_takes_first_stolen_reading_as_baseline(void **state)
+TEST(account_takes_first_stolen_reading_as_baseline)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 1000, 0);
 	edge(&books, 1500, THREAD_MODE_KERNEL);
 	account_settle_stolen(&books.clock, &books.totals, 123456789);
@@ -254,12 +237,11 @@ static void account_takes_first_stolen_reading_as_baseline(void **state)
 }
 
 /* What it was charged too much, of one that will run again: the next window has it less. */
-static void exec_figure_includes_time_owed_off_cpu(void **state)
+TEST(exec_figure_includes_time_owed_off_cpu)
 {
 	struct account_totals totals = { .user_ns = 15 };
 	struct thread_clock clock = { .exec_mark_ns = 5000, .exec_ahead_ns = 55, .is_off_cpu = 1 };
 
-	(void)state;
 	assert_int_equal(account_give_back(&clock, &totals), 15);
 	assert_int_equal(totals.user_ns, 0);
 	assert_int_equal(totals.stolen_ns, 15);
@@ -284,21 +266,19 @@ static void exec_figure_includes_time_owed_off_cpu(void **state)
 }
 
 /* Running it was brought up to now by the clock. */
-static void exec_figure_decreases_only_by_corrected_time(void **state)
+TEST(exec_figure_decreases_only_by_corrected_time)
 {
 	const struct thread_clock clock = { .exec_mark_ns = 5000, .exec_ahead_ns = 40 };
 
-	(void)state;
 	assert_int_equal(account_exec_figure(&clock, 4000, 5030), 5030);
 	assert_int_equal(account_exec_figure(&clock, 5050, 5030), 5040);
 	assert_int_equal(account_exec_figure(&clock, 5035, 5030), 5035);
 }
 
-static void account_compensates_clock_that_ran_ahead(void **state)
+TEST(account_compensates_clock_that_ran_ahead)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 0, 1);
 	switch_in(&books, 1000, 0);
 	edge(&books, 1500, THREAD_MODE_KERNEL);
@@ -315,11 +295,10 @@ static void account_compensates_clock_that_ran_ahead(void **state)
 	assert_int_equal(on_cpu(&books), 70);
 }
 
-static void account_splits_gap_by_run_delay(void **state)
+TEST(account_splits_gap_by_run_delay)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 1000, 1);
 	switch_in(&books, 5000, 0);
 	books.figures.run_delay_ns += 700;
@@ -330,11 +309,10 @@ static void account_splits_gap_by_run_delay(void **state)
 }
 
 /* The kernel adds a wait to its figure when it is over. */
-static void account_excludes_wait_before_begin_from_later_gap(void **state)
+TEST(account_excludes_wait_before_begin_from_later_gap)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 1000, 1);
 	switch_in(&books, 1000, 0);
 	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns + 900);
@@ -346,11 +324,10 @@ static void account_excludes_wait_before_begin_from_later_gap(void **state)
 }
 
 /* By the run queue's clock its wait is a little shorter than by ours. */
-static void account_charges_preempted_gap_to_run_queue_only(void **state)
+TEST(account_charges_preempted_gap_to_run_queue_only)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 0, 0);
 	switch_out(&books, 1000, 1000, OFF_CPU_RUNNABLE);
 	switch_in(&books, 5000, 0);
@@ -367,11 +344,10 @@ static void account_charges_preempted_gap_to_run_queue_only(void **state)
 	assert_int_equal(books.totals.blocked_ns, 800);
 }
 
-static void account_settles_gap_once(void **state)
+TEST(account_settles_gap_once)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 1000, 1);
 	switch_in(&books, 5000, 0);
 	account_settle_gap(&books.clock, &books.totals, 400);
@@ -379,11 +355,10 @@ static void account_settles_gap_once(void **state)
 	assert_int_equal(books.totals.run_queue_ns + books.totals.blocked_ns, 4000);
 }
 
-static void account_limits_run_delay_to_gap(void **state)
+TEST(account_limits_run_delay_to_gap)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 1000, 1);
 	switch_in(&books, 1100, 0);
 	account_settle_gap(&books.clock, &books.totals, 100000);
@@ -391,11 +366,10 @@ static void account_limits_run_delay_to_gap(void **state)
 	assert_int_equal(books.totals.blocked_ns, 0);
 }
 
-static void account_flush_splits_sleep_in_two(void **state)
+TEST(account_flush_splits_sleep_in_two)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 1000, 1);
 	assert_int_equal(account_collect(&books.clock, &books.totals, 3000, 0), 2000);
 	assert_int_equal(books.totals.blocked_ns, 2000);
@@ -404,11 +378,10 @@ static void account_flush_splits_sleep_in_two(void **state)
 	assert_int_equal(books.totals.blocked_ns, 3000);
 }
 
-static void account_flush_of_queued_thread_is_not_charged_twice(void **state)
+TEST(account_flush_of_queued_thread_is_not_charged_twice)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 0, 1);
 	switch_in(&books, 1000, 0);
 	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns);
@@ -421,11 +394,10 @@ static void account_flush_of_queued_thread_is_not_charged_twice(void **state)
 	assert_int_equal(books.totals.blocked_ns, 0);
 }
 
-static void account_flush_keeps_gap_of_woken_sleeper_open(void **state)
+TEST(account_flush_keeps_gap_of_woken_sleeper_open)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 1000, 1);
 	assert_int_equal(account_collect(&books.clock, &books.totals, 3000, 1), 0);
 	assert_int_equal(books.totals.blocked_ns + books.totals.run_queue_ns, 0);
@@ -435,11 +407,10 @@ static void account_flush_keeps_gap_of_woken_sleeper_open(void **state)
 	assert_int_equal(books.totals.blocked_ns, 2500);
 }
 
-static void account_flush_leaves_running_thread_unchanged(void **state)
+TEST(account_flush_leaves_running_thread_unchanged)
 {
 	struct books books, before;
 
-	(void)state;
 	begin(&books, 1000, 0);
 	before = books;
 	assert_int_equal(account_collect(&books.clock, &books.totals, 3000, 1), 0);
@@ -447,11 +418,10 @@ static void account_flush_leaves_running_thread_unchanged(void **state)
 }
 
 /* By our clock the flush charged more than the kernel's will tell, and no gap was left to split. */
-static void account_wait_overcharged_by_flush_reduces_next_one(void **state)
+TEST(account_wait_overcharged_by_flush_reduces_next_one)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 0, 0);
 	switch_out(&books, 100, 100, OFF_CPU_RUNNABLE);
 	assert_int_equal(account_collect(&books.clock, &books.totals, 200, 1), 100);
@@ -464,12 +434,11 @@ static void account_wait_overcharged_by_flush_reduces_next_one(void **state)
 	assert_int_equal(books.totals.blocked_ns, 10);
 }
 
-static void account_counts_migration_when_cpu_changes(void **state)
+TEST(account_counts_migration_when_cpu_changes)
 {
 	struct books books;
 	static const uint32_t cpus[] = { 0, 0, 3, 3, 0 };
 
-	(void)state;
 	begin(&books, 0, 1);
 	for (unsigned int i = 0; i < 5; i++) {
 		switch_in(&books, 1000 * i, cpus[i]);
@@ -479,11 +448,10 @@ static void account_counts_migration_when_cpu_changes(void **state)
 	assert_int_equal(books.totals.slices, 5);
 }
 
-static void account_derives_unseen_switch_in_from_runtime(void **state)
+TEST(account_derives_unseen_switch_in_from_runtime)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 1000, 1);
 	/* Off until 9800, by the scheduler: seen next at a system call at 10000. */
 	account_enter_unseen(&books.clock, &books.totals, 10000, 200, 0, 1);
@@ -500,13 +468,12 @@ static void account_derives_unseen_switch_in_from_runtime(void **state)
  * It got the CPU at 9000, by the run queue's clock, of which 300 were stolen before and 75 since; a
  * tick brought its exec runtime up to date in between.
  */
-static void account_excludes_theft_after_unseen_switch_in(void **state)
+TEST(account_excludes_theft_after_unseen_switch_in)
 {
 	const uint64_t arrived_ns = 9000, before_ns = 5000, ticked_ns = 5400;
 	const uint64_t exec_start_ns = arrived_ns - 300 + (ticked_ns - before_ns);
 	struct books books;
 
-	(void)state;
 	begin(&books, 1000, 1);
 	account_enter_unseen(
 		&books.clock, &books.totals, 10000, 1000,
@@ -522,11 +489,10 @@ static void account_excludes_theft_after_unseen_switch_in(void **state)
 	assert_int_equal(books.totals.migrations, 1);
 }
 
-static void account_derives_unseen_switch_out_from_runtime(void **state)
+TEST(account_derives_unseen_switch_out_from_runtime)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 0, 1);
 	switch_in(&books, 1000, 0);
 	edge(&books, 1100, THREAD_MODE_KERNEL);
@@ -541,11 +507,10 @@ static void account_derives_unseen_switch_out_from_runtime(void **state)
 }
 
 /* The kernel says that it ran longer than there was time: the books do not go on ahead of now. */
-static void account_unseen_switch_out_is_not_after_now(void **state)
+TEST(account_unseen_switch_out_is_not_after_now)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 0, 1);
 	switch_in(&books, 1000, 0);
 	books.figures.exec_ns += 5000;
@@ -556,11 +521,10 @@ static void account_unseen_switch_out_is_not_after_now(void **state)
 }
 
 /* A wait that no boundary has split yet is split, as what it was, before the next one begins. */
-static void account_wait_before_unseen_switch_out_keeps_its_state(void **state)
+TEST(account_wait_before_unseen_switch_out_keeps_its_state)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 0, 0);
 	switch_out(&books, 100, 100, OFF_CPU_UNINTERRUPTIBLE);
 	switch_in(&books, 1100, 0);
@@ -578,12 +542,11 @@ static void account_wait_before_unseen_switch_out_keeps_its_state(void **state)
 }
 
 /* Each reason has its own time, what has none is the rest, and they come to all of it. */
-static void account_charges_sleep_to_its_blocked_reason(void **state)
+TEST(account_charges_sleep_to_its_blocked_reason)
 {
 	struct books books;
 	uint64_t sum_ns = 0;
 
-	(void)state;
 	begin(&books, 0, 0);
 	for (uint32_t reason = 0; reason < _BLOCKED_REASON_MAX; reason++) {
 		switch_out(&books, 1000 * reason, 0,
@@ -601,11 +564,10 @@ static void account_charges_sleep_to_its_blocked_reason(void **state)
 }
 
 /* Nor does a gap that was all run queue say what a sleep was about. */
-static void account_gap_without_sleep_keeps_last_reason(void **state)
+TEST(account_gap_without_sleep_keeps_last_reason)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 0, 0);
 	switch_out(&books, 100, 0, off_cpu_blocked(OFF_CPU_SLEEPING, BLOCKED_ON_DISK));
 	switch_in(&books, 110, 0);
@@ -619,11 +581,10 @@ static void account_gap_without_sleep_keeps_last_reason(void **state)
 	assert_int_equal(books.totals.blocked_ns, 10);
 }
 
-static void account_counts_invalid_reason_as_other(void **state)
+TEST(account_counts_invalid_reason_as_other)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 0, 0);
 	switch_out(&books, 100, 0, off_cpu_blocked(OFF_CPU_SLEEPING, _BLOCKED_REASON_MAX));
 	switch_in(&books, 110, 0);
@@ -636,11 +597,10 @@ enum {
 };
 
 /* The struct is words, and nothing else. */
-static void account_fold_adds_each_total(void **state)
+TEST(account_fold_adds_each_total)
 {
 	uint64_t from[TOTALS_WORDS], into[TOTALS_WORDS];
 
-	(void)state;
 	for (size_t i = 0; i < TOTALS_WORDS; i++) {
 		from[i] = 1000 + i;
 		into[i] = 7 * i;
@@ -651,11 +611,10 @@ static void account_fold_adds_each_total(void **state)
 }
 
 /* Also at a flush, while it goes on; and of one that waits for a CPU there is none. */
-static void account_flush_charges_ongoing_sleep_to_its_reason(void **state)
+TEST(account_flush_charges_ongoing_sleep_to_its_reason)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 0, 0);
 	switch_out(&books, 100, 100, off_cpu_blocked(OFF_CPU_UNINTERRUPTIBLE, BLOCKED_ON_DISK));
 	assert_int_equal(account_collect(&books.clock, &books.totals, 150, 0), 50);
@@ -672,11 +631,10 @@ static void account_flush_charges_ongoing_sleep_to_its_reason(void **state)
 	assert_int_equal(books.totals.run_queue_ns, 60);
 }
 
-static void account_unseen_switches_invent_no_time(void **state)
+TEST(account_unseen_switches_invent_no_time)
 {
 	struct books books;
 
-	(void)state;
 	begin(&books, 1000, 1);
 	account_enter_unseen(&books.clock, &books.totals, 1500, 999999, 0, 1);
 	edge(&books, 1500, THREAD_MODE_KERNEL);
@@ -701,9 +659,8 @@ static uint64_t next_random(uint64_t *seed)
  * The laws, over random lives: on-CPU time is exec runtime (but for what the clock is ahead by),
  * and off-CPU time is all of the rest, wherever the life is cut by edges and flushes.
  */
-static void account_invariants_hold_for_random_lives(void **state)
+TEST(account_invariants_hold_for_random_lives)
 {
-	(void)state;
 	for (uint64_t round = 1; round <= 2000; round++) {
 		uint64_t seed = round, now = 1000, off = 0, ran = 0;
 		struct books books;
@@ -741,7 +698,7 @@ static void account_invariants_hold_for_random_lives(void **state)
 	}
 }
 
-static void account_growth_is_difference_or_zero(void **state)
+TEST(account_growth_is_difference_or_zero)
 {
 	static const uint64_t figures[] = {
 		0,	   1, 2, INT64_MAX - 1, INT64_MAX, 1 + (uint64_t)INT64_MAX, UINT64_MAX - 1,
@@ -749,57 +706,8 @@ static void account_growth_is_difference_or_zero(void **state)
 	};
 	const size_t count = sizeof(figures) / sizeof(figures[0]);
 
-	(void)state;
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = 0; j < count; j++)
 			assert_int_equal(account_growth(figures[i], figures[j]),
 					 figures[i] > figures[j] ? figures[i] - figures[j] : 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(account_growth_is_difference_or_zero),
-		cmocka_unit_test(account_charges_nothing_before_begin),
-		cmocka_unit_test(account_begin_ignores_previous_contents),
-		cmocka_unit_test(account_edge_splits_user_from_kernel_time),
-		cmocka_unit_test(account_switch_out_adjusts_last_interval_to_exec_runtime),
-		cmocka_unit_test(account_separates_stolen_time_from_cpu_time),
-		cmocka_unit_test(account_deducts_stolen_time_from_context_it_hit),
-		cmocka_unit_test(account_take_out_reduces_larger_part_first),
-		cmocka_unit_test(account_deducts_late_noticed_theft_later),
-		cmocka_unit_test(account_late_switch_counts_no_time_twice),
-		cmocka_unit_test(account_clock_starts_where_exec_runtime_does),
-		cmocka_unit_test(account_limits_cpu_time_after_clock_step),
-		cmocka_unit_test(account_exec_as_of_moves_figure_to_boundary),
-		cmocka_unit_test(account_takes_first_stolen_reading_as_baseline),
-		cmocka_unit_test(exec_figure_includes_time_owed_off_cpu),
-		cmocka_unit_test(exec_figure_decreases_only_by_corrected_time),
-		cmocka_unit_test(account_compensates_clock_that_ran_ahead),
-		cmocka_unit_test(account_splits_gap_by_run_delay),
-		cmocka_unit_test(account_excludes_wait_before_begin_from_later_gap),
-		cmocka_unit_test(account_charges_preempted_gap_to_run_queue_only),
-		cmocka_unit_test(account_settles_gap_once),
-		cmocka_unit_test(account_limits_run_delay_to_gap),
-		cmocka_unit_test(account_flush_splits_sleep_in_two),
-		cmocka_unit_test(account_flush_of_queued_thread_is_not_charged_twice),
-		cmocka_unit_test(account_flush_keeps_gap_of_woken_sleeper_open),
-		cmocka_unit_test(account_flush_leaves_running_thread_unchanged),
-		cmocka_unit_test(account_wait_overcharged_by_flush_reduces_next_one),
-		cmocka_unit_test(account_counts_migration_when_cpu_changes),
-		cmocka_unit_test(account_derives_unseen_switch_in_from_runtime),
-		cmocka_unit_test(account_excludes_theft_after_unseen_switch_in),
-		cmocka_unit_test(account_derives_unseen_switch_out_from_runtime),
-		cmocka_unit_test(account_unseen_switch_out_is_not_after_now),
-		cmocka_unit_test(account_wait_before_unseen_switch_out_keeps_its_state),
-		cmocka_unit_test(account_charges_sleep_to_its_blocked_reason),
-		cmocka_unit_test(account_flush_charges_ongoing_sleep_to_its_reason),
-		cmocka_unit_test(account_gap_without_sleep_keeps_last_reason),
-		cmocka_unit_test(account_counts_invalid_reason_as_other),
-		cmocka_unit_test(account_fold_adds_each_total),
-		cmocka_unit_test(account_unseen_switches_invent_no_time),
-		cmocka_unit_test(account_invariants_hold_for_random_lives),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

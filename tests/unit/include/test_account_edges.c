@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <correlator/account.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 struct books {
 	struct thread_clock clock;
@@ -32,13 +28,12 @@ static void leave(struct books *books, uint64_t now_ns, uint64_t ran_ns)
 	(void)account_switch_out(&books->clock, &books->totals, now_ns, &figures, OFF_CPU_SLEEPING);
 }
 
-static void account_edges_folded_later_equal_edges_in_place(void **state)
+TEST(account_edges_folded_later_equal_edges_in_place)
 {
 	struct books in_place = running_since(2000);
 	struct books apart = in_place;
 	struct edge_times edges;
 
-	(void)state;
 	account_edges_open(&edges, &apart.clock);
 	for (uint64_t now_ns = 2100; now_ns < 2500; now_ns += 100) {
 		(void)account_edge(&in_place.clock, &in_place.totals, now_ns, THREAD_MODE_KERNEL);
@@ -54,12 +49,11 @@ static void account_edges_folded_later_equal_edges_in_place(void **state)
 	assert_memory_equal(&apart, &in_place, sizeof(apart));
 }
 
-static void account_edges_fold_adds_syscalls_of_slot(void **state)
+TEST(account_edges_fold_adds_syscalls_of_slot)
 {
 	struct books books = running_since(2000);
 	struct edge_times edges;
 
-	(void)state;
 	books.totals.syscalls = 2;
 	account_edges_open(&edges, &books.clock);
 	edges.syscalls = 3;
@@ -67,26 +61,14 @@ static void account_edges_fold_adds_syscalls_of_slot(void **state)
 	assert_int_equal(books.totals.syscalls, 5);
 }
 
-static void account_edges_ignore_clock_stepping_back(void **state)
+TEST(account_edges_ignore_clock_stepping_back)
 {
 	struct books books = running_since(2000);
 	struct edge_times edges;
 
-	(void)state;
 	account_edges_open(&edges, &books.clock);
 	account_edges_pass(&edges, 1900, THREAD_MODE_KERNEL);
 	account_edges_fold(&edges, &books.clock, &books.totals);
 	assert_int_equal(books.totals.user_ns + books.totals.kernel_ns, 0);
 	assert_int_equal(books.clock.mode, THREAD_MODE_KERNEL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(account_edges_folded_later_equal_edges_in_place),
-		cmocka_unit_test(account_edges_fold_adds_syscalls_of_slot),
-		cmocka_unit_test(account_edges_ignore_clock_stepping_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

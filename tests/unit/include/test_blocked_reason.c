@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <correlator/account.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 /* What the C library of this machine says, beside the table. */
-static void blocked_calls_are_numbered_as_on_this_machine(void **state)
+TEST(blocked_calls_are_numbered_as_on_this_machine)
 {
-	(void)state;
 #ifdef __x86_64__
 #define CHECK(name, x86, arm64, reason) assert_int_equal(x86, SYS_##name);
 #define CHECK_X86(name, number, reason) assert_int_equal(number, SYS_##name);
@@ -29,9 +24,8 @@ static void blocked_calls_are_numbered_as_on_this_machine(void **state)
 #undef CHECK
 }
 
-static void blocked_reason_follows_from_call(void **state)
+TEST(blocked_reason_follows_from_call)
 {
-	(void)state;
 	assert_int_equal(blocked_reason_of_call(SYS_futex, 0), BLOCKED_ON_FUTEX);
 	assert_int_equal(blocked_reason_of_call(SYS_clock_nanosleep, 0), BLOCKED_ON_SLEEP);
 	assert_int_equal(blocked_reason_of_call(SYS_epoll_pwait, 0), BLOCKED_ON_POLL);
@@ -42,20 +36,18 @@ static void blocked_reason_follows_from_call(void **state)
 	assert_int_equal(blocked_reason_of_call(SYS_read, 0), BLOCKED_ON_FILE);
 }
 
-static void blocked_reason_outside_call_is_fault(void **state)
+TEST(blocked_reason_outside_call_is_fault)
 {
-	(void)state;
 	assert_int_equal(blocked_reason_of_call(-1, 1), BLOCKED_ON_FAULT);
 	assert_int_equal(blocked_reason_of_call(INT64_MIN, 0), BLOCKED_ON_FAULT);
 	assert_int_not_equal(blocked_reason_of_call(SYS_read, 0), BLOCKED_ON_FAULT);
 }
 
-static void blocked_reason_of_unlisted_call_is_disk_if_uninterruptible(void **state)
+TEST(blocked_reason_of_unlisted_call_is_disk_if_uninterruptible)
 {
 	static const int64_t numbers[] = { SYS_flock, BLOCKED_CALLS_ROOM - 1, BLOCKED_CALLS_ROOM,
 					   INT64_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		assert_int_equal(blocked_reason_of_call(numbers[i], 0), BLOCKED_ON_OTHER);
 		assert_int_equal(blocked_reason_of_call(numbers[i], 1), BLOCKED_ON_DISK);
@@ -71,11 +63,10 @@ static uint32_t mode_of(int fd)
 	return status.st_mode;
 }
 
-static void blocked_reason_of_file_follows_from_its_mode(void **state)
+TEST(blocked_reason_of_file_follows_from_its_mode)
 {
 	int pipe_ends[2], fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(blocked_reason_of_file(mode_of(fd), 0), BLOCKED_ON_NETWORK);
 	assert_int_equal(pipe(pipe_ends), 0);
@@ -90,9 +81,8 @@ static void blocked_reason_of_file_follows_from_its_mode(void **state)
 }
 
 /* Each reason, and how it sleeps, come back out of the word; the least one has none. */
-static void off_cpu_word_encodes_state_and_reason(void **state)
+TEST(off_cpu_word_encodes_state_and_reason)
 {
-	(void)state;
 	for (uint32_t on = 0; on < _BLOCKED_REASON_MAX; on++) {
 		uint32_t sleeping = off_cpu_blocked(OFF_CPU_SLEEPING, on);
 		uint32_t at_disk = off_cpu_blocked(OFF_CPU_UNINTERRUPTIBLE, on);
@@ -104,18 +94,4 @@ static void off_cpu_word_encodes_state_and_reason(void **state)
 		assert_int_not_equal(sleeping, OFF_CPU_RUNNABLE);
 	}
 	assert_int_equal(off_cpu_blocked_on(OFF_CPU_SLEEPING), BLOCKED_ON_OTHER);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(blocked_calls_are_numbered_as_on_this_machine),
-		cmocka_unit_test(blocked_reason_follows_from_call),
-		cmocka_unit_test(blocked_reason_outside_call_is_fault),
-		cmocka_unit_test(blocked_reason_of_unlisted_call_is_disk_if_uninterruptible),
-		cmocka_unit_test(blocked_reason_of_file_follows_from_its_mode),
-		cmocka_unit_test(off_cpu_word_encodes_state_and_reason),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

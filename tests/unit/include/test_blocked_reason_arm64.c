@@ -5,27 +5,12 @@
 
 #include <correlator/blocked_reason.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 /* arm64 has the generic table (arch/arm64/include/uapi/asm/unistd.h, v6.1). */
-static void blocked_calls_are_numbered_as_on_arm64(void **state)
+TEST(blocked_calls_are_numbered_as_on_arm64)
 {
-	(void)state;
 #define CHECK(name, x86, arm64, reason) assert_int_equal(arm64, __NR_##name);
 	BLOCKED_CALLS(CHECK)
 #undef CHECK
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(blocked_calls_are_numbered_as_on_arm64),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

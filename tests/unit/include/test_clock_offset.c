@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <correlator/clock_offset.h>
 
@@ -31,23 +26,21 @@ static struct clock_offset settled(uint64_t apart_ns)
 	return offset;
 }
 
-static void clock_offset_late_readings_add_at_most_drift(void **state)
+TEST(clock_offset_late_readings_add_at_most_drift)
 {
 	struct clock_offset offset = settled(5000);
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		take(&offset, 5000, i % CLOCK_OFFSET_STEP_READINGS ? LATE_NS : 0);
 		assert_in_range(offset.ns, 5000, 5000 + 4 * PERIOD_NS / CLOCK_OFFSET_DRIFT_DIVISOR);
 	}
 }
 
-static void clock_offset_follows_step_forward_at_fourth_reading(void **state)
+TEST(clock_offset_follows_step_forward_at_fourth_reading)
 {
 	const uint64_t apart_ns = 3600 * SECOND_NS;
 	struct clock_offset offset = settled(5000);
 
-	(void)state;
 	/* The smallest of them: the first ones were late. */
 	for (int i = CLOCK_OFFSET_STEP_READINGS; i > 0; i--) {
 		assert_in_range(offset.ns, 5000, 5000 + 4 * PERIOD_NS);
@@ -59,12 +52,11 @@ static void clock_offset_follows_step_forward_at_fourth_reading(void **state)
 }
 
 /* One that was begun and not followed says nothing of the next. */
-static void clock_offset_follows_step_to_its_smallest_reading(void **state)
+TEST(clock_offset_follows_step_to_its_smallest_reading)
 {
 	const uint64_t apart_ns = 3600 * SECOND_NS;
 	struct clock_offset offset = settled(5000);
 
-	(void)state;
 	take(&offset, apart_ns / 2, 0);
 	take(&offset, 5000, 0);
 	assert_int_equal(offset.ns, 5000);
@@ -73,11 +65,10 @@ static void clock_offset_follows_step_to_its_smallest_reading(void **state)
 	assert_int_equal(offset.ns, apart_ns);
 }
 
-static void clock_offset_needs_as_many_readings_for_next_step(void **state)
+TEST(clock_offset_needs_as_many_readings_for_next_step)
 {
 	struct clock_offset offset = settled(5000);
 
-	(void)state;
 	for (uint64_t step = 1; step <= 3; step++)
 		for (unsigned int i = 1; i <= CLOCK_OFFSET_STEP_READINGS; i++) {
 			take(&offset, step * SECOND_NS, 0);
@@ -87,12 +78,11 @@ static void clock_offset_needs_as_many_readings_for_next_step(void **state)
 }
 
 /* 100 us more than drift allows is a late reading still, and none of the four. */
-static void clock_offset_does_not_count_drift_as_step(void **state)
+TEST(clock_offset_does_not_count_drift_as_step)
 {
 	const uint64_t drift_ns = PERIOD_NS / CLOCK_OFFSET_DRIFT_DIVISOR;
 	struct clock_offset offset = settled(5000);
 
-	(void)state;
 	take(&offset, 5000 + drift_ns, CLOCK_OFFSET_STEP_NS);
 	assert_int_equal(offset.ns, 5000 + drift_ns);
 	for (unsigned int i = 1; i < CLOCK_OFFSET_STEP_READINGS; i++)
@@ -102,40 +92,36 @@ static void clock_offset_does_not_count_drift_as_step(void **state)
 	assert_int_equal(offset.ns, SECOND_NS);
 }
 
-static void clock_offset_ignores_larger_reading_at_same_time(void **state)
+TEST(clock_offset_ignores_larger_reading_at_same_time)
 {
 	struct clock_offset offset = settled(5000);
 
-	(void)state;
 	clock_offset_take(&offset, 5000 + 300, offset.seen_at_ns);
 	assert_int_equal(offset.ns, 5000);
 }
 
-static void clock_offset_follows_step_back_at_once(void **state)
+TEST(clock_offset_follows_step_back_at_once)
 {
 	struct clock_offset offset = settled(3600 * SECOND_NS);
 
-	(void)state;
 	take(&offset, (uint64_t)-5000, 0);
 	assert_int_equal(offset.ns, (uint64_t)-5000);
 	take(&offset, (uint64_t)-5000, 100);
 	assert_int_equal((int64_t)offset.ns, -4900);
 }
 
-static void clock_offset_restarts_when_run_queue_clock_goes_back(void **state)
+TEST(clock_offset_restarts_when_run_queue_clock_goes_back)
 {
 	struct clock_offset offset = settled(5000);
 
-	(void)state;
 	clock_offset_take(&offset, 90 * SECOND_NS, offset.seen_at_ns - 1);
 	assert_int_equal(offset.ns, 90 * SECOND_NS);
 }
 
-static void clock_offset_follows_drift_both_ways(void **state)
+TEST(clock_offset_follows_drift_both_ways)
 {
 	const int64_t drift_ns = PERIOD_NS / CLOCK_OFFSET_DRIFT_DIVISOR;
 
-	(void)state;
 	for (int sign = -1; sign <= 1; sign += 2) {
 		uint64_t apart_ns = SECOND_NS;
 		struct clock_offset offset = settled(apart_ns);
@@ -146,21 +132,4 @@ static void clock_offset_follows_drift_both_ways(void **state)
 			assert_in_range(offset.ns, apart_ns, apart_ns + 3 * 500);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(clock_offset_late_readings_add_at_most_drift),
-		cmocka_unit_test(clock_offset_follows_step_forward_at_fourth_reading),
-		cmocka_unit_test(clock_offset_follows_step_to_its_smallest_reading),
-		cmocka_unit_test(clock_offset_needs_as_many_readings_for_next_step),
-		cmocka_unit_test(clock_offset_does_not_count_drift_as_step),
-		cmocka_unit_test(clock_offset_ignores_larger_reading_at_same_time),
-		cmocka_unit_test(clock_offset_follows_step_back_at_once),
-		cmocka_unit_test(clock_offset_restarts_when_run_queue_clock_goes_back),
-		cmocka_unit_test(clock_offset_follows_drift_both_ways),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <correlator/context_hash.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 static uint64_t hash_words(const char *text, size_t words)
 {
@@ -24,16 +20,14 @@ static uint64_t hash_words(const char *text, size_t words)
 }
 
 /* The reference: CPython's hash() of bytes is SipHash-1-3, with a zero key for PYTHONHASHSEED=0. */
-static void context_hash_is_siphash_1_3(void **state)
+TEST(context_hash_is_siphash_1_3)
 {
-	(void)state;
 	assert_true(hash_words("abcdefgh", 1) == 0x3f7b849c0b8e35eaULL);
 	assert_true(hash_words("abcdefghABCDEFGH", 2) == 0x6da2727a58cdf8b4ULL);
 }
 
-static void context_hash_reserve_avoids_reserved_values(void **state)
+TEST(context_hash_reserve_avoids_reserved_values)
 {
-	(void)state;
 	for (uint64_t hash = 0; hash < CONTEXT_HASH_FIRST; hash++)
 		assert_true(context_hash_reserve(hash) == CONTEXT_HASH_FIRST + hash);
 	assert_true(context_hash_reserve(CONTEXT_HASH_FIRST) == CONTEXT_HASH_FIRST);
@@ -50,13 +44,12 @@ static uint64_t hash_value(const struct value_snapshot *value)
 	return context_hash_final(&state);
 }
 
-static void context_hash_covers_every_part_of_value(void **state)
+TEST(context_hash_covers_every_part_of_value)
 {
 	struct value_snapshot value = { .kind = VALUE_KIND_STRING, .length_bytes = 5, .raw = 5 };
 	struct value_snapshot other;
 	uint64_t hash;
 
-	(void)state;
 	memcpy(value.bytes, "abcde", 5);
 	hash = hash_value(&value);
 	other = value;
@@ -81,12 +74,11 @@ static void context_hash_covers_every_part_of_value(void **state)
 }
 
 /* Two that differ in something else each. */
-static void context_hash_distinguishes_parts_of_value(void **state)
+TEST(context_hash_distinguishes_parts_of_value)
 {
 	uint64_t hashes[3 * 8 + 5];
 	size_t count = 0;
 
-	(void)state;
 	for (uint32_t bit = 1; bit < 256; bit <<= 1) {
 		const __u8 byte = (__u8)bit;
 		const struct value_snapshot of_flags = { .flags = byte },
@@ -107,11 +99,10 @@ static void context_hash_distinguishes_parts_of_value(void **state)
 			assert_true(hashes[i] != hashes[j]);
 }
 
-static void context_hash_covers_bytes_up_to_last_word(void **state)
+TEST(context_hash_covers_bytes_up_to_last_word)
 {
 	struct value_snapshot value = { .kind = VALUE_KIND_STRING };
 
-	(void)state;
 	for (size_t length = 0; length <= VALUE_BYTES_MAX; length++) {
 		uint64_t hash;
 
@@ -123,17 +114,4 @@ static void context_hash_covers_bytes_up_to_last_word(void **state)
 			value.bytes[i] ^= 1;
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(context_hash_is_siphash_1_3),
-		cmocka_unit_test(context_hash_reserve_avoids_reserved_values),
-		cmocka_unit_test(context_hash_covers_every_part_of_value),
-		cmocka_unit_test(context_hash_distinguishes_parts_of_value),
-		cmocka_unit_test(context_hash_covers_bytes_up_to_last_word),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

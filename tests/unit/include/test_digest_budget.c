@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <correlator/digest_budget.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define SECOND 1000000000ULL
 
@@ -30,11 +25,10 @@ static uint64_t take_all(uint64_t from_ns, uint64_t for_ns)
 	return taken;
 }
 
-static void digest_budget_allows_burst_at_once(void **state)
+TEST(digest_budget_allows_burst_at_once)
 {
 	uint64_t paid_ns = 0;
 
-	(void)state;
 	for (uint32_t taken = 0; taken < DIGEST_BUDGET_BURST_BYTES; taken += CONTEXT_BYTES) {
 		paid_ns = digest_budget_take(paid_ns, SECOND, CONTEXT_BYTES);
 		assert_true(paid_ns > SECOND);
@@ -45,30 +39,17 @@ static void digest_budget_allows_burst_at_once(void **state)
 	assert_int_equal(digest_budget_take(paid_ns, SECOND, 1), 0);
 }
 
-static void digest_budget_limits_rate_after_burst(void **state)
+TEST(digest_budget_limits_rate_after_burst)
 {
 	uint64_t rate = 10 * SECOND / DIGEST_BUDGET_NS_PER_BYTE;
 
-	(void)state;
 	assert_in_range(take_all(SECOND, 10 * SECOND), rate,
 			rate + DIGEST_BUDGET_BURST_BYTES + 2 * CONTEXT_BYTES);
 }
 
-static void digest_budget_saves_no_more_than_one_burst(void **state)
+TEST(digest_budget_saves_no_more_than_one_burst)
 {
-	(void)state;
 	assert_true(take_all(3600 * SECOND, 1000) <= CONTEXT_BYTES);
 	assert_in_range(take_all(3600 * SECOND, 1000000), DIGEST_BUDGET_BURST_BYTES,
 			DIGEST_BUDGET_BURST_BYTES + 2 * CONTEXT_BYTES);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(digest_budget_allows_burst_at_once),
-		cmocka_unit_test(digest_budget_limits_rate_after_burst),
-		cmocka_unit_test(digest_budget_saves_no_more_than_one_burst),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <correlator/gc_time.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 enum {
 	MS = 1000 * 1000,
@@ -83,16 +79,16 @@ static void charge(void)
 	memset(&pending, 0, sizeof(pending));
 }
 
-static void gc_time_before_first_reading_is_not_charged(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(gc_time_before_first_reading_is_not_charged)
 {
-	(void)state;
 	assert_int_equal(take(50 * MS, 0, 0), 0);
 	assert_int_equal(pending.gc_ns, 0);
 }
 
-static void gc_time_charges_growth_of_counters(void **state)
+FIXTURE_TEST(gc_time_charges_growth_of_counters)
 {
-	(void)state;
 	assert_int_equal(take(50 * MS, 30 * MS, 2), 0);
 	assert_int_equal(pending.gc_ns, 30 * MS);
 	assert_int_equal(pending.gc_runs, 2);
@@ -101,9 +97,8 @@ static void gc_time_charges_growth_of_counters(void **state)
 	assert_int_equal(pending.gc_runs, 3);
 }
 
-static void gc_time_counts_ongoing_step_up_to_boundary(void **state)
+FIXTURE_TEST(gc_time_counts_ongoing_step_up_to_boundary)
 {
-	(void)state;
 	begin_step(now_ns + 10 * MS);
 	assert_int_equal(boundary(30 * MS), 0);
 	assert_int_equal(pending.gc_ns, 20 * MS);
@@ -116,9 +111,8 @@ static void gc_time_counts_ongoing_step_up_to_boundary(void **state)
 	assert_int_equal(counters.gc_time >> 1, 127 * MS);
 }
 
-static void gc_time_excludes_off_cpu_time_inside_step(void **state)
+FIXTURE_TEST(gc_time_excludes_off_cpu_time_inside_step)
 {
-	(void)state;
 	begin_step(now_ns + 10 * MS);
 	assert_int_equal(boundary(30 * MS), 0);
 	be_off_cpu(40 * MS);
@@ -137,11 +131,10 @@ static void gc_time_excludes_off_cpu_time_inside_step(void **state)
 	assert_int_equal(pending.gc_ns, 6 * MS);
 }
 
-static void gc_time_excludes_off_cpu_time_between_clock_and_store(void **state)
+FIXTURE_TEST(gc_time_excludes_off_cpu_time_between_clock_and_store)
 {
 	uint64_t begun_ns = now_ns + 50 * MS;
 
-	(void)state;
 	assert_int_equal(boundary(50 * MS), 0);
 	be_off_cpu(40 * MS);
 	begin_step(begun_ns);
@@ -152,9 +145,8 @@ static void gc_time_excludes_off_cpu_time_between_clock_and_store(void **state)
 	assert_int_equal(pending.gc_ns, 4 * MS);
 }
 
-static void gc_time_is_charged_to_open_interval_up_to_its_length(void **state)
+FIXTURE_TEST(gc_time_is_charged_to_open_interval_up_to_its_length)
 {
-	(void)state;
 	pending.user_ns = 50 * MS;
 	counters.gc_time += UINT64_C(30) * MS << 1;
 	counters.gc_runs += 3;
@@ -177,9 +169,8 @@ static void gc_time_is_charged_to_open_interval_up_to_its_length(void **state)
 	assert_int_equal(pending.gc_runs, 1);
 }
 
-static void gc_time_read_twice_at_boundary_is_charged_once(void **state)
+FIXTURE_TEST(gc_time_read_twice_at_boundary_is_charged_once)
 {
-	(void)state;
 	counters.gc_time += UINT64_C(3) * MS << 1;
 	counters.gc_runs++;
 	assert_int_equal(gc_time_take(&known, &counters, &pending, now_ns, 10 * MS), 0);
@@ -188,9 +179,8 @@ static void gc_time_read_twice_at_boundary_is_charged_once(void **state)
 	assert_int_equal(pending.gc_runs, 1);
 }
 
-static void gc_time_never_exceeds_cpu_time(void **state)
+FIXTURE_TEST(gc_time_never_exceeds_cpu_time)
 {
-	(void)state;
 	assert_int_equal(take(50 * MS, 50 * MS + 300, 1), 0);
 	assert_int_equal(pending.gc_ns, 50 * MS);
 	/* Less was run than the clock says. */
@@ -210,9 +200,8 @@ static void gc_time_never_exceeds_cpu_time(void **state)
 	assert_int_equal(pending.gc_ns, 4 * MS);
 }
 
-static void gc_time_reports_and_limits_implausible_counters(void **state)
+FIXTURE_TEST(gc_time_reports_and_limits_implausible_counters)
 {
-	(void)state;
 	assert_int_equal(take(50 * MS, YEAR_NS, 1), 1);
 	assert_int_equal(pending.gc_ns, 50 * MS);
 	assert_int_equal(take(50 * MS, 0, 0), 0);
@@ -231,9 +220,8 @@ static void gc_time_reports_and_limits_implausible_counters(void **state)
 	assert_in_range(pending.gc_ns, 52 * MS, pending.user_ns);
 }
 
-static void gc_time_tolerates_difference_between_clocks(void **state)
+FIXTURE_TEST(gc_time_tolerates_difference_between_clocks)
 {
-	(void)state;
 	begin_step(now_ns + 1 * MS);
 	assert_int_equal(boundary(10 * MS), 0);
 	/* By its own reading it ended before ours. */
@@ -242,9 +230,8 @@ static void gc_time_tolerates_difference_between_clocks(void **state)
 	assert_int_equal(pending.gc_ns, 9 * MS);
 }
 
-static void gc_time_counts_new_counters_from_zero(void **state)
+FIXTURE_TEST(gc_time_counts_new_counters_from_zero)
 {
-	(void)state;
 	gc_time_none(&known);
 	counters = (struct gem_thread){ .version = 1, .serial = 8, .gc_runs = 1 };
 	counters.gc_time = UINT64_C(3) * MS << 1;
@@ -264,9 +251,8 @@ static void gc_time_counts_new_counters_from_zero(void **state)
 	assert_int_equal(pending.gc_runs, 1);
 }
 
-static void gc_time_counts_other_threads_counters_from_current_value(void **state)
+FIXTURE_TEST(gc_time_counts_other_threads_counters_from_current_value)
 {
-	(void)state;
 	counters.serial = 8;
 	assert_int_equal(take(50 * MS, 20 * MS, 1), 0);
 	assert_int_equal(pending.gc_ns, 0);
@@ -276,27 +262,4 @@ static void gc_time_counts_other_threads_counters_from_current_value(void **stat
 	assert_int_equal(take(50 * MS, 20 * MS, 1), 0);
 	assert_int_equal(pending.gc_ns, 20 * MS);
 	assert_int_equal(pending.gc_runs, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(gc_time_before_first_reading_is_not_charged, set_up),
-		cmocka_unit_test_setup(gc_time_charges_growth_of_counters, set_up),
-		cmocka_unit_test_setup(gc_time_counts_ongoing_step_up_to_boundary, set_up),
-		cmocka_unit_test_setup(gc_time_excludes_off_cpu_time_inside_step, set_up),
-		cmocka_unit_test_setup(gc_time_excludes_off_cpu_time_between_clock_and_store,
-				       set_up),
-		cmocka_unit_test_setup(gc_time_is_charged_to_open_interval_up_to_its_length,
-				       set_up),
-		cmocka_unit_test_setup(gc_time_read_twice_at_boundary_is_charged_once, set_up),
-		cmocka_unit_test_setup(gc_time_never_exceeds_cpu_time, set_up),
-		cmocka_unit_test_setup(gc_time_reports_and_limits_implausible_counters, set_up),
-		cmocka_unit_test_setup(gc_time_tolerates_difference_between_clocks, set_up),
-		cmocka_unit_test_setup(gc_time_counts_new_counters_from_zero, set_up),
-		cmocka_unit_test_setup(gc_time_counts_other_threads_counters_from_current_value,
-				       set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <correlator/gvl_wait.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 enum {
 	MS = 1000 * 1000,
@@ -51,16 +47,16 @@ static int take(uint64_t passed_ns, uint64_t off_cpu_ns, uint64_t grown_ns, uint
 	return gvl_wait_take(&known, &counters, &pending, now_ns);
 }
 
-static void gvl_wait_before_first_reading_is_not_charged(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(gvl_wait_before_first_reading_is_not_charged)
 {
-	(void)state;
 	assert_int_equal(take(50 * MS, 50 * MS, 0, 0), 0);
 	assert_int_equal(pending.gvl_ns, 0);
 }
 
-static void gvl_wait_charges_growth_of_counters(void **state)
+FIXTURE_TEST(gvl_wait_charges_growth_of_counters)
 {
-	(void)state;
 	assert_int_equal(take(50 * MS, 40 * MS, 30 * MS, 2), 0);
 	assert_int_equal(pending.gvl_ns, 30 * MS);
 	assert_int_equal(pending.gvl_waits, 2);
@@ -69,9 +65,8 @@ static void gvl_wait_charges_growth_of_counters(void **state)
 	assert_int_equal(pending.gvl_waits, 3);
 }
 
-static void gvl_wait_never_exceeds_off_cpu_time(void **state)
+FIXTURE_TEST(gvl_wait_never_exceeds_off_cpu_time)
 {
-	(void)state;
 	assert_int_equal(take(50 * MS, 40 * MS, 40 * MS + 300, 1), 0);
 	assert_int_equal(pending.gvl_ns, 40 * MS);
 	/* One that got it at once was on the CPU. */
@@ -80,18 +75,16 @@ static void gvl_wait_never_exceeds_off_cpu_time(void **state)
 	assert_int_equal(pending.gvl_waits, 2);
 }
 
-static void gvl_wait_reading_without_wait_discards_off_cpu_time(void **state)
+FIXTURE_TEST(gvl_wait_reading_without_wait_discards_off_cpu_time)
 {
-	(void)state;
 	assert_int_equal(take(50 * MS, 40 * MS, 0, 0), 0);
 	assert_int_equal(gvl_wait_claimable(&known, &pending), 0);
 	assert_int_equal(take(50 * MS, 5 * MS, 45 * MS, 1), 0);
 	assert_int_equal(pending.gvl_ns, 5 * MS);
 }
 
-static void gvl_wait_in_progress_keeps_off_cpu_time_since_its_start(void **state)
+FIXTURE_TEST(gvl_wait_in_progress_keeps_off_cpu_time_since_its_start)
 {
-	(void)state;
 	counters.ready_ns = NOW_NS + 20 * MS;
 	assert_int_equal(take(50 * MS, 40 * MS, 0, 0), 0);
 	assert_int_equal(gvl_wait_claimable(&known, &pending), 30 * MS);
@@ -100,11 +93,10 @@ static void gvl_wait_in_progress_keeps_off_cpu_time_since_its_start(void **state
 	assert_int_equal(pending.gvl_ns, 75 * MS);
 }
 
-static void gvl_wait_across_window_end_is_charged_when_it_ends(void **state)
+FIXTURE_TEST(gvl_wait_across_window_end_is_charged_when_it_ends)
 {
 	uint64_t claimable_ns;
 
-	(void)state;
 	counters.ready_ns = NOW_NS;
 	assert_int_equal(take(50 * MS, 50 * MS, 0, 0), 0);
 	claimable_ns = gvl_wait_claimable(&known, &pending);
@@ -115,9 +107,8 @@ static void gvl_wait_across_window_end_is_charged_when_it_ends(void **state)
 	assert_int_equal(pending.gvl_ns, 60 * MS);
 }
 
-static void gvl_wait_does_not_claim_off_cpu_time_of_other_context(void **state)
+FIXTURE_TEST(gvl_wait_does_not_claim_off_cpu_time_of_other_context)
 {
-	(void)state;
 	counters.ready_ns = NOW_NS;
 	assert_int_equal(take(50 * MS, 50 * MS, 0, 0), 0);
 	memset(&pending, 0, sizeof(pending));
@@ -127,9 +118,8 @@ static void gvl_wait_does_not_claim_off_cpu_time_of_other_context(void **state)
 	assert_int_equal(pending.gvl_ns, 10 * MS);
 }
 
-static void gvl_wait_reports_counters_going_back_and_restarts(void **state)
+FIXTURE_TEST(gvl_wait_reports_counters_going_back_and_restarts)
 {
-	(void)state;
 	assert_int_equal(take(50 * MS, 40 * MS, (uint64_t)-MS, 0), 1);
 	assert_int_equal(pending.gvl_ns, 0);
 	assert_int_equal(take(50 * MS, 40 * MS, 30 * MS, (uint64_t)-2), 1);
@@ -140,9 +130,8 @@ static void gvl_wait_reports_counters_going_back_and_restarts(void **state)
 	assert_int_equal(pending.gvl_waits, 1);
 }
 
-static void gvl_wait_reports_and_limits_growth_beyond_elapsed_time(void **state)
+FIXTURE_TEST(gvl_wait_reports_and_limits_growth_beyond_elapsed_time)
 {
-	(void)state;
 	assert_int_equal(take(50 * MS, 40 * MS, YEAR_NS, 1), 1);
 	assert_int_equal(pending.gvl_ns, 40 * MS);
 	assert_int_equal(take(2 * MS, 2 * MS, 1, UINT64_MAX / 4), 1);
@@ -150,16 +139,14 @@ static void gvl_wait_reports_and_limits_growth_beyond_elapsed_time(void **state)
 	assert_int_equal(pending.gvl_waits, 1 + (2 * MS + GVL_CLOCK_SLACK_NS) / GVL_WAIT_LEAST_NS);
 }
 
-static void gvl_wait_tolerates_clock_slack(void **state)
+FIXTURE_TEST(gvl_wait_tolerates_clock_slack)
 {
-	(void)state;
 	assert_int_equal(take(50 * MS, 40 * MS, 50 * MS + GVL_CLOCK_SLACK_NS, 1), 0);
 	assert_int_equal(take(50 * MS, 40 * MS, 50 * MS + GVL_CLOCK_SLACK_NS + 1, 1), 1);
 }
 
-static void gvl_wait_with_implausible_start_claims_no_extra_time(void **state)
+FIXTURE_TEST(gvl_wait_with_implausible_start_claims_no_extra_time)
 {
-	(void)state;
 	counters.ready_ns = UINT64_MAX;
 	assert_int_equal(take(50 * MS, 40 * MS, 0, 0), 0);
 	assert_int_equal(gvl_wait_claimable(&known, &pending), 0);
@@ -168,9 +155,8 @@ static void gvl_wait_with_implausible_start_claims_no_extra_time(void **state)
 	assert_int_equal(gvl_wait_claimable(&known, &pending), 40 * MS);
 }
 
-static void gvl_wait_starts_at_counters_of_other_thread(void **state)
+FIXTURE_TEST(gvl_wait_starts_at_counters_of_other_thread)
 {
-	(void)state;
 	counters.serial++;
 	assert_int_equal(take(50 * MS, 40 * MS, 30 * MS, 3), 0);
 	assert_int_equal(pending.gvl_ns, 0);
@@ -180,9 +166,8 @@ static void gvl_wait_starts_at_counters_of_other_thread(void **state)
 	assert_int_equal(take(50 * MS, 40 * MS, (uint64_t)-50 * MS, (uint64_t)-2), 0);
 }
 
-static void gvl_wait_counts_new_counters_from_zero(void **state)
+FIXTURE_TEST(gvl_wait_counts_new_counters_from_zero)
 {
-	(void)state;
 	gvl_wait_none(&known, &pending, NOW_NS);
 	counters.wait_ns = counters.waits = 0;
 	assert_int_equal(take(50 * MS, 40 * MS, 30 * MS, 3), 0);
@@ -190,35 +175,12 @@ static void gvl_wait_counts_new_counters_from_zero(void **state)
 	assert_int_equal(pending.gvl_waits, 3);
 }
 
-static void gvl_wait_ignores_old_values_of_reused_counters(void **state)
+FIXTURE_TEST(gvl_wait_ignores_old_values_of_reused_counters)
 {
-	(void)state;
 	gvl_wait_none(&known, &pending, NOW_NS);
 	assert_int_equal(take(50 * MS, 40 * MS, 30 * MS, 3), 0);
 	assert_int_equal(pending.gvl_ns, 0);
 	assert_int_equal(pending.gvl_waits, 0);
 	assert_int_equal(take(50 * MS, 40 * MS, 30 * MS, 3), 0);
 	assert_int_equal(pending.gvl_ns, 30 * MS);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(gvl_wait_before_first_reading_is_not_charged),
-		TEST(gvl_wait_charges_growth_of_counters),
-		TEST(gvl_wait_never_exceeds_off_cpu_time),
-		TEST(gvl_wait_reading_without_wait_discards_off_cpu_time),
-		TEST(gvl_wait_in_progress_keeps_off_cpu_time_since_its_start),
-		TEST(gvl_wait_across_window_end_is_charged_when_it_ends),
-		TEST(gvl_wait_does_not_claim_off_cpu_time_of_other_context),
-		TEST(gvl_wait_reports_counters_going_back_and_restarts),
-		TEST(gvl_wait_reports_and_limits_growth_beyond_elapsed_time),
-		TEST(gvl_wait_tolerates_clock_slack),
-		TEST(gvl_wait_with_implausible_start_claims_no_extra_time),
-		TEST(gvl_wait_starts_at_counters_of_other_thread),
-		TEST(gvl_wait_counts_new_counters_from_zero),
-		TEST(gvl_wait_ignores_old_values_of_reused_counters),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <correlator/missed_switches.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 static struct missed_switches missed;
 static struct thread_clock the_clock;
@@ -46,9 +42,10 @@ static uint32_t settle(uint32_t count)
 	return waiting;
 }
 
-static void missed_switches_are_noted_in_order_up_to_capacity(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(missed_switches_are_noted_in_order_up_to_capacity)
 {
-	(void)state;
 	for (uint32_t round = 0; round < 3; round++) {
 		assert_false(missed_switches_wait(&missed));
 		for (uint32_t i = 0; i < MISSED_SWITCHES; i++)
@@ -62,9 +59,8 @@ static void missed_switches_are_noted_in_order_up_to_capacity(void **state)
 	}
 }
 
-static void missed_switches_free_slot_when_settled(void **state)
+FIXTURE_TEST(missed_switches_free_slot_when_settled)
 {
-	(void)state;
 	for (uint32_t i = 0; i < MISSED_SWITCHES; i++)
 		assert_true(note(1));
 	assert_int_equal(settle(1), MISSED_SWITCHES);
@@ -75,9 +71,8 @@ static void missed_switches_free_slot_when_settled(void **state)
 	assert_int_equal(settle(0), 0);
 }
 
-static void missed_switches_last_one_tells_if_on_cpu(void **state)
+FIXTURE_TEST(missed_switches_last_one_tells_if_on_cpu)
 {
-	(void)state;
 	assert_false(missed_switches_end_on_cpu(&missed));
 	for (uint32_t i = 0; i < MISSED_SWITCHES; i++) {
 		assert_true(note(i & 1));
@@ -90,7 +85,7 @@ static void missed_switches_last_one_tells_if_on_cpu(void **state)
 	assert_false(missed_switches_end_on_cpu(&missed));
 }
 
-static void missed_switch_out_derives_switch_in_from_runtime(void **state)
+FIXTURE_TEST(missed_switch_out_derives_switch_in_from_runtime)
 {
 	const struct missed_switch out = { .figures = { 5250, 700, 3, 4 },
 					   .at_ns = 9000,
@@ -98,7 +93,6 @@ static void missed_switch_out_derives_switch_in_from_runtime(void **state)
 					   .off_reason = OFF_CPU_UNINTERRUPTIBLE,
 					   .cpu = 2 };
 
-	(void)state;
 	the_clock.is_off_cpu = 1;
 	the_clock.off_reason = OFF_CPU_SLEEPING;
 	missed_switch_apply(&out, &the_clock, &totals);
@@ -117,13 +111,12 @@ static void missed_switch_out_derives_switch_in_from_runtime(void **state)
 	assert_int_equal(the_clock.stolen_mark_ns, UINT64_MAX);
 }
 
-static void missed_switch_in_derives_switch_out_from_runtime(void **state)
+FIXTURE_TEST(missed_switch_in_derives_switch_out_from_runtime)
 {
 	const struct missed_switch in = {
 		.figures = { 5250, 300, 3, 4 }, .at_ns = 9000, .stolen_ns = 77, .cpu = 2
 	};
 
-	(void)state;
 	missed_switch_apply(&in, &the_clock, &totals);
 	assert_int_equal(totals.user_ns, 250);
 	assert_int_equal(totals.slices, 1);
@@ -131,17 +124,4 @@ static void missed_switch_in_derives_switch_out_from_runtime(void **state)
 	assert_int_equal(the_clock.gap_ns, 9000 - 1000 - 250);
 	assert_int_equal(the_clock.stolen_mark_ns, 77);
 	assert_false(the_clock.is_off_cpu);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(missed_switches_are_noted_in_order_up_to_capacity, set_up),
-		cmocka_unit_test_setup(missed_switches_free_slot_when_settled, set_up),
-		cmocka_unit_test_setup(missed_switches_last_one_tells_if_on_cpu, set_up),
-		cmocka_unit_test_setup(missed_switch_out_derives_switch_in_from_runtime, set_up),
-		cmocka_unit_test_setup(missed_switch_in_derives_switch_out_from_runtime, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <correlator/otel_record.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 struct walk {
 	uint8_t attributes[OTEL_ATTRIBUTES_ROOM];
@@ -32,11 +28,10 @@ static uint32_t run(struct walk *walk)
 				walk->known_indexes, walk->offsets);
 }
 
-static void otel_record_walk_finds_wanted_attributes(void **state)
+TEST(otel_record_walk_finds_wanted_attributes)
 {
 	struct walk walk = { .known_indexes = 3, .key_of_index = { [0] = 2, [2] = KEYS_MAX } };
 
-	(void)state;
 	put(&walk, 0, 3, 'a');
 	put(&walk, 1, 0, 0);
 	put(&walk, 2, 5, 'b');
@@ -46,9 +41,8 @@ static void otel_record_walk_finds_wanted_attributes(void **state)
 	assert_int_equal(walk.offsets[KEYS_MAX], 1 + 5 + 2);
 }
 
-static void otel_record_pointer_must_be_even_user_address(void **state)
+TEST(otel_record_pointer_must_be_even_user_address)
 {
-	(void)state;
 	assert_false(otel_record_pointer_is_sane(4094));
 	assert_true(otel_record_pointer_is_sane(4096));
 	assert_false(otel_record_pointer_is_sane(4097));
@@ -56,22 +50,20 @@ static void otel_record_pointer_must_be_even_user_address(void **state)
 	assert_false(otel_record_pointer_is_sane(1ULL << 56));
 }
 
-static void otel_record_walk_uses_last_occurrence(void **state)
+TEST(otel_record_walk_uses_last_occurrence)
 {
 	struct walk walk = { .known_indexes = 1, .key_of_index = { [0] = 1 } };
 
-	(void)state;
 	put(&walk, 0, 3, 'a');
 	put(&walk, 0, 3, 'b');
 	assert_int_equal(run(&walk), 0);
 	assert_int_equal(walk.offsets[1], 1 + 5);
 }
 
-static void otel_record_walk_ends_at_truncated_entry(void **state)
+TEST(otel_record_walk_ends_at_truncated_entry)
 {
 	struct walk walk = { .known_indexes = 1, .key_of_index = { [0] = 1 } };
 
-	(void)state;
 	put(&walk, 0, 3, 'a');
 	put(&walk, 0, 9, 'b');
 	walk.size_bytes--;
@@ -83,22 +75,20 @@ static void otel_record_walk_ends_at_truncated_entry(void **state)
 	assert_int_equal(walk.offsets[1], 1);
 }
 
-static void otel_record_walk_reports_unknown_index(void **state)
+TEST(otel_record_walk_reports_unknown_index)
 {
 	struct walk walk = { .known_indexes = 1, .key_of_index = { [0] = 1 } };
 
-	(void)state;
 	put(&walk, 1, 1, 'x');
 	put(&walk, 0, 1, 'a');
 	assert_int_equal(run(&walk), OTEL_WALK_UNKNOWN);
 	assert_int_equal(walk.offsets[1], 1 + 3);
 }
 
-static void otel_record_walk_reads_longest_record_to_its_end(void **state)
+TEST(otel_record_walk_reads_longest_record_to_its_end)
 {
 	struct walk walk = { .known_indexes = 256, .key_of_index = { [7] = 1, [8] = 2 } };
 
-	(void)state;
 	while (walk.size_bytes < OTEL_ATTRIBUTES_BYTES_MAX - OTEL_ATTRIBUTE_HEADER_BYTES)
 		put(&walk, 1, 8, 0);
 	walk.size_bytes = OTEL_ATTRIBUTES_BYTES_MAX - OTEL_ATTRIBUTE_HEADER_BYTES;
@@ -114,11 +104,10 @@ static void otel_record_walk_reads_longest_record_to_its_end(void **state)
 	assert_int_equal(walk.offsets[2], 0);
 }
 
-static void otel_record_walk_limits_number_of_entries(void **state)
+TEST(otel_record_walk_limits_number_of_entries)
 {
 	struct walk walk = { .known_indexes = 256, .key_of_index = { [7] = 1, [8] = 2 } };
 
-	(void)state;
 	for (unsigned int i = 0; i < OTEL_ATTRIBUTES_MAX - 1; i++)
 		put(&walk, 1, 0, 0);
 	put(&walk, 7, 0, 0);
@@ -129,12 +118,11 @@ static void otel_record_walk_limits_number_of_entries(void **state)
 	assert_int_equal(walk.offsets[2], 0);
 }
 
-static void otel_record_walk_of_noise_stays_in_bounds(void **state)
+TEST(otel_record_walk_of_noise_stays_in_bounds)
 {
 	struct walk walk = { .known_indexes = 256 };
 	uint32_t noise = 54321;
 
-	(void)state;
 	for (unsigned int round = 0; round < 20000; round++) {
 		for (size_t i = 0; i < 16; i++) {
 			noise = noise * 1664525 + 1013904223;
@@ -150,20 +138,4 @@ static void otel_record_walk_of_noise_stays_in_bounds(void **state)
 				    at - 1 + 2 + walk.attributes[at] <= OTEL_ATTRIBUTES_BYTES_MAX);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(otel_record_walk_finds_wanted_attributes),
-		cmocka_unit_test(otel_record_pointer_must_be_even_user_address),
-		cmocka_unit_test(otel_record_walk_uses_last_occurrence),
-		cmocka_unit_test(otel_record_walk_ends_at_truncated_entry),
-		cmocka_unit_test(otel_record_walk_reports_unknown_index),
-		cmocka_unit_test(otel_record_walk_reads_longest_record_to_its_end),
-		cmocka_unit_test(otel_record_walk_limits_number_of_entries),
-		cmocka_unit_test(otel_record_walk_of_noise_stays_in_bounds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "include/forged_stack.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 enum {
 	YJIT = 0x30, /* where jit_return is since 3.3 */
@@ -91,7 +88,9 @@ static uint64_t new_method(struct fixture *fixture)
 
 /* ---- what is there ---- */
 
-static void frames_of_each_size_are_walked_innermost_first(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(frames_of_each_size_are_walked_innermost_first)
 {
 	static const uint32_t sizes[][2] = {
 		{ 56, RUBY_LAYOUT_UNKNOWN }, { 64, 0x38 }, { 56, YJIT }, { 72, 0x40 }, { 128, 0x78 }
@@ -122,7 +121,7 @@ static void frames_of_each_size_are_walked_innermost_first(void **state)
 	}
 }
 
-static void frame_members_are_read_at_layout_offsets(void **state)
+FIXTURE_TEST(frame_members_are_read_at_layout_offsets)
 {
 	struct fixture *fixture = *state;
 	uint64_t method;
@@ -144,7 +143,7 @@ static void frame_members_are_read_at_layout_offsets(void **state)
 	assert_ruby(fixture, 1, 7);
 }
 
-static void stack_without_frames_is_empty(void **state)
+FIXTURE_TEST(stack_without_frames_is_empty)
 {
 	struct fixture *fixture = *state;
 
@@ -153,7 +152,7 @@ static void stack_without_frames_is_empty(void **state)
 	assert_true(fixture->frames.hash >= CONTEXT_HASH_FIRST);
 }
 
-static void frames_are_read_in_chunks(void **state)
+FIXTURE_TEST(frames_are_read_in_chunks)
 {
 	struct fixture *fixture = *state;
 
@@ -173,7 +172,7 @@ static void push_many(struct fixture *fixture, uint32_t count)
 		forged_stack_push_ruby(&fixture->stack, number, 0);
 }
 
-static void stack_deeper_than_limit_drops_outermost_frames(void **state)
+FIXTURE_TEST(stack_deeper_than_limit_drops_outermost_frames)
 {
 	struct fixture *fixture = *state;
 
@@ -186,7 +185,7 @@ static void stack_deeper_than_limit_drops_outermost_frames(void **state)
 		assert_ruby(fixture, number, 1999 - number);
 }
 
-static void stack_at_frame_limit_is_not_truncated(void **state)
+FIXTURE_TEST(stack_at_frame_limit_is_not_truncated)
 {
 	struct fixture *fixture = *state;
 	uint64_t hash;
@@ -204,7 +203,7 @@ static void stack_at_frame_limit_is_not_truncated(void **state)
 	assert_true(fixture->frames.hash != hash);
 }
 
-static void frames_walk_limits_skipped_frames(void **state)
+FIXTURE_TEST(frames_walk_limits_skipped_frames)
 {
 	struct fixture *fixture = *state;
 	struct ruby_control_frame block = { .iseq = forged_stack_iseq(1) };
@@ -223,7 +222,7 @@ static void frames_walk_limits_skipped_frames(void **state)
 
 /* ---- frames of C ---- */
 
-static void frames_walk_skips_c_blocks_but_not_ruby_blocks(void **state)
+FIXTURE_TEST(frames_walk_skips_c_blocks_but_not_ruby_blocks)
 {
 	struct fixture *fixture = *state;
 	struct ruby_control_frame block = { .iseq = forged_stack_iseq(1) };
@@ -244,7 +243,7 @@ static void frames_walk_skips_c_blocks_but_not_ruby_blocks(void **state)
 	assert_ruby(fixture, 2, 3);
 }
 
-static void frame_of_unknown_kind_is_unreadable(void **state)
+FIXTURE_TEST(frame_of_unknown_kind_is_unreadable)
 {
 	struct fixture *fixture = *state;
 	const struct ruby_control_frame block = { .iseq = forged_stack_iseq(1), .ep = 8 };
@@ -267,7 +266,7 @@ static void push_nested(struct fixture *fixture, uint32_t around, uint64_t outer
 	forged_stack_push(&fixture->stack, &(struct ruby_control_frame){ .ep = ep });
 }
 
-static void c_frame_method_is_found_through_ten_blocks(void **state)
+FIXTURE_TEST(c_frame_method_is_found_through_ten_blocks)
 {
 	struct fixture *fixture = *state;
 	uint64_t method = new_method(fixture);
@@ -283,7 +282,7 @@ static void c_frame_method_is_found_through_ten_blocks(void **state)
 	}
 }
 
-static void c_frame_uses_nearest_method(void **state)
+FIXTURE_TEST(c_frame_uses_nearest_method)
 {
 	struct fixture *fixture = *state;
 	uint64_t outer = new_method(fixture), inner = new_method(fixture);
@@ -294,7 +293,7 @@ static void c_frame_uses_nearest_method(void **state)
 	assert_frame(fixture, 0, RUBY_FRAME_C, inner);
 }
 
-static void c_frame_in_cyclic_blocks_has_no_method(void **state)
+FIXTURE_TEST(c_frame_in_cyclic_blocks_has_no_method)
 {
 	struct fixture *fixture = *state;
 	uint64_t ep = forged_stack_environment(&fixture->stack, 0, 0, 0);
@@ -315,7 +314,7 @@ static void assert_found_behind(struct fixture *fixture, uint64_t object, uint64
 	assert_frame(fixture, 0, RUBY_FRAME_C, expected);
 }
 
-static void special_variable_is_followed_to_method_once(void **state)
+FIXTURE_TEST(special_variable_is_followed_to_method_once)
 {
 	struct fixture *fixture = *state;
 	struct forged_stack *stack = &fixture->stack;
@@ -340,7 +339,7 @@ static void special_variable_is_followed_to_method_once(void **state)
 	assert_frame(fixture, 0, RUBY_FRAME_C, 0);
 }
 
-static void c_frame_with_unreadable_method_is_counted(void **state)
+FIXTURE_TEST(c_frame_with_unreadable_method_is_counted)
 {
 	struct fixture *fixture = *state;
 	struct forged_stack *stack = &fixture->stack;
@@ -359,7 +358,7 @@ static void c_frame_with_unreadable_method_is_counted(void **state)
 	assert_int_equal(fixture->frames.unreadable, 4);
 }
 
-static void c_frame_method_must_be_valid_address(void **state)
+FIXTURE_TEST(c_frame_method_must_be_valid_address)
 {
 	struct fixture *fixture = *state;
 
@@ -378,7 +377,7 @@ static void c_frame_method_must_be_valid_address(void **state)
 
 /* ---- methods of Ruby frames ---- */
 
-static void ruby_frame_methods_are_found_on_request(void **state)
+FIXTURE_TEST(ruby_frame_methods_are_found_on_request)
 {
 	struct fixture *fixture = *state;
 	uint64_t method = new_method(fixture), c_method = new_method(fixture);
@@ -416,7 +415,7 @@ static uint64_t push_block_method(struct fixture *fixture, uint64_t method, uint
 }
 
 /* What stands around such a block is no part of the method. */
-static void block_method_is_found_with_its_level(void **state)
+FIXTURE_TEST(block_method_is_found_with_its_level)
 {
 	struct fixture *fixture = *state;
 	uint64_t method = new_method(fixture), around = new_method(fixture);
@@ -448,7 +447,7 @@ static void block_method_is_found_with_its_level(void **state)
 	assert_int_equal(fixture->frames.frames[9].method, method);
 }
 
-static void block_methods_of_one_block_make_distinct_stacks(void **state)
+FIXTURE_TEST(block_methods_of_one_block_make_distinct_stacks)
 {
 	struct fixture *fixture = *state;
 	uint64_t first = new_method(fixture), second = new_method(fixture);
@@ -479,7 +478,7 @@ static uint64_t new_whole_method(struct fixture *fixture)
 	return method;
 }
 
-static void same_methods_check_detects_each_changed_word(void **state)
+FIXTURE_TEST(same_methods_check_detects_each_changed_word)
 {
 	struct fixture *fixture = *state;
 	uint64_t method = new_whole_method(fixture), c_method = new_whole_method(fixture);
@@ -502,7 +501,7 @@ static void same_methods_check_detects_each_changed_word(void **state)
 	}
 }
 
-static void ruby_frame_methods_are_found_up_to_frame_limit(void **state)
+FIXTURE_TEST(ruby_frame_methods_are_found_up_to_frame_limit)
 {
 	struct fixture *fixture = *state;
 	uint64_t method = new_method(fixture);
@@ -538,7 +537,7 @@ static void assert_torn_with(struct fixture *fixture, uint32_t offset, uint64_t 
 	forged_stack_write(&fixture->stack, address, before);
 }
 
-static void stack_with_invalid_bounds_is_not_read(void **state)
+FIXTURE_TEST(stack_with_invalid_bounds_is_not_read)
 {
 	struct fixture *fixture = *state;
 	uint64_t end = forged_stack_at(FORGED_STACK_VM_END);
@@ -574,7 +573,7 @@ static void stack_with_invalid_bounds_is_not_read(void **state)
 	}
 }
 
-static void stack_may_be_full_and_of_maximum_size(void **state)
+FIXTURE_TEST(stack_may_be_full_and_of_maximum_size)
 {
 	struct fixture *fixture = *state;
 	uint64_t context = forged_stack_at(FORGED_STACK_CONTEXT);
@@ -596,7 +595,7 @@ static void stack_may_be_full_and_of_maximum_size(void **state)
 	assert_sound(fixture, 2);
 }
 
-static void stack_is_torn_if_execution_context_is_unreadable(void **state)
+FIXTURE_TEST(stack_is_torn_if_execution_context_is_unreadable)
 {
 	struct fixture *fixture = *state;
 	uint32_t *members[] = { &fixture->layout.execution_stack,
@@ -629,7 +628,7 @@ static void stack_is_torn_if_execution_context_is_unreadable(void **state)
 	assert_int_equal(fixture->frames.flags, RUBY_FRAMES_TORN);
 }
 
-static void layout_that_cannot_be_walked_is_rejected(void **state)
+FIXTURE_TEST(layout_that_cannot_be_walked_is_rejected)
 {
 	struct fixture *fixture = *state;
 	const struct ruby_stack_layout sane = forged_stack_layout(56, YJIT);
@@ -671,7 +670,7 @@ static void layout_that_cannot_be_walked_is_rejected(void **state)
 	assert_true(ruby_frames_layout_is_sane(&fixture->layout));
 }
 
-static void frame_with_invalid_iseq_address_is_unreadable(void **state)
+FIXTURE_TEST(frame_with_invalid_iseq_address_is_unreadable)
 {
 	struct fixture *fixture = *state;
 	static const uint64_t addresses[] = { 3, 8, 0xfff8, 1ULL << 56, UINT64_MAX - 7 };
@@ -722,7 +721,7 @@ static void assert_gap(struct fixture *fixture, uint32_t frame_bytes)
 	assert_int_equal(fixture->stack.reads, 3 + 2 + 300 - 4096 / frame_bytes);
 }
 
-static void frames_on_missing_page_become_one_unreadable_frame(void **state)
+FIXTURE_TEST(frames_on_missing_page_become_one_unreadable_frame)
 {
 	assert_gap(*state, 56);
 	assert_gap(*state, 64);
@@ -731,7 +730,7 @@ static void frames_on_missing_page_become_one_unreadable_frame(void **state)
 
 /* ---- a collection ---- */
 
-static void gc_frame_is_added_above_frame_during_collection(void **state)
+FIXTURE_TEST(gc_frame_is_added_above_frame_during_collection)
 {
 	struct fixture *fixture = *state;
 	uint64_t hash;
@@ -791,7 +790,7 @@ static void push_compiled(struct fixture *fixture, struct code code, uint64_t pc
 	forged_stack_push(&fixture->stack, &frame);
 }
 
-static void compiled_frame_keeps_pc_only_inside_its_iseq(void **state)
+FIXTURE_TEST(compiled_frame_keeps_pc_only_inside_its_iseq)
 {
 	struct fixture *fixture = *state;
 	struct code code = new_code(fixture);
@@ -823,7 +822,7 @@ static void compiled_frame_keeps_pc_only_inside_its_iseq(void **state)
 	}
 }
 
-static void compiled_frame_in_or_below_c_is_ordinary(void **state)
+FIXTURE_TEST(compiled_frame_in_or_below_c_is_ordinary)
 {
 	struct fixture *fixture = *state;
 	struct code code = new_code(fixture);
@@ -839,7 +838,7 @@ static void compiled_frame_in_or_below_c_is_ordinary(void **state)
 	assert_frame(fixture, 1, RUBY_FRAME_RUBY, code.iseq);
 }
 
-static void compiled_frame_of_unreadable_iseq_has_no_pc(void **state)
+FIXTURE_TEST(compiled_frame_of_unreadable_iseq_has_no_pc)
 {
 	struct fixture *fixture = *state;
 	struct code code = new_code(fixture);
@@ -872,7 +871,7 @@ static void push_zjit(struct fixture *fixture, uint64_t jit_return, uint64_t jit
 	forged_stack_push(&fixture->stack, &frame);
 }
 
-static void zjit_frame_is_read_from_native_stack(void **state)
+FIXTURE_TEST(zjit_frame_is_read_from_native_stack)
 {
 	struct fixture *fixture = *state;
 	struct code inner = new_code(fixture), outer = new_code(fixture);
@@ -891,7 +890,7 @@ static void zjit_frame_is_read_from_native_stack(void **state)
 	assert_int_equal(fixture->frames.frames[1].pc, outer.start + 24);
 }
 
-static void zjit_marked_c_frame_is_a_c_frame(void **state)
+FIXTURE_TEST(zjit_marked_c_frame_is_a_c_frame)
 {
 	struct fixture *fixture = *state;
 	uint64_t method = new_method(fixture);
@@ -918,7 +917,7 @@ static void assert_unreadable_zjit(struct fixture *fixture, uint64_t jit_return,
 	assert_int_equal(fixture->frames.unreadable, (count + 1) / 2);
 }
 
-static void zjit_frame_with_invalid_address_is_unreadable(void **state)
+FIXTURE_TEST(zjit_frame_with_invalid_address_is_unreadable)
 {
 	struct fixture *fixture = *state;
 	struct code code = new_code(fixture);
@@ -931,7 +930,7 @@ static void zjit_frame_with_invalid_address_is_unreadable(void **state)
 	assert_unreadable_zjit(fixture, FORGED_STACK_POINTER + 0x500, FORGED_STACK_BASE - 64);
 }
 
-static void native_stack_extends_upward_from_stack_pointer(void **state)
+FIXTURE_TEST(native_stack_extends_upward_from_stack_pointer)
 {
 	struct fixture *fixture = *state;
 	struct code code = new_code(fixture);
@@ -959,7 +958,7 @@ static void native_stack_extends_upward_from_stack_pointer(void **state)
 	}
 }
 
-static void compiled_frame_without_stack_pointer_is_unreadable(void **state)
+FIXTURE_TEST(compiled_frame_without_stack_pointer_is_unreadable)
 {
 	struct fixture *fixture = *state;
 
@@ -983,7 +982,7 @@ static uint64_t hash_of(struct fixture *fixture)
 	return fixture->frames.hash;
 }
 
-static void frames_hash_covers_all_that_distinguishes_stacks(void **state)
+FIXTURE_TEST(frames_hash_covers_all_that_distinguishes_stacks)
 {
 	struct fixture *fixture = *state;
 	uint64_t hashes[8];
@@ -1018,49 +1017,4 @@ static void frames_hash_covers_all_that_distinguishes_stacks(void **state)
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = i + 1; k < count; k++)
 			assert_true(hashes[i] != hashes[k]);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(frames_of_each_size_are_walked_innermost_first),
-		TEST(frame_members_are_read_at_layout_offsets),
-		TEST(stack_without_frames_is_empty),
-		TEST(frames_are_read_in_chunks),
-		TEST(stack_deeper_than_limit_drops_outermost_frames),
-		TEST(stack_at_frame_limit_is_not_truncated),
-		TEST(frames_walk_limits_skipped_frames),
-		TEST(frames_walk_skips_c_blocks_but_not_ruby_blocks),
-		TEST(frame_of_unknown_kind_is_unreadable),
-		TEST(c_frame_method_is_found_through_ten_blocks),
-		TEST(c_frame_uses_nearest_method),
-		TEST(c_frame_in_cyclic_blocks_has_no_method),
-		TEST(special_variable_is_followed_to_method_once),
-		TEST(c_frame_with_unreadable_method_is_counted),
-		TEST(c_frame_method_must_be_valid_address),
-		TEST(ruby_frame_methods_are_found_on_request),
-		TEST(block_method_is_found_with_its_level),
-		TEST(block_methods_of_one_block_make_distinct_stacks),
-		TEST(same_methods_check_detects_each_changed_word),
-		TEST(ruby_frame_methods_are_found_up_to_frame_limit),
-		TEST(stack_with_invalid_bounds_is_not_read),
-		TEST(stack_may_be_full_and_of_maximum_size),
-		TEST(stack_is_torn_if_execution_context_is_unreadable),
-		TEST(layout_that_cannot_be_walked_is_rejected),
-		TEST(frame_with_invalid_iseq_address_is_unreadable),
-		TEST(frames_on_missing_page_become_one_unreadable_frame),
-		TEST(gc_frame_is_added_above_frame_during_collection),
-		TEST(compiled_frame_keeps_pc_only_inside_its_iseq),
-		TEST(compiled_frame_in_or_below_c_is_ordinary),
-		TEST(compiled_frame_of_unreadable_iseq_has_no_pc),
-		TEST(zjit_frame_is_read_from_native_stack),
-		TEST(zjit_marked_c_frame_is_a_c_frame),
-		TEST(zjit_frame_with_invalid_address_is_unreadable),
-		TEST(native_stack_extends_upward_from_stack_pointer),
-		TEST(compiled_frame_without_stack_pointer_is_unreadable),
-		TEST(frames_hash_covers_all_that_distinguishes_stacks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

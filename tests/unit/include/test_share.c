@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <correlator/share.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 enum {
 	ROOM = 32768
@@ -23,20 +19,18 @@ static uint32_t take_all(struct share_table *table, uint32_t family, uint32_t ro
 	return taken;
 }
 
-static void share_of_one_family_is_three_quarters(void **state)
+TEST(share_of_one_family_is_three_quarters)
 {
 	struct share_table table = { 0 };
 
-	(void)state;
 	assert_int_equal(take_all(&table, 1000, ROOM), ROOM / 4 * 3);
 	assert_int_equal(table.used, ROOM / 4 * 3);
 }
 
-static void share_leaves_capacity_for_each_next_family(void **state)
+TEST(share_leaves_capacity_for_each_next_family)
 {
 	struct share_table table = { 0 };
 
-	(void)state;
 	for (uint32_t family = 1; family <= 6; family++) {
 		uint32_t left = ROOM - table.used;
 
@@ -48,12 +42,11 @@ static void share_leaves_capacity_for_each_next_family(void **state)
 	assert_true(table.used < ROOM);
 }
 
-static void share_of_alternating_families_leaves_part_free(void **state)
+TEST(share_of_alternating_families_leaves_part_free)
 {
 	struct share_table table = { 0 };
 	int is_taken = 1;
 
-	(void)state;
 	while (is_taken) {
 		is_taken = 0;
 		for (uint32_t family = 1; family <= 5; family++)
@@ -67,23 +60,21 @@ static void share_of_alternating_families_leaves_part_free(void **state)
 	assert_true(share_has_room(&table, 6, ROOM));
 }
 
-static void share_removed_can_be_taken_again(void **state)
+TEST(share_removed_can_be_taken_again)
 {
 	struct share_table table = { 0 };
 	uint32_t taken = take_all(&table, 7, ROOM);
 
-	(void)state;
 	for (uint32_t i = 0; i < taken; i++)
 		share_remove(&table, 7);
 	assert_int_equal(table.used, 0);
 	assert_int_equal(take_all(&table, 7, ROOM), taken);
 }
 
-static void share_gives_new_family_free_or_least_used_number(void **state)
+TEST(share_gives_new_family_free_or_least_used_number)
 {
 	struct share_table table = { 0 };
 
-	(void)state;
 	for (uint32_t family = 1; family < SHARE_SLOTS; family++) {
 		assert_int_equal(share_find_family(&table), family);
 		share_add(&table, family);
@@ -98,9 +89,8 @@ static void share_gives_new_family_free_or_least_used_number(void **state)
 	assert_int_equal(share_find_family(&table), 99);
 }
 
-static void share_allows_entry_in_smallest_maps(void **state)
+TEST(share_allows_entry_in_smallest_maps)
 {
-	(void)state;
 	for (uint32_t room = 1; room < 64; room++) {
 		struct share_table table = { 0 };
 
@@ -108,18 +98,4 @@ static void share_allows_entry_in_smallest_maps(void **state)
 		assert_true(table.used <= room);
 		assert_false(share_has_room(&table, 1, room));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(share_of_one_family_is_three_quarters),
-		cmocka_unit_test(share_leaves_capacity_for_each_next_family),
-		cmocka_unit_test(share_of_alternating_families_leaves_part_free),
-		cmocka_unit_test(share_removed_can_be_taken_again),
-		cmocka_unit_test(share_gives_new_family_free_or_least_used_number),
-		cmocka_unit_test(share_allows_entry_in_smallest_maps),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

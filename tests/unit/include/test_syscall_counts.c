@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <correlator/syscall_counts.h>
 
@@ -44,9 +39,10 @@ static void expect_call(uint32_t call, uint32_t abi, uint32_t number)
 	assert_int_equal(syscall_call_number(call), number);
 }
 
-static void syscall_call_encodes_abi_and_number(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+TEST(syscall_call_encodes_abi_and_number)
 {
-	(void)state;
 	expect_call(syscall_call(0, 1, 0), SYSCALL_ABI_NATIVE, 0);
 	expect_call(syscall_call(1023, 1, 0), SYSCALL_ABI_NATIVE, 1023);
 	expect_call(syscall_call(SYSCALL_X32_BIT, 1, 0), SYSCALL_ABI_X32, 0);
@@ -55,9 +51,8 @@ static void syscall_call_encodes_abi_and_number(void **state)
 	expect_call(syscall_call(0, 0, 1), SYSCALL_ABI_32, 0);
 }
 
-static void syscall_call_marks_invalid_number(void **state)
+TEST(syscall_call_marks_invalid_number)
 {
-	(void)state;
 	expect_call(syscall_call(1024, 1, 0), SYSCALL_ABI_NATIVE, SYSCALL_NUMBERS);
 	expect_call(syscall_call(~UINT64_C(0), 1, 0), SYSCALL_ABI_NATIVE, SYSCALL_NUMBERS);
 	expect_call(syscall_call(UINT64_C(1) << 32, 1, 0), SYSCALL_ABI_NATIVE, SYSCALL_NUMBERS);
@@ -70,9 +65,8 @@ static void syscall_call_marks_invalid_number(void **state)
 	expect_call(syscall_call(UINT64_C(0xffffffff00000004), 1, 1), SYSCALL_ABI_32, 4);
 }
 
-static void syscall_counts_call_at_entry_and_time_at_exit(void **state)
+FIXTURE_TEST(syscall_counts_call_at_entry_and_time_at_exit)
 {
-	(void)state;
 	assert_false(counts.has_some);
 	syscall_counts_enter(&counts, READ, 100);
 	assert_true(counts.has_some);
@@ -87,9 +81,8 @@ static void syscall_counts_call_at_entry_and_time_at_exit(void **state)
 	expect(STAT, 1, 11);
 }
 
-static void syscall_counts_settle_adds_time_of_ongoing_call(void **state)
+FIXTURE_TEST(syscall_counts_settle_adds_time_of_ongoing_call)
 {
-	(void)state;
 	syscall_counts_enter(&counts, READ, 100);
 	syscall_counts_settle(&counts, 150);
 	expect(READ, 1, 50);
@@ -104,18 +97,16 @@ static void syscall_counts_settle_adds_time_of_ongoing_call(void **state)
 }
 
 /* The clock of a switch may be a little behind the last edge's. */
-static void syscall_counts_time_does_not_go_back(void **state)
+FIXTURE_TEST(syscall_counts_time_does_not_go_back)
 {
-	(void)state;
 	syscall_counts_enter(&counts, READ, 100);
 	syscall_counts_settle(&counts, 90);
 	syscall_counts_leave(&counts, 101);
 	expect(READ, 1, 1);
 }
 
-static void syscall_counts_ignore_exit_without_entry(void **state)
+FIXTURE_TEST(syscall_counts_ignore_exit_without_entry)
 {
-	(void)state;
 	syscall_counts_leave(&counts, 100);
 	assert_false(counts.has_some);
 	syscall_counts_enter(&counts, READ, 100);
@@ -124,9 +115,8 @@ static void syscall_counts_ignore_exit_without_entry(void **state)
 	expect(READ, 1, 10);
 }
 
-static void syscall_counts_use_other_places_on_collision(void **state)
+FIXTURE_TEST(syscall_counts_use_other_places_on_collision)
 {
-	(void)state;
 	for (uint32_t i = 0; i < SYSCALL_TRIES; i++) {
 		uint32_t call = READ + i * SYSCALL_PLACES;
 
@@ -141,11 +131,10 @@ static void syscall_counts_use_other_places_on_collision(void **state)
 }
 
 /* Which does not come: who counts makes room first. */
-static void syscall_counts_write_nothing_without_free_place(void **state)
+FIXTURE_TEST(syscall_counts_write_nothing_without_free_place)
 {
 	const uint32_t last = READ + SYSCALL_TRIES * SYSCALL_PLACES;
 
-	(void)state;
 	for (uint32_t i = 0; i < SYSCALL_TRIES; i++)
 		syscall_counts_enter(&counts, READ + i * SYSCALL_PLACES, 100);
 	syscall_counts_enter(&counts, last, 200);
@@ -155,30 +144,12 @@ static void syscall_counts_write_nothing_without_free_place(void **state)
 	assert_null(syscall_counts_place(&counts, last));
 }
 
-static void syscall_counts_places_wrap_around(void **state)
+FIXTURE_TEST(syscall_counts_places_wrap_around)
 {
 	const uint32_t last = SYSCALL_PLACES - 1;
 
-	(void)state;
 	syscall_counts_enter(&counts, last, 100);
 	syscall_counts_enter(&counts, last + SYSCALL_PLACES, 100);
 	assert_ptr_equal(place_of(last), &counts.places[last]);
 	assert_ptr_equal(place_of(last + SYSCALL_PLACES), &counts.places[0]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(syscall_call_encodes_abi_and_number),
-		cmocka_unit_test(syscall_call_marks_invalid_number),
-		cmocka_unit_test_setup(syscall_counts_call_at_entry_and_time_at_exit, set_up),
-		cmocka_unit_test_setup(syscall_counts_settle_adds_time_of_ongoing_call, set_up),
-		cmocka_unit_test_setup(syscall_counts_time_does_not_go_back, set_up),
-		cmocka_unit_test_setup(syscall_counts_ignore_exit_without_entry, set_up),
-		cmocka_unit_test_setup(syscall_counts_use_other_places_on_collision, set_up),
-		cmocka_unit_test_setup(syscall_counts_write_nothing_without_free_place, set_up),
-		cmocka_unit_test_setup(syscall_counts_places_wrap_around, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <correlator/table_probe.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 /* As the publisher does it (socketry/ruby-profiler, state.c; the gem's correlator_state.c). */
 static int insert(struct state_pair *pairs, uint64_t capacity, uint64_t key, uint64_t value)
@@ -24,11 +20,10 @@ static int insert(struct state_pair *pairs, uint64_t capacity, uint64_t key, uin
 	return -1;
 }
 
-static void table_header_capacity_must_be_power_of_two_in_limit(void **state)
+TEST(table_header_capacity_must_be_power_of_two_in_limit)
 {
 	struct state_header header = { 0, 0 };
 
-	(void)state;
 	for (header.capacity = 0; header.capacity <= 4 * STATE_CAPACITY_MAX; header.capacity++) {
 		int is_power = header.capacity && !(header.capacity & (header.capacity - 1));
 
@@ -41,11 +36,10 @@ static void table_header_capacity_must_be_power_of_two_in_limit(void **state)
 	assert_false(table_header_is_sane(&header));
 }
 
-static void table_header_rejects_size_above_capacity(void **state)
+TEST(table_header_rejects_size_above_capacity)
 {
 	struct state_header header = { .size = 8, .capacity = 8 };
 
-	(void)state;
 	assert_true(table_header_is_sane(&header));
 	header.size = 9;
 	assert_false(table_header_is_sane(&header));
@@ -53,9 +47,8 @@ static void table_header_rejects_size_above_capacity(void **state)
 	assert_false(table_header_is_sane(&header));
 }
 
-static void table_probe_finds_every_key_in_full_table(void **state)
+TEST(table_probe_finds_every_key_in_full_table)
 {
-	(void)state;
 	for (uint64_t capacity = 1; capacity <= STATE_CAPACITY_MAX; capacity *= 2) {
 		struct state_pair pairs[STATE_CAPACITY_MAX] = { 0 };
 
@@ -71,40 +64,36 @@ static void table_probe_finds_every_key_in_full_table(void **state)
 	}
 }
 
-static void table_probe_wraps_around(void **state)
+TEST(table_probe_wraps_around)
 {
 	struct state_pair pairs[STATE_CAPACITY_MAX] = { 0 };
 
-	(void)state;
 	assert_int_equal(insert(pairs, 8, 0x17, 1), 7);
 	assert_int_equal(insert(pairs, 8, 0x27, 2), 0);
 	assert_int_equal(insert(pairs, 8, 0x37, 3), 1);
 	assert_int_equal(table_probe_find(pairs, 8, 0x37), 1);
 }
 
-static void table_probe_ends_at_empty_slot(void **state)
+TEST(table_probe_ends_at_empty_slot)
 {
 	struct state_pair pairs[STATE_CAPACITY_MAX] = { 0 };
 
-	(void)state;
 	pairs[3].key = 0x11; /* not where the publisher would have put it */
 	assert_int_equal(table_probe_find(pairs, 8, 0x11), -1);
 	assert_int_equal(table_probe_find(pairs, 8, 0x13), -1);
 }
 
-static void table_probe_never_finds_key_0(void **state)
+TEST(table_probe_never_finds_key_0)
 {
 	struct state_pair pairs[STATE_CAPACITY_MAX] = { 0 };
 
-	(void)state;
 	assert_int_equal(table_probe_find(pairs, 8, 0), -1);
 }
 
-static void table_probe_stays_in_array_with_invalid_capacity(void **state)
+TEST(table_probe_stays_in_array_with_invalid_capacity)
 {
 	struct state_pair pairs[STATE_CAPACITY_MAX];
 
-	(void)state;
 	/* ASan is the judge: no empty slot ends the walk. */
 	for (unsigned int i = 0; i < STATE_CAPACITY_MAX; i++)
 		pairs[i].key = 1000 + i;
@@ -114,29 +103,12 @@ static void table_probe_stays_in_array_with_invalid_capacity(void **state)
 	assert_int_equal(table_probe_find(pairs, 1ULL << 40, 77), -1);
 }
 
-static void table_pointer_must_be_aligned_user_address(void **state)
+TEST(table_pointer_must_be_aligned_user_address)
 {
-	(void)state;
 	assert_true(table_pointer_is_sane(0x7f0000001000));
 	assert_false(table_pointer_is_sane(0));
 	assert_false(table_pointer_is_sane(8));
 	assert_false(table_pointer_is_sane(0x7f0000001004));
 	assert_false(table_pointer_is_sane(0xffff888000000000));
 	assert_false(table_pointer_is_sane(UINT64_MAX & ~7ULL));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(table_header_capacity_must_be_power_of_two_in_limit),
-		cmocka_unit_test(table_header_rejects_size_above_capacity),
-		cmocka_unit_test(table_probe_finds_every_key_in_full_table),
-		cmocka_unit_test(table_probe_wraps_around),
-		cmocka_unit_test(table_probe_ends_at_empty_slot),
-		cmocka_unit_test(table_probe_never_finds_key_0),
-		cmocka_unit_test(table_probe_stays_in_array_with_invalid_capacity),
-		cmocka_unit_test(table_pointer_must_be_aligned_user_address),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,15 +6,11 @@
  */
 #include <correlator/account.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 enum {
 	RUNS = 3000,
@@ -304,12 +300,11 @@ static int64_t live(struct machine *machine)
 	return worst_ns;
 }
 
-static void theft_reported_at_once_leaves_no_residual_in_any_window(void **state)
+TEST(theft_reported_at_once_leaves_no_residual_in_any_window)
 {
 	struct machine machine;
 	int64_t worst_ns;
 
-	(void)state;
 	for (uint64_t seed = 0; seed < RUNS; seed++) {
 		begin(&machine, seed, true);
 		worst_ns = live(&machine);
@@ -322,11 +317,10 @@ static void theft_reported_at_once_leaves_no_residual_in_any_window(void **state
 }
 
 /* A window may have closed over it, and what it gave out cannot be taken back. */
-static void theft_reported_at_ticks_is_at_most_owed_by_thread(void **state)
+TEST(theft_reported_at_ticks_is_at_most_owed_by_thread)
 {
 	struct machine machine;
 
-	(void)state;
 	for (uint64_t seed = 0; seed < RUNS; seed++) {
 		begin(&machine, seed, false);
 		(void)live(&machine);
@@ -337,12 +331,11 @@ static void theft_reported_at_ticks_is_at_most_owed_by_thread(void **state)
 	}
 }
 
-static void theft_and_charged_time_add_up_to_wall_time(void **state)
+TEST(theft_and_charged_time_add_up_to_wall_time)
 {
 	struct machine machine;
 	uint64_t wall_ns;
 
-	(void)state;
 	for (uint64_t seed = 0; seed < RUNS; seed++) {
 		begin(&machine, seed, true);
 		wall_ns = machine.clock.mark_ns;
@@ -355,15 +348,4 @@ static void theft_and_charged_time_add_up_to_wall_time(void **state)
 				    machine.clock.gap_ns ==
 			    wall_ns);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(theft_reported_at_once_leaves_no_residual_in_any_window),
-		cmocka_unit_test(theft_reported_at_ticks_is_at_most_owed_by_thread),
-		cmocka_unit_test(theft_and_charged_time_add_up_to_wall_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <correlator/timeline.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 /* A thread's books and its timeline, which begins at 1000. */
 struct life {
@@ -39,12 +35,11 @@ static void expect(const struct slice *slice, uint64_t start_ns, uint64_t end_ns
 	assert_int_equal(slice->kernel_ns, kernel_ns);
 }
 
-static void timeline_slice_has_growth_since_last_one(void **state)
+TEST(timeline_slice_has_growth_since_last_one)
 {
 	const struct slice *slice;
 	struct life life;
 
-	(void)state;
 	begin(&life);
 	life.pending = (struct account_totals){ .user_ns = 70, .kernel_ns = 30, .syscalls = 4 };
 	slice = cut(&life, 1100);
@@ -79,12 +74,11 @@ static void timeline_slice_has_growth_since_last_one(void **state)
 	assert_false(life.timeline.is_cut);
 }
 
-static void timeline_defers_unsplit_gap_to_next_slice(void **state)
+TEST(timeline_defers_unsplit_gap_to_next_slice)
 {
 	const struct slice *slice;
 	struct life life;
 
-	(void)state;
 	begin(&life);
 	life.pending.user_ns = 100;
 	life.clock.gap_ns = 50;
@@ -102,12 +96,11 @@ static void timeline_defers_unsplit_gap_to_next_slice(void **state)
 	expect(slice, 1150, 1150, 0, 0);
 }
 
-static void timeline_counts_anew_after_charge(void **state)
+TEST(timeline_counts_anew_after_charge)
 {
 	const struct slice *slice;
 	struct life life;
 
-	(void)state;
 	begin(&life);
 	life.pending = (struct account_totals){ .user_ns = 60,
 						.kernel_ns = 40,
@@ -136,11 +129,10 @@ static void timeline_counts_anew_after_charge(void **state)
 	assert_int_equal(slice->taken_ns, 0);
 }
 
-static void timeline_sends_charge_only_if_something_is_charged(void **state)
+TEST(timeline_sends_charge_only_if_something_is_charged)
 {
 	struct life life;
 
-	(void)state;
 	begin(&life);
 	(void)cut(&life, 1000);
 	timeline_charge(&life.timeline, 1, 1, 0);
@@ -162,12 +154,11 @@ static void timeline_sends_charge_only_if_something_is_charged(void **state)
 	assert_false(life.timeline.is_cut);
 }
 
-static void timeline_sends_time_taken_back_separately(void **state)
+TEST(timeline_sends_time_taken_back_separately)
 {
 	const struct slice *slice;
 	struct life life;
 
-	(void)state;
 	begin(&life);
 	life.pending = (struct account_totals){
 		.user_ns = 60, .kernel_ns = 40, .run_queue_ns = 7, .blocked_ns = 9, .syscalls = 2
@@ -193,12 +184,11 @@ static void timeline_sends_time_taken_back_separately(void **state)
 	assert_int_equal(slice->charge, 1);
 }
 
-static void timeline_deducts_decrease_of_one_part_from_other(void **state)
+TEST(timeline_deducts_decrease_of_one_part_from_other)
 {
 	const struct slice *slice;
 	struct life life;
 
-	(void)state;
 	begin(&life);
 	life.pending = (struct account_totals){ .user_ns = 100, .kernel_ns = 20 };
 	(void)cut(&life, 1120);
@@ -218,12 +208,11 @@ static void timeline_deducts_decrease_of_one_part_from_other(void **state)
 	assert_int_equal(slice->taken_ns, 0);
 }
 
-static void timeline_sends_no_time_that_only_changed_mode(void **state)
+TEST(timeline_sends_no_time_that_only_changed_mode)
 {
 	const struct slice *slice;
 	struct life life;
 
-	(void)state;
 	begin(&life);
 	life.pending = (struct account_totals){ .user_ns = 100, .kernel_ns = 20 };
 	(void)cut(&life, 1120);
@@ -238,25 +227,23 @@ static void timeline_sends_no_time_that_only_changed_mode(void **state)
 	expect(slice, 1120, 1130, 5, 5);
 }
 
-static void timeline_slice_has_one_part_per_kind_of_time(void **state)
+TEST(timeline_slice_has_one_part_per_kind_of_time)
 {
 	const struct slice parts[] = {
 		{ .sleeping_ns = 1 }, { .uninterruptible_ns = 1 },	{ .run_queue_ns = 1 },
 		{ .user_ns = 1 },     { .user_ns = 1, .kernel_ns = 1 }, { .kernel_ns = 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		assert_int_equal(slice_parts(&parts[i]), 1);
 	assert_int_equal(slice_running_ns(&(struct slice){ .user_ns = 5, .kernel_ns = 7 }), 12);
 }
 
-static void timeline_takes_back_decrease_of_whole_once(void **state)
+TEST(timeline_takes_back_decrease_of_whole_once)
 {
 	const struct slice *slice;
 	struct life life;
 
-	(void)state;
 	begin(&life);
 	life.pending = (struct account_totals){ .user_ns = 100, .kernel_ns = 20 };
 	(void)cut(&life, 1120);
@@ -284,12 +271,11 @@ static void timeline_takes_back_decrease_of_whole_once(void **state)
 	assert_int_equal(slice->taken_ns, 0);
 }
 
-static void timeline_reports_waker_with_slice_after_sleep(void **state)
+TEST(timeline_reports_waker_with_slice_after_sleep)
 {
 	const struct slice *slice;
 	struct life life;
 
-	(void)state;
 	begin(&life);
 	life.timeline.waker = 42;
 	/* Preempted, it was not woken. */
@@ -326,11 +312,10 @@ static void timeline_reports_waker_with_slice_after_sleep(void **state)
 	assert_int_equal(life.timeline.slice.woken_by, 0);
 }
 
-static void timeline_begin_clears_pending_state(void **state)
+TEST(timeline_begin_clears_pending_state)
 {
 	struct life life;
 
-	(void)state;
 	begin(&life);
 	life.pending.user_ns = 10;
 	(void)cut(&life, 1010);
@@ -343,23 +328,4 @@ static void timeline_begin_clears_pending_state(void **state)
 	assert_int_equal(life.timeline.slice.woken_by, 0);
 	assert_int_equal(life.timeline.slice.end_ns, 2000);
 	assert_int_equal(life.timeline.slice.charge, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(timeline_slice_has_growth_since_last_one),
-		cmocka_unit_test(timeline_defers_unsplit_gap_to_next_slice),
-		cmocka_unit_test(timeline_counts_anew_after_charge),
-		cmocka_unit_test(timeline_sends_charge_only_if_something_is_charged),
-		cmocka_unit_test(timeline_sends_time_taken_back_separately),
-		cmocka_unit_test(timeline_deducts_decrease_of_one_part_from_other),
-		cmocka_unit_test(timeline_sends_no_time_that_only_changed_mode),
-		cmocka_unit_test(timeline_slice_has_one_part_per_kind_of_time),
-		cmocka_unit_test(timeline_takes_back_decrease_of_whole_once),
-		cmocka_unit_test(timeline_reports_waker_with_slice_after_sleep),
-		cmocka_unit_test(timeline_begin_clears_pending_state),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <correlator/value_digest.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 enum {
 	LONGEST = 3 * VALUE_DIGEST_BYTES_MAX
@@ -32,12 +28,11 @@ static uint64_t digest(const char *text, size_t length)
 	return context_hash_final(&state);
 }
 
-static void value_digest_covers_every_byte_within_limit(void **state)
+TEST(value_digest_covers_every_byte_within_limit)
 {
 	static const size_t lengths[] = { 129, 135, 256, 257, 4095, VALUE_DIGEST_BYTES_MAX };
 	char text[VALUE_DIGEST_BYTES_MAX];
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		uint64_t whole = digest(text, lengths[i]);
@@ -51,12 +46,11 @@ static void value_digest_covers_every_byte_within_limit(void **state)
 	}
 }
 
-static void value_digest_covers_length_and_end_of_longer_value(void **state)
+TEST(value_digest_covers_length_and_end_of_longer_value)
 {
 	static char text[LONGEST];
 	uint64_t whole;
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	whole = digest(text, LONGEST);
 	assert_true(digest(text, LONGEST - 1) != whole);
@@ -70,21 +64,19 @@ static void value_digest_covers_length_and_end_of_longer_value(void **state)
 	assert_true(digest(text, LONGEST) == whole);
 }
 
-static void value_digest_is_stable_across_recordings(void **state)
+TEST(value_digest_is_stable_across_recordings)
 {
 	char text[200];
 
-	(void)state;
 	memset(text, 'a', sizeof(text));
 	assert_true(digest(text, sizeof(text)) == 0xd03e62b139162265ULL);
 }
 
-static void value_chunk_stays_inside_value(void **state)
+TEST(value_chunk_stays_inside_value)
 {
 	const uint64_t lengths[] = { 0, 1, 128, 129, 1ULL << 62, UINT64_MAX };
 	__u64 offset = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
 		for (uint32_t index = 0; index < 2 * VALUE_CHUNKS_MAX; index++) {
 			uint32_t bytes = value_chunk_locate(index, lengths[i], &offset);
@@ -93,16 +85,4 @@ static void value_chunk_stays_inside_value(void **state)
 			assert_true(offset <= lengths[i] - bytes);
 			offset = 0;
 		}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(value_digest_covers_every_byte_within_limit),
-		cmocka_unit_test(value_digest_covers_length_and_end_of_longer_value),
-		cmocka_unit_test(value_digest_is_stable_across_recordings),
-		cmocka_unit_test(value_chunk_stays_inside_value),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

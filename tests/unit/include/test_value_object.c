@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <correlator/value_object.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 enum {
 	NOEMBED = 1 << 13,
@@ -29,24 +25,22 @@ static struct value_location locate(const __u64 *words, const struct process_con
 	return location;
 }
 
-static void value_string_before_3_2_has_length_in_flags(void **state)
+TEST(value_string_before_3_2_has_length_in_flags)
 {
 	const __u64 words[] = { RUBY_TYPE_STRING | 11 << 14 | 1 << 22, 0x1000, 0, 0, 0 };
 	struct value_location location = locate(words, &OLD_STRINGS);
 
-	(void)state;
 	assert_int_equal(location.kind, VALUE_KIND_STRING);
 	assert_int_equal(location.address, ADDRESS + 16);
 	assert_int_equal(location.length_bytes, 11);
 	assert_int_equal(location.encoding, 1);
 }
 
-static void value_encodings_shown_alike_are_equal(void **state)
+TEST(value_encodings_shown_alike_are_equal)
 {
 	const __u32 alike[] = { 0, 1, 2, 9 };
 	__u64 words[] = { 0, 0x1000, 4, 0, 0 };
 
-	(void)state;
 	for (__u64 encoding = 0; encoding < 128; encoding++) {
 		bool is_alike = false;
 
@@ -57,53 +51,48 @@ static void value_encodings_shown_alike_are_equal(void **state)
 	}
 }
 
-static void value_string_since_3_2_has_length_word(void **state)
+TEST(value_string_since_3_2_has_length_word)
 {
 	const __u64 words[] = { RUBY_TYPE_STRING, 0x1000, 36, 0, 0 };
 	struct value_location location = locate(words, &NEW_STRINGS);
 
-	(void)state;
 	assert_int_equal(location.address, ADDRESS + 24);
 	assert_int_equal(location.length_bytes, 36);
 }
 
-static void value_heap_string_is_equal_in_both_layouts(void **state)
+TEST(value_heap_string_is_equal_in_both_layouts)
 {
 	const __u64 words[] = { RUBY_TYPE_STRING | NOEMBED, 0x1000, 300, 0x7f0012345678, 0 };
 	struct value_location old = locate(words, &OLD_STRINGS);
 	struct value_location new = locate(words, &NEW_STRINGS);
 
-	(void)state;
 	assert_int_equal(old.address, 0x7f0012345678);
 	assert_int_equal(old.length_bytes, 300);
 	assert_memory_equal(&old, &new, sizeof(old));
 }
 
-static void value_string_longer_than_memory_is_unreadable(void **state)
+TEST(value_string_longer_than_memory_is_unreadable)
 {
 	const __u64 words[] = { RUBY_TYPE_STRING | NOEMBED, 0x1000, 1ULL << 62, 0x7f0012345678, 0 };
 	struct value_location location = locate(words, &NEW_STRINGS);
 
-	(void)state;
 	assert_int_equal(location.kind, VALUE_KIND_UNREADABLE);
 	assert_int_equal(location.length_bytes, 0);
 }
 
-static void value_freed_slot_is_unreadable(void **state)
+TEST(value_freed_slot_is_unreadable)
 {
 	const __u64 words[VALUE_OBJECT_WORDS] = { 0 };
 
-	(void)state;
 	assert_int_equal(locate(words, &NEW_STRINGS).kind, VALUE_KIND_UNREADABLE);
 }
 
-static void value_moved_object_is_unreadable_and_not_at_home(void **state)
+TEST(value_moved_object_is_unreadable_and_not_at_home)
 {
 	const __u64 moved[] = { RUBY_TYPE_MOVED, 0x34, 0x7f0012345678, 0, 0 };
 	const __u64 freed[] = { RUBY_TYPE_NONE, 0, 0, 0, 0 };
 	const __u64 string[] = { RUBY_TYPE_STRING, 0x1000, 36, 0, 0 };
 
-	(void)state;
 	assert_true(value_is_moved(moved));
 	assert_int_equal(moved[VALUE_MOVED_WORD], 0x7f0012345678);
 	assert_false(value_is_at_home(moved));
@@ -114,14 +103,13 @@ static void value_moved_object_is_unreadable_and_not_at_home(void **state)
 	assert_true(value_is_at_home(string));
 }
 
-static void value_bignum_is_embedded_or_on_heap(void **state)
+TEST(value_bignum_is_embedded_or_on_heap)
 {
 	const __u64 embedded[] = { RUBY_TYPE_BIGNUM | NOEMBED | 1 << 14 | 3 << 15, 0x1000, 0, 0,
 				   0 };
 	const __u64 heap[] = { RUBY_TYPE_BIGNUM, 0x1000, 40, 0x7f0012345678, 0 };
 	struct value_location location = locate(embedded, &OLD_STRINGS);
 
-	(void)state;
 	assert_int_equal(location.kind, VALUE_KIND_BIGNUM);
 	assert_int_equal(location.address, ADDRESS + 16);
 	assert_int_equal(location.length_bytes, 12);
@@ -132,12 +120,11 @@ static void value_bignum_is_embedded_or_on_heap(void **state)
 	assert_int_equal(location.flags, VALUE_NEGATIVE);
 }
 
-static void value_bignum_longer_than_memory_is_unreadable(void **state)
+TEST(value_bignum_longer_than_memory_is_unreadable)
 {
 	__u64 words[] = { RUBY_TYPE_BIGNUM, 0x1000, (1ULL << 36) - 1, 0x7f0012345678, 0 };
 	struct value_location location = locate(words, &OLD_STRINGS);
 
-	(void)state;
 	assert_int_equal(location.kind, VALUE_KIND_BIGNUM);
 	assert_int_equal(location.length_bytes, (1ULL << 38) - 4);
 	words[2]++;
@@ -146,12 +133,11 @@ static void value_bignum_longer_than_memory_is_unreadable(void **state)
 	assert_int_equal(location.length_bytes, 0);
 }
 
-static void value_of_other_object_is_its_class(void **state)
+TEST(value_of_other_object_is_its_class)
 {
 	const __u64 words[] = { 8 /* T_HASH */, 0x7f0000002000, 1, 2, 3 };
 	struct value_location location = locate(words, &NEW_STRINGS);
 
-	(void)state;
 	assert_int_equal(location.kind, VALUE_KIND_OBJECT);
 	assert_int_equal(location.raw, 0x7f0000002000);
 	assert_int_equal(location.type, 8);
@@ -159,34 +145,14 @@ static void value_of_other_object_is_its_class(void **state)
 	assert_int_equal(location.length_bytes, 0);
 }
 
-static void value_pointer_is_distinguished_from_immediate(void **state)
+TEST(value_pointer_is_distinguished_from_immediate)
 {
 	static const uint64_t immediates[] = { 0,    8,	   4,	    0x14,
 					       0x24, 0x34, 1,	    0x7fffffffffffffff,
 					       2,    0x0c, 0xf4e10c };
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(immediates) / sizeof(immediates[0]); i++)
 		assert_true(value_is_immediate(immediates[i]));
 	assert_false(value_is_immediate(0x7f0000001000));
 	assert_false(value_is_immediate(16));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(value_string_before_3_2_has_length_in_flags),
-		cmocka_unit_test(value_encodings_shown_alike_are_equal),
-		cmocka_unit_test(value_string_since_3_2_has_length_word),
-		cmocka_unit_test(value_heap_string_is_equal_in_both_layouts),
-		cmocka_unit_test(value_string_longer_than_memory_is_unreadable),
-		cmocka_unit_test(value_freed_slot_is_unreadable),
-		cmocka_unit_test(value_moved_object_is_unreadable_and_not_at_home),
-		cmocka_unit_test(value_bignum_is_embedded_or_on_heap),
-		cmocka_unit_test(value_bignum_longer_than_memory_is_unreadable),
-		cmocka_unit_test(value_of_other_object_is_its_class),
-		cmocka_unit_test(value_pointer_is_distinguished_from_immediate),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

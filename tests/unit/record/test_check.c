@@ -2,16 +2,11 @@
 /* A bit that changes in a recording with checks is found, wherever it is. */
 #include <endian.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "record/check.h"
@@ -110,13 +105,14 @@ static struct outcome read_all(const uint8_t *bytes, size_t size_bytes)
 	return outcome;
 }
 
-static void checks_of_intact_recording_are_skipped_and_records_read(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(checks_of_intact_recording_are_skipped_and_records_read)
 {
 	uint8_t bytes[BYTES_MAX];
 	size_t size_bytes = make_recording(bytes);
 	struct outcome outcome = read_all(bytes, size_bytes);
 
-	(void)state;
 	assert_int_equal(record_encoder_count(encoder), SPANS * RECORDS);
 	assert_int_equal(outcome.records, SPANS * RECORDS);
 	assert_int_equal(outcome.checks, 1 + SPANS);
@@ -126,13 +122,12 @@ static void checks_of_intact_recording_are_skipped_and_records_read(void **state
 
 /* It is damage, or stands where no check covers it, which is told; no more than two spans go with
  * it, and what is read is what was written. */
-static void checks_detect_each_flipped_bit(void **state)
+FIXTURE_TEST(checks_detect_each_flipped_bit)
 {
 	uint8_t bytes[BYTES_MAX];
 	size_t size_bytes = make_recording(bytes);
 	size_t span_bytes = (size_bytes - CHECK_BYTES) / SPANS;
 
-	(void)state;
 	for (size_t bit = 0; bit < 8 * size_bytes; bit++) {
 		struct outcome outcome;
 
@@ -146,13 +141,12 @@ static void checks_detect_each_flipped_bit(void **state)
 }
 
 /* Cut off anywhere: what has come whole is read, and with what no check covers that is told. */
-static void checks_report_unchecked_tail_of_truncated_recording(void **state)
+FIXTURE_TEST(checks_report_unchecked_tail_of_truncated_recording)
 {
 	uint8_t bytes[BYTES_MAX];
 	size_t size_bytes = make_recording(bytes);
 	size_t span_bytes = (size_bytes - CHECK_BYTES) / SPANS;
 
-	(void)state;
 	for (size_t cut_bytes = CHECK_BYTES; cut_bytes <= size_bytes; cut_bytes++) {
 		size_t rest_bytes = (cut_bytes - CHECK_BYTES) % span_bytes;
 		struct outcome outcome = read_all(bytes, cut_bytes);
@@ -164,14 +158,13 @@ static void checks_report_unchecked_tail_of_truncated_recording(void **state)
 }
 
 /* One behind the other, as cat(1) does it: with checks, cut off, and without. */
-static void checks_accept_concatenated_recordings(void **state)
+FIXTURE_TEST(checks_accept_concatenated_recordings)
 {
 	uint8_t one[BYTES_MAX], all[4 * BYTES_MAX];
 	size_t one_bytes = make_recording(one), all_bytes = 0;
 	size_t first_bytes, bare_bytes;
 	struct outcome outcome;
 
-	(void)state;
 	record_encoder_reset(encoder);
 	add_record(1);
 	(void)record_encoder_bytes(encoder, &bare_bytes);
@@ -192,14 +185,13 @@ static void checks_accept_concatenated_recordings(void **state)
 }
 
 /* As they come from a pipe: nothing is given before its check is there. */
-static void checks_withhold_records_until_verified(void **state)
+FIXTURE_TEST(checks_withhold_records_until_verified)
 {
 	uint8_t bytes[BYTES_MAX];
 	size_t size_bytes = make_recording(bytes), part_bytes;
 	size_t span_bytes = (size_bytes - CHECK_BYTES) / SPANS;
 	struct checked_entries entries = { 0 };
 
-	(void)state;
 	assert_int_equal(checked_search(&entries, bytes, CHECK_BYTES - 1, false, &part_bytes),
 			 -EAGAIN);
 	assert_int_equal(checked_search(&entries, bytes, CHECK_BYTES, false, &part_bytes),
@@ -215,7 +207,7 @@ static void checks_withhold_records_until_verified(void **state)
 }
 
 /* Where no check comes for longer than any writer leaves, there are none any more. */
-static void checks_missing_past_span_limit_disable_checking(void **state)
+FIXTURE_TEST(checks_missing_past_span_limit_disable_checking)
 {
 	const size_t enough_bytes = 2 * (CHECK_SPAN_BYTES + ENTRY_BYTES_MAX);
 	uint8_t bytes[BYTES_MAX], *all = malloc(enough_bytes + BYTES_MAX);
@@ -223,7 +215,6 @@ static void checks_missing_past_span_limit_disable_checking(void **state)
 	unsigned int bare_records = 0;
 	struct outcome outcome;
 
-	(void)state;
 	assert_non_null(all);
 	all_bytes = make_recording(bytes);
 	memcpy(all, bytes, all_bytes);
@@ -244,14 +235,13 @@ static void checks_missing_past_span_limit_disable_checking(void **state)
 
 /* A writer of much has one for each CHECK_SPAN_BYTES, and one that forgets some has none of them.
  */
-static void encoder_adds_check_for_each_span(void **state)
+FIXTURE_TEST(encoder_adds_check_for_each_span)
 {
 	struct checked_entries entries = { .is_checked = true };
 	size_t cut_bytes, size_bytes, part_bytes;
 	const uint8_t *bytes;
 	struct outcome outcome;
 
-	(void)state;
 	do {
 		add_record(1);
 		bytes = record_encoder_bytes(encoder, &size_bytes);
@@ -285,13 +275,12 @@ static uint32_t crc_32c(const uint8_t *bytes, size_t size_bytes)
 }
 
 /* The same sum as other programs find. RFC 3720, B.4: that of 32 zeros. */
-static void check_sum_is_crc_32c(void **state)
+FIXTURE_TEST(check_sum_is_crc_32c)
 {
 	static const uint8_t entry[ENTRY_HEAD_BYTES] = { 0x92, 0xd7 };
 	uint8_t bytes[32 + CHECK_BYTES];
 	uint32_t sum;
 
-	(void)state;
 	memset(bytes, 0, sizeof(bytes));
 	assert_int_equal(crc_32c(bytes, 32), 0x8a9136aa);
 	check_write(bytes, 32, entry, bytes + 32);
@@ -304,22 +293,4 @@ static void check_sum_is_crc_32c(void **state)
 	assert_int_equal(check_find(bytes, sizeof(bytes) - 1), sizeof(bytes) - 1);
 	assert_true(check_is(bytes + 32, CHECK_BYTES));
 	assert_false(check_is(bytes, CHECK_BYTES));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(checks_of_intact_recording_are_skipped_and_records_read),
-		TEST(checks_detect_each_flipped_bit),
-		TEST(checks_report_unchecked_tail_of_truncated_recording),
-		TEST(checks_accept_concatenated_recordings),
-		TEST(checks_withhold_records_until_verified),
-		TEST(checks_missing_past_span_limit_disable_checking),
-		TEST(encoder_adds_check_for_each_span),
-		TEST(check_sum_is_crc_32c),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "ears.h"
 #include "record/damage.h"
 
-static void damage_reports_merged_range_once_with_offset_and_length(void **state)
+TEST(damage_reports_merged_range_once_with_offset_and_length)
 {
 	struct damage damage = { .name = "app.rec", .fate = "passed over" };
 	struct ears ears = ears_open();
 	char said[512];
 
-	(void)state;
 	damage_add(&damage, 100, 7, -1, "torn");
 	damage_add(&damage, 107, 3, -2, "odd");
 	damage_end(&damage);
@@ -32,14 +27,13 @@ static void damage_reports_merged_range_once_with_offset_and_length(void **state
 	assert_false(damage.is_open);
 }
 
-static void damage_reports_first_eight_ranges_and_total(void **state)
+TEST(damage_reports_first_eight_ranges_and_total)
 {
 	struct damage damage = { .name = "app.rec", .fate = "not sent" };
 	struct ears ears = ears_open();
 	char said[4096];
 	size_t lines = 0;
 
-	(void)state;
 	for (uint64_t i = 0; i < 9; i++) {
 		damage_end(&damage);
 		damage_add(&damage, 10 * i, 2, -1, "torn");
@@ -53,14 +47,4 @@ static void damage_reports_first_eight_ranges_and_total(void **state)
 	assert_null(strstr(said, "byte 80"));
 	assert_non_null(
 		strstr(said, "app.rec: damaged in 9 places: 18 bytes are not sent in all\n"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(damage_reports_merged_range_once_with_offset_and_length),
-		cmocka_unit_test(damage_reports_first_eight_ranges_and_total),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

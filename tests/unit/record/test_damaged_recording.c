@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "unit_test.h"
+
 #include "base/log.h"
 #include "record/entry_scan.h"
 #include "record/golden.h"
@@ -157,12 +159,11 @@ static void touch(const struct sample_file *file, bool *is_touched, size_t from,
 		is_touched[i] |= from < file->ends[i] && to > begin_of(file, i);
 }
 
-static void reader_loses_only_record_with_changed_byte(void **state)
+TEST(reader_loses_only_record_with_changed_byte)
 {
 	static const uint8_t masks[] = { 0x01, 0x10, 0x80, 0xff };
 	uint8_t *copy = copy_of(&one, 0);
 
-	(void)state;
 	for (size_t i = 0; i < one.size_bytes; i++) {
 		size_t record = 0, first, count;
 
@@ -189,9 +190,8 @@ static void reader_loses_only_record_with_changed_byte(void **state)
 	free(copy);
 }
 
-static void reader_skips_records_with_random_byte_changes(void **state)
+TEST(reader_skips_records_with_random_byte_changes)
 {
-	(void)state;
 	for (int round = 0; round < ROUNDS; round++) {
 		uint8_t *copy = copy_of(&many, 0);
 		bool is_touched[RECORDS_MAX] = { false };
@@ -208,9 +208,8 @@ static void reader_skips_records_with_random_byte_changes(void **state)
 	}
 }
 
-static void reader_recovers_after_zeroed_or_missing_range(void **state)
+TEST(reader_recovers_after_zeroed_or_missing_range)
 {
-	(void)state;
 	for (int round = 0; round < 2 * ROUNDS; round++) {
 		uint8_t *copy = copy_of(&many, 0);
 		bool is_touched[RECORDS_MAX] = { false };
@@ -233,13 +232,12 @@ static void reader_recovers_after_zeroed_or_missing_range(void **state)
 	}
 }
 
-static void reader_recovers_after_garbage_between_and_inside_records(void **state)
+TEST(reader_recovers_after_garbage_between_and_inside_records)
 {
 	enum {
 		GARBAGE_BYTES = 5000
 	};
 
-	(void)state;
 	for (int round = 0; round < ROUNDS; round++) {
 		uint8_t *copy = copy_of(&many, GARBAGE_BYTES);
 		size_t garbage_bytes = 1 + random_number(GARBAGE_BYTES);
@@ -264,11 +262,10 @@ static void reader_recovers_after_garbage_between_and_inside_records(void **stat
 	}
 }
 
-static void reader_counts_damaged_places_and_bytes_exactly(void **state)
+TEST(reader_counts_damaged_places_and_bytes_exactly)
 {
 	uint8_t *copy = copy_of(&one, 16);
 
-	(void)state;
 	read_damaged(copy, one.size_bytes);
 	assert_int_equal(got.places, 0);
 	assert_int_equal(got.bytes, 0);
@@ -285,9 +282,8 @@ static void reader_counts_damaged_places_and_bytes_exactly(void **state)
 	free(copy);
 }
 
-static void reader_accepts_concatenated_recordings(void **state)
+TEST(reader_accepts_concatenated_recordings)
 {
-	(void)state;
 	read_damaged(many.bytes, many.size_bytes);
 	assert_int_equal(got.error, 0);
 	assert_int_equal(got.count, COPIES * GOLDEN_RECORDS);
@@ -298,12 +294,11 @@ static void reader_accepts_concatenated_recordings(void **state)
 	assert_int_equal(got.bytes, many.ends[0] - 5);
 }
 
-static void reader_rejects_file_of_another_format(void **state)
+TEST(reader_rejects_file_of_another_format)
 {
 	size_t size_bytes = 100000;
 	uint8_t *bytes = malloc(size_bytes);
 
-	(void)state;
 	assert_non_null(bytes);
 	for (size_t i = 0; i < size_bytes; i++)
 		bytes[i] = (uint8_t)random_number(256);
@@ -314,14 +309,13 @@ static void reader_rejects_file_of_another_format(void **state)
 }
 
 /* Each seems to begin a record of 128 fields, and all the others are texts in it. */
-static void reader_skips_false_heads_in_linear_time(void **state)
+TEST(reader_skips_false_heads_in_linear_time)
 {
 	static const char head[] = "\x92\xd7\x00\x65\x53\xf1\x01\x00\x00\x00\x00\xde\x07\xff"
 				   "\xa6schema\x01\xa4kind\xa1x\xa1x\xd9\x1f";
 	size_t head_bytes = sizeof(head) - 1, size_bytes = (size_t)16 << 20;
 	uint8_t *bytes = malloc(size_bytes);
 
-	(void)state;
 	assert_non_null(bytes);
 	memcpy(bytes, one.bytes, one.size_bytes);
 	for (size_t i = one.size_bytes; i < size_bytes; i++)
@@ -333,18 +327,4 @@ static void reader_skips_false_heads_in_linear_time(void **state)
 	free(bytes);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reader_loses_only_record_with_changed_byte),
-		cmocka_unit_test(reader_skips_records_with_random_byte_changes),
-		cmocka_unit_test(reader_recovers_after_zeroed_or_missing_range),
-		cmocka_unit_test(reader_recovers_after_garbage_between_and_inside_records),
-		cmocka_unit_test(reader_counts_damaged_places_and_bytes_exactly),
-		cmocka_unit_test(reader_accepts_concatenated_recordings),
-		cmocka_unit_test(reader_rejects_file_of_another_format),
-		cmocka_unit_test(reader_skips_false_heads_in_linear_time),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

@@ -4,6 +4,8 @@
 
 #include <msgpack.h>
 
+#include "unit_test.h"
+
 #include "base/cleanup.h"
 #include "record/entry_scan.h"
 #include "record/golden.h"
@@ -23,9 +25,8 @@ static int scan(const char *bytes, size_t size_bytes)
 
 #define SCAN(text) scan(text, sizeof(text) - 1)
 
-static void entry_scan_ends_at_end_of_map(void **state)
+TEST(entry_scan_ends_at_end_of_map)
 {
-	(void)state;
 	assert_int_equal(SCAN(HEAD "\x80"), 0);
 	assert_int_equal(SCAN(HEAD "\x82\xa1k\xc0\xa1l\x92\x01\xcd\x01\x02"), 0);
 	assert_int_equal(SCAN(HEAD "\xde\x00\x01\xa1k\xcb\x00\x00\x00\x00\x00\x00\x00\x00"), 0);
@@ -33,12 +34,11 @@ static void entry_scan_ends_at_end_of_map(void **state)
 	assert_int_equal(SCAN(HEAD "\x81\xa1k\xc7\x02\x05hi"), 0);
 }
 
-static void entry_scan_requests_more_for_each_prefix(void **state)
+TEST(entry_scan_requests_more_for_each_prefix)
 {
 	size_t file_bytes, entry_bytes = 0;
 	char *file = golden_read("shop.rec", &file_bytes);
 
-	(void)state;
 	assert_int_equal(entry_scan((const uint8_t *)file, file_bytes, &entry_bytes), 0);
 	for (size_t size_bytes = 1; size_bytes < entry_bytes; size_bytes++) {
 		/* A copy of just these bytes, so that the sanitizer sees a read beyond them. */
@@ -65,14 +65,13 @@ static size_t reach(const char *bytes, size_t size_bytes)
 }
 
 /* The map's mark and its first name may come with the next bytes, however long the mark is. */
-static void entry_reach_ends_at_possible_next_start(void **state)
+TEST(entry_reach_ends_at_possible_next_start)
 {
 	static const struct {
 		const char *mark;
 		size_t mark_bytes;
 	} marks[] = { { "\x82", 1 }, { "\xde\0\x82", 3 }, { "\xdf\0\0\0\x82", 5 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
 		char bytes[64] = "x" HEAD;
 		size_t size_bytes = sizeof("x" HEAD) - 1 + marks[i].mark_bytes;
@@ -85,13 +84,12 @@ static void entry_reach_ends_at_possible_next_start(void **state)
 	assert_int_equal(reach("x" HEAD "\x82\xa7", sizeof("x" HEAD) + 1), sizeof("x" HEAD) + 1);
 }
 
-static void entry_search_rejects_overlap_only_with_complete_next_start(void **state)
+TEST(entry_search_rejects_overlap_only_with_complete_next_start)
 {
 	static const char bytes[] = HEAD "\x81\xa1k\xd9\x40" HEAD "\x82" NAMES;
 	const size_t size_bytes = sizeof(bytes) - 1, start = sizeof(HEAD "\x81\xa1k\xd9\x40") - 1;
 	size_t found_bytes = 0;
 
-	(void)state;
 	assert_int_equal(entry_search((const uint8_t *)bytes, size_bytes - 1, false, &found_bytes),
 			 -EAGAIN);
 	assert_int_equal(entry_search((const uint8_t *)bytes, size_bytes, false, &found_bytes),
@@ -99,9 +97,8 @@ static void entry_search_rejects_overlap_only_with_complete_next_start(void **st
 	assert_int_equal(found_bytes, start);
 }
 
-static void entry_scan_rejects_non_entry_immediately(void **state)
+TEST(entry_scan_rejects_non_entry_immediately)
 {
-	(void)state;
 	assert_int_equal(SCAN("h"), -EBADMSG);
 	assert_int_equal(SCAN("\x92\xce\x65"), -EBADMSG);
 	assert_int_equal(SCAN("\x92\xd7\x01"), -EBADMSG);
@@ -109,31 +106,28 @@ static void entry_scan_rejects_non_entry_immediately(void **state)
 	assert_int_equal(SCAN(HEAD "\x81\xa1k\xc1"), -EBADMSG);
 }
 
-static void entry_scan_rejects_declared_size_over_limit_from_head(void **state)
+TEST(entry_scan_rejects_declared_size_over_limit_from_head)
 {
-	(void)state;
 	assert_int_equal(SCAN(HEAD "\x81\xa1k\xdb\x00\x20\x00\x00"), -E2BIG);
 	assert_int_equal(SCAN(HEAD "\x81\xa1k\xdb\xff\xff\xff\xff"), -E2BIG);
 	assert_int_equal(SCAN(HEAD "\xdf\xff\xff\xff\xff"), -E2BIG);
 	assert_int_equal(SCAN(HEAD "\x81\xa1k\xdd\x00\x01\x00\x00"), -E2BIG);
 }
 
-static void entry_scan_rejects_nesting_over_limit(void **state)
+TEST(entry_scan_rejects_nesting_over_limit)
 {
-	(void)state;
 	assert_int_equal(SCAN(HEAD "\x81\xa1k\x91\x91\x01"), 0);
 	assert_int_equal(SCAN(HEAD "\x81\xa1k\x91\x91\x91\x01"), -ELOOP);
 }
 
 /* Damaged entries: what is decoded is what the scan accepts, and says what the library says. */
-static void entry_scan_agrees_with_decoder_and_library_on_damage(void **state)
+TEST(entry_scan_agrees_with_decoder_and_library_on_damage)
 {
 	const unsigned int seed = 20240229;
 	static struct record_view view;
 	size_t file_bytes, accepted = 0, decoded = 0;
 	char *file = golden_read("shop.rec", &file_bytes);
 
-	(void)state;
 	srandom(seed);
 	for (int round = 0; round < 20000; round++) {
 		size_t size_bytes = 1 + (size_t)random() % file_bytes, entry_bytes = 0;
@@ -181,13 +175,12 @@ static int scan_value(const void *bytes, size_t size_bytes, size_t *ret_value_by
 	return r;
 }
 
-static void value_scan_ends_after_last_nested_value(void **state)
+TEST(value_scan_ends_after_last_nested_value)
 {
 	static const char value[] = "\x82\xa3"
 				    "ack\xa2no\xa1x\x92\xc0\xcd\x01\x02rest";
 	size_t expected = sizeof(value) - 1 - strlen("rest"), found = 0;
 
-	(void)state;
 	for (size_t size = 0; size < expected; size++)
 		assert_int_equal(scan_value(value, size, &found), -EAGAIN);
 	assert_int_equal(found, 0);
@@ -197,11 +190,10 @@ static void value_scan_ends_after_last_nested_value(void **state)
 	}
 }
 
-static void value_scan_rejects_declared_size_over_limit_from_head(void **state)
+TEST(value_scan_rejects_declared_size_over_limit_from_head)
 {
 	size_t found = 0;
 
-	(void)state;
 	assert_int_equal(scan_value("\xdd\xff\xff\xff\xff", 5, &found), -E2BIG);
 	assert_int_equal(scan_value("\xdf\xff\xff\xff\xff", 5, &found), -E2BIG);
 	assert_int_equal(scan_value("\xdb\xff\xff\xff\xff", 5, &found), -E2BIG);
@@ -255,7 +247,7 @@ static void end_value(struct packed *value, size_t inner_count)
 	msgpack_sbuffer_destroy(&value->buffer);
 }
 
-static void value_scan_number_end_matches_library(void **state)
+TEST(value_scan_number_end_matches_library)
 {
 	static const int64_t numbers[] = { 0,	   127,	      128,	  255,	     256,
 					   65535,  65536,     UINT32_MAX, INT64_MAX, -1,
@@ -263,7 +255,6 @@ static void value_scan_number_end_matches_library(void **state)
 					   -32769, INT32_MIN, INT64_MIN };
 	struct packed value;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		begin_value(&value);
 		msgpack_pack_int64(&value.packer, numbers[i]);
@@ -286,14 +277,13 @@ static void value_scan_number_end_matches_library(void **state)
 	end_value(&value, 0);
 }
 
-static void value_scan_text_end_matches_library(void **state)
+TEST(value_scan_text_end_matches_library)
 {
 	static const size_t sizes[] = { 0,  1,	2,  3,	4,   5,	  8,	 9,
 					16, 17, 31, 32, 255, 256, 65535, 65536 };
 	static const char bytes[65536];
 	struct packed value;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		begin_value(&value);
 		msgpack_pack_str_with_body(&value.packer, bytes, sizes[i]);
@@ -307,12 +297,11 @@ static void value_scan_text_end_matches_library(void **state)
 	}
 }
 
-static void value_scan_list_and_map_end_after_last_value(void **state)
+TEST(value_scan_list_and_map_end_after_last_value)
 {
 	static const size_t counts[] = { 0, 1, 15, 16, 40000, 65535, 65536 };
 	struct packed value;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		begin_value(&value);
 		msgpack_pack_array(&value.packer, counts[i]);
@@ -330,14 +319,13 @@ static void value_scan_list_and_map_end_after_last_value(void **state)
 }
 
 /* [[[nil, nil], nil]] */
-static void value_scan_accepts_values_and_depth_up_to_limits(void **state)
+TEST(value_scan_accepts_values_and_depth_up_to_limits)
 {
 	const size_t outer = 1, middle = 2, inner = 2;
 	struct value_limits bounds = { 100, 3, outer + middle + inner };
 	struct packed value;
 	size_t bytes;
 
-	(void)state;
 	begin_value(&value);
 	msgpack_pack_array(&value.packer, outer);
 	msgpack_pack_array(&value.packer, middle);
@@ -358,9 +346,8 @@ static void value_scan_accepts_values_and_depth_up_to_limits(void **state)
 	end_value(&value, VALUE_DEPTH_MAX);
 }
 
-static void entry_time_combines_seconds_and_nanoseconds(void **state)
+TEST(entry_time_combines_seconds_and_nanoseconds)
 {
-	(void)state;
 	assert_int_equal(
 		entry_time_ns((const uint8_t *)"\x92\xd7\0\x65\x53\xf1\x01\x07\x5b\xcd\x15"),
 		UINT64_C(1700000001123456789));
@@ -378,9 +365,8 @@ static uint32_t pid_of(const char *bytes, size_t size_bytes)
 
 #define PID_OF(text) pid_of(text, sizeof(text) - 1)
 
-static void entry_pid_returns_number_of_pid_field(void **state)
+TEST(entry_pid_returns_number_of_pid_field)
 {
-	(void)state;
 	assert_int_equal(PID_OF(HEAD "\x82" NAMES "\xa3"
 				     "cpu"),
 			 0);
@@ -399,28 +385,4 @@ static void entry_pid_returns_number_of_pid_field(void **state)
 	assert_int_equal(PID_OF(HEAD "\x89\x01\x01\x02\x02\x03\x03\x04\x04\x05\x05\x06\x06"
 				     "\x07\x07\x08\x08\xa3pid\x09"),
 			 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(entry_scan_ends_at_end_of_map),
-		cmocka_unit_test(entry_scan_requests_more_for_each_prefix),
-		cmocka_unit_test(entry_reach_ends_at_possible_next_start),
-		cmocka_unit_test(entry_search_rejects_overlap_only_with_complete_next_start),
-		cmocka_unit_test(entry_scan_rejects_non_entry_immediately),
-		cmocka_unit_test(entry_scan_rejects_declared_size_over_limit_from_head),
-		cmocka_unit_test(entry_scan_rejects_nesting_over_limit),
-		cmocka_unit_test(entry_scan_agrees_with_decoder_and_library_on_damage),
-		cmocka_unit_test(value_scan_ends_after_last_nested_value),
-		cmocka_unit_test(value_scan_rejects_declared_size_over_limit_from_head),
-		cmocka_unit_test(value_scan_number_end_matches_library),
-		cmocka_unit_test(value_scan_text_end_matches_library),
-		cmocka_unit_test(value_scan_list_and_map_end_after_last_value),
-		cmocka_unit_test(value_scan_accepts_values_and_depth_up_to_limits),
-		cmocka_unit_test(entry_time_combines_seconds_and_nanoseconds),
-		cmocka_unit_test(entry_pid_returns_number_of_pid_field),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

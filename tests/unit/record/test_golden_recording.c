@@ -3,6 +3,8 @@
  * fixtures/golden/shop.rec: a small recording whose books balance. The encoder must still write
  * these bytes; tests/unit/reader reads them back.
  */
+#include "unit_test.h"
+
 #include "record/golden.h"
 #include "record/golden_writer.h"
 
@@ -127,13 +129,12 @@ static void add_self(struct golden *golden)
 	assert_int_equal(record_encode(golden->encoder, &record), 0);
 }
 
-static void encoder_writes_golden_recording(void **state)
+TEST(encoder_writes_golden_recording)
 {
 	struct golden golden = { .encoder = record_encoder_new(), .recording = 77 };
 	const void *bytes;
 	size_t size_bytes;
 
-	(void)state;
 	assert_non_null(golden.encoder);
 	add_meta(&golden);
 	add_process(&golden, PROCESS_EVENT_FOUND);
@@ -152,13 +153,4 @@ static void encoder_writes_golden_recording(void **state)
 	bytes = record_encoder_bytes(golden.encoder, &size_bytes);
 	golden_compare("shop.rec", bytes, size_bytes);
 	record_encoder_free(golden.encoder);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(encoder_writes_golden_recording),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
  * fixtures/golden/stacks.rec: a small recording with stacks. The encoder must still write these
  * bytes; tests/unit/reader reads them back.
  */
+#include "unit_test.h"
+
 #include "record/golden.h"
 #include "record/golden_writer.h"
 
@@ -95,14 +97,13 @@ static void add_frames(struct golden *golden)
 	add_frame(golden, "a9", "a2", "Cart#\xc3\xa9t\xc3\xa9, \"all\"", "ruby", "cart.rb", 8, 7);
 }
 
-static void encoder_writes_golden_recording_with_stacks(void **state)
+TEST(encoder_writes_golden_recording_with_stacks)
 {
 	static const char show[] = "GET /orders/:id", cart[] = "POST /cart";
 	struct golden golden = { .encoder = record_encoder_new(), .recording = 78 };
 	const void *bytes;
 	size_t size_bytes;
 
-	(void)state;
 	assert_non_null(golden.encoder);
 	add_meta(&golden);
 	add_frames(&golden);
@@ -120,13 +121,4 @@ static void encoder_writes_golden_recording_with_stacks(void **state)
 	bytes = record_encoder_bytes(golden.encoder, &size_bytes);
 	golden_compare("stacks.rec", bytes, size_bytes);
 	record_encoder_free(golden.encoder);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(encoder_writes_golden_recording_with_stacks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "unit_test.h"
+
 #include "base/log.h"
 #include "ears.h"
 #include "failing_memory.h"
@@ -64,14 +66,13 @@ static int read_bytes(const void *bytes, size_t size_bytes, uint64_t *ret_count,
 	return r;
 }
 
-static void reader_reads_recording_to_end(void **state)
+TEST(reader_reads_recording_to_end)
 {
 	size_t file_bytes;
 	char *file = golden_read("shop.rec", &file_bytes);
 	bool is_truncated;
 	uint64_t count;
 
-	(void)state;
 	assert_int_equal(read_bytes(file, file_bytes, &count, &is_truncated), 0);
 	assert_int_equal(count, GOLDEN_RECORDS);
 	assert_false(is_truncated);
@@ -80,14 +81,13 @@ static void reader_reads_recording_to_end(void **state)
 	free(file);
 }
 
-static void reader_returns_complete_entries_of_file_cut_at_any_byte(void **state)
+TEST(reader_returns_complete_entries_of_file_cut_at_any_byte)
 {
 	size_t file_bytes, whole_bytes = 0, entry_bytes = 0;
 	char *file = golden_read("shop.rec", &file_bytes);
 	uint64_t whole_count = 0, count;
 	bool is_truncated;
 
-	(void)state;
 	assert_int_equal(entry_scan((uint8_t *)file, file_bytes, &entry_bytes), 0);
 	for (size_t size_bytes = 0; size_bytes <= file_bytes; size_bytes++) {
 		if (size_bytes == whole_bytes + entry_bytes) {
@@ -107,12 +107,11 @@ static void reader_returns_complete_entries_of_file_cut_at_any_byte(void **state
 }
 
 /* Where standard input is closed it is that of the file. */
-static void reader_uses_and_closes_descriptor_0(void **state)
+TEST(reader_uses_and_closes_descriptor_0)
 {
 	struct record_reader *reader = NULL;
 	int saved = dup(STDIN_FILENO);
 
-	(void)state;
 	assert_int_equal(close(STDIN_FILENO), 0);
 	assert_int_equal(record_reader_open("/dev/null", &reader), 0);
 	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
@@ -122,7 +121,7 @@ static void reader_uses_and_closes_descriptor_0(void **state)
 	assert_int_equal(close(saved), 0);
 }
 
-static void reader_finds_records_across_buffer_refills(void **state)
+TEST(reader_finds_records_across_buffer_refills)
 {
 	enum {
 		COPIES = 300
@@ -133,7 +132,6 @@ static void reader_finds_records_across_buffer_refills(void **state)
 	bool is_truncated;
 	uint64_t count;
 
-	(void)state;
 	assert_non_null(many);
 	for (size_t i = 0; i < COPIES; i++)
 		memcpy(many + i * file_bytes, file, file_bytes);
@@ -188,13 +186,12 @@ static uint64_t read_packets(const char *bytes, const size_t *packet_bytes, size
 	return count;
 }
 
-static void reader_finds_records_in_packets_of_any_size(void **state)
+TEST(reader_finds_records_in_packets_of_any_size)
 {
 	size_t file_bytes, packets[3] = { 1 };
 	char *file = golden_read("shop.rec", &file_bytes);
 	size_t *single = calloc(file_bytes, sizeof(*single));
 
-	(void)state;
 	assert_non_null(single);
 	for (size_t i = 0; i < file_bytes; i++)
 		single[i] = 1;
@@ -209,13 +206,12 @@ static void reader_finds_records_in_packets_of_any_size(void **state)
 }
 
 /* Longer ones than are looked at first. */
-static void reader_reads_records_longer_than_first_lookahead(void **state)
+TEST(reader_reads_records_longer_than_first_lookahead)
 {
 	char text[RECORD_VIEW_TEXT_BYTES_MAX + 1];
 	struct record_text found = { 0 };
 	struct sample sample;
 
-	(void)state;
 	for (size_t size_bytes = 900; size_bytes <= RECORD_VIEW_TEXT_BYTES_MAX; size_bytes++) {
 		memset(text, 'x', size_bytes);
 		text[size_bytes] = '\0';
@@ -229,7 +225,7 @@ static void reader_reads_records_longer_than_first_lookahead(void **state)
 	}
 }
 
-static void reader_rejects_garbage_alone_but_not_after_records(void **state)
+TEST(reader_rejects_garbage_alone_but_not_after_records)
 {
 	size_t file_bytes;
 	char *file = golden_read("shop.rec", &file_bytes);
@@ -237,7 +233,6 @@ static void reader_rejects_garbage_alone_but_not_after_records(void **state)
 	bool is_truncated;
 	uint64_t count;
 
-	(void)state;
 	assert_non_null(damaged);
 	assert_int_equal(read_bytes("hello, world", 12, &count, &is_truncated), -EBADMSG);
 	memcpy(damaged, file, file_bytes);
@@ -249,12 +244,11 @@ static void reader_rejects_garbage_alone_but_not_after_records(void **state)
 	free(file);
 }
 
-static void reader_rejects_records_over_size_limits(void **state)
+TEST(reader_rejects_records_over_size_limits)
 {
 	char text[RECORD_VIEW_TEXT_BYTES_MAX + 2];
 	struct sample sample;
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
 	sample_begin(&sample, "gap", 1);
@@ -272,11 +266,10 @@ static void reader_rejects_records_over_size_limits(void **state)
 	assert_int_equal(read_sample(&sample), -E2BIG);
 }
 
-static void reader_rejects_other_schema_and_accepts_other_kind(void **state)
+TEST(reader_rejects_other_schema_and_accepts_other_kind)
 {
 	struct sample sample;
 
-	(void)state;
 	sample_begin(&sample, "of_the_future", 1);
 	assert_int_equal(read_sample(&sample), 0);
 	assert_int_equal(view.kind, RECORD_KIND_OTHER);
@@ -300,12 +293,11 @@ static void expect_said(struct sample *sample, const char *what)
 	assert_string_equal(said, expected);
 }
 
-static void reader_logs_why_recording_is_unreadable(void **state)
+TEST(reader_logs_why_recording_is_unreadable)
 {
 	static char text[RECORD_VIEW_TEXT_BYTES_MAX + 2];
 	struct sample sample;
 
-	(void)state;
 	memset(text, 'x', sizeof(text) - 1);
 	sample_begin(&sample, "gap", 1);
 	sample_text(&sample, "reason", text);
@@ -325,7 +317,7 @@ static void reader_logs_why_recording_is_unreadable(void **state)
 	expect_said(&sample, "not a recording of correlator");
 }
 
-static void reader_logs_offset_of_truncated_entry(void **state)
+TEST(reader_logs_offset_of_truncated_entry)
 {
 	char expected[256], said[512];
 	size_t file_bytes, last = 0;
@@ -334,7 +326,6 @@ static void reader_logs_offset_of_truncated_entry(void **state)
 	bool is_truncated;
 	uint64_t count;
 
-	(void)state;
 	/* Each begins as the first one does. */
 	for (size_t at = 0; at + 3 < file_bytes; at++)
 		if (memcmp(file + at, file, 3) == 0)
@@ -350,13 +341,12 @@ static void reader_logs_offset_of_truncated_entry(void **state)
 	free(file);
 }
 
-static void reader_counts_dropped_record_as_damage(void **state)
+TEST(reader_counts_dropped_record_as_damage)
 {
 	struct record_reader *reader = NULL;
 	uint64_t places, bytes, begin;
 	char recording[4096];
 
-	(void)state;
 	golden_path("shop.rec", recording, sizeof(recording));
 	assert_int_equal(record_reader_open(recording, &reader), 0);
 	assert_int_equal(record_reader_next(reader, &view), 1);
@@ -375,14 +365,13 @@ static void reader_counts_dropped_record_as_damage(void **state)
 	record_reader_free(reader);
 }
 
-static void reader_retries_interrupted_read(void **state)
+TEST(reader_retries_interrupted_read)
 {
 	size_t file_bytes;
 	char *file = golden_read("shop.rec", &file_bytes);
 	bool is_truncated;
 	uint64_t count;
 
-	(void)state;
 	interruptions = 3;
 	assert_int_equal(read_bytes(file, file_bytes, &count, &is_truncated), 0);
 	assert_int_equal(count, GOLDEN_RECORDS);
@@ -390,12 +379,11 @@ static void reader_retries_interrupted_read(void **state)
 	free(file);
 }
 
-static void reader_closes_only_descriptors_it_opened(void **state)
+TEST(reader_closes_only_descriptors_it_opened)
 {
 	int free_fd = dup(STDERR_FILENO);
 	struct record_reader *reader = NULL;
 
-	(void)state;
 	assert_int_equal(close(free_fd), 0);
 	assert_int_equal(record_reader_open("/dev/null", &reader), 0);
 	record_reader_free(reader);
@@ -408,11 +396,10 @@ static void reader_closes_only_descriptors_it_opened(void **state)
 	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
 }
 
-static void reader_returns_enomem_without_memory(void **state)
+TEST(reader_returns_enomem_without_memory)
 {
 	struct record_reader *reader = NULL;
 
-	(void)state;
 	for (size_t given = 0; given < 2; given++) {
 		memory_fails_once_after(given);
 		assert_int_equal(record_reader_open("/dev/null", &reader), -ENOMEM);
@@ -426,11 +413,10 @@ static void reader_returns_enomem_without_memory(void **state)
 	record_reader_free(reader);
 }
 
-static void reader_reports_missing_file_and_directory(void **state)
+TEST(reader_reports_missing_file_and_directory)
 {
 	struct record_reader *reader = NULL;
 
-	(void)state;
 	record_reader_free(NULL);
 	assert_int_equal(record_reader_open("/nonexistent.rec", &reader), -ENOENT);
 	assert_null(reader);
@@ -439,14 +425,13 @@ static void reader_reports_missing_file_and_directory(void **state)
 	record_reader_free(reader);
 }
 
-static void reader_resumes_nonblocking_pipe_after_eagain(void **state)
+TEST(reader_resumes_nonblocking_pipe_after_eagain)
 {
 	struct record_reader *reader = NULL;
 	size_t file_bytes, half;
 	char *file = golden_read("shop.rec", &file_bytes);
 	int fds[2];
 
-	(void)state;
 	half = file_bytes / 2;
 	assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
 	assert_int_equal(record_reader_open_fd(fds[0], "a pipe", &reader), 0);
@@ -470,27 +455,4 @@ static void reader_resumes_nonblocking_pipe_after_eagain(void **state)
 	free(file);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reader_reads_recording_to_end),
-		cmocka_unit_test(reader_returns_complete_entries_of_file_cut_at_any_byte),
-		cmocka_unit_test(reader_finds_records_across_buffer_refills),
-		cmocka_unit_test(reader_finds_records_in_packets_of_any_size),
-		cmocka_unit_test(reader_reads_records_longer_than_first_lookahead),
-		cmocka_unit_test(reader_rejects_garbage_alone_but_not_after_records),
-		cmocka_unit_test(reader_rejects_records_over_size_limits),
-		cmocka_unit_test(reader_rejects_other_schema_and_accepts_other_kind),
-		cmocka_unit_test(reader_resumes_nonblocking_pipe_after_eagain),
-		cmocka_unit_test(reader_uses_and_closes_descriptor_0),
-		cmocka_unit_test(reader_reports_missing_file_and_directory),
-		cmocka_unit_test(reader_logs_why_recording_is_unreadable),
-		cmocka_unit_test(reader_logs_offset_of_truncated_entry),
-		cmocka_unit_test(reader_counts_dropped_record_as_damage),
-		cmocka_unit_test(reader_retries_interrupted_read),
-		cmocka_unit_test(reader_closes_only_descriptors_it_opened),
-		cmocka_unit_test(reader_returns_enomem_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, setup, NULL);
-}
+TEST_GROUP(setup, NULL)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "unit_test.h"
+
 #include "record/record_view.h"
 
 #include <errno.h>
@@ -33,11 +35,10 @@ static int decode_and_forget(struct sample *sample)
 	return r;
 }
 
-static void view_maps_kind_by_name_and_unknown_to_other(void **state)
+TEST(view_maps_kind_by_name_and_unknown_to_other)
 {
 	struct sample sample;
 
-	(void)state;
 	for (int kind = RECORD_KIND_OTHER + 1; kind < _RECORD_KIND_MAX; kind++) {
 		sample_begin(&sample, record_kinds[kind].name, 7);
 		assert_int_equal(decode_and_forget(&sample), 0);
@@ -49,13 +50,12 @@ static void view_maps_kind_by_name_and_unknown_to_other(void **state)
 	assert_int_equal(view.kind, RECORD_KIND_OTHER);
 }
 
-static void view_getters_check_value_types(void **state)
+TEST(view_getters_check_value_types)
 {
 	struct record_text text = { "before", 6 };
 	struct sample sample;
 	int64_t count = 99;
 
-	(void)state;
 	sample_begin(&sample, "gap", 7);
 	sample_number(&sample, "zero", 0);
 	sample_number(&sample, "debt", -5);
@@ -109,11 +109,10 @@ static void view_getters_check_value_types(void **state)
 	forget(&sample);
 }
 
-static void view_list_lookup_matches_whole_items(void **state)
+TEST(view_list_lookup_matches_whole_items)
 {
 	struct sample sample;
 
-	(void)state;
 	sample_begin(&sample, "cpu", 7);
 	sample_text(&sample, "thread_name", "one");
 	sample_flag(&sample, "one");
@@ -183,17 +182,15 @@ static void expect_places(enum record_kind kind, enum order order)
 	forget(&sample);
 }
 
-static void view_finds_schema_fields_in_any_order(void **state)
+TEST(view_finds_schema_fields_in_any_order)
 {
-	(void)state;
 	for (int kind = RECORD_KIND_OTHER + 1; kind < _RECORD_KIND_MAX; kind++)
 		for (int order = 0; order < _ORDER_MAX; order++)
 			expect_places((enum record_kind)kind, (enum order)order);
 }
 
-static void schema_fields_have_contiguous_distinct_places(void **state)
+TEST(schema_fields_have_contiguous_distinct_places)
 {
-	(void)state;
 	assert_int_equal(record_kinds[RECORD_KIND_CPU].first_place, RECORD_PLACE(cpu, tid));
 	assert_int_equal(record_common_info.first_place, RECORD_PLACE(common, record_id));
 	assert_int_equal(RECORD_PLACE(cpu, ns_tid), RECORD_PLACE(cpu, tid) + 1);
@@ -208,13 +205,12 @@ static void schema_fields_have_contiguous_distinct_places(void **state)
 	}
 }
 
-static void view_place_lookup_fails_for_missing_or_mistyped_field(void **state)
+TEST(view_place_lookup_fails_for_missing_or_mistyped_field)
 {
 	struct record_text text = { "before", 6 };
 	struct sample sample;
 	int64_t count = 99;
 
-	(void)state;
 	sample_begin(&sample, "cpu", 7);
 	sample_text(&sample, "cpu_ns", "a text");
 	sample_number(&sample, "thread_name", 5);
@@ -253,11 +249,10 @@ static void view_place_lookup_fails_for_missing_or_mistyped_field(void **state)
 	forget(&sample);
 }
 
-static void view_place_lookup_returns_first_duplicate(void **state)
+TEST(view_place_lookup_returns_first_duplicate)
 {
 	struct sample sample;
 
-	(void)state;
 	sample_begin(&sample, "cpu", 7);
 	for (int i = 1; i <= 3; i++)
 		sample_number(&sample, "cpu_ns", i);
@@ -270,13 +265,12 @@ static void view_place_lookup_returns_first_duplicate(void **state)
 }
 
 /* Names that are nearly those of the schema, in each byte of each. */
-static void view_compares_field_names_to_last_byte(void **state)
+TEST(view_compares_field_names_to_last_byte)
 {
 	const struct record_kind_info *info = &record_kinds[RECORD_KIND_CPU];
 	struct sample sample;
 	char name[64];
 
-	(void)state;
 	for (size_t i = 0; i < info->field_count; i++) {
 		for (size_t at = 0; at < info->fields[i].name_bytes; at++) {
 			(void)strcpy(name, info->fields[i].name);
@@ -291,11 +285,10 @@ static void view_compares_field_names_to_last_byte(void **state)
 	}
 }
 
-static void saturated_add_stops_at_int64_max(void **state)
+TEST(saturated_add_stops_at_int64_max)
 {
 	int64_t sum = INT64_MAX - 5;
 
-	(void)state;
 	assert_true(saturated_add(INT64_MAX - 5, 5) == INT64_MAX);
 	assert_true(saturated_add(INT64_MAX - 5, 6) == INT64_MAX);
 	assert_int_equal(saturated_add(2, 3), 5);
@@ -344,9 +337,8 @@ static int with_text(size_t size_bytes, bool is_name)
 	return decode_and_forget(&sample);
 }
 
-static void view_rejects_record_over_field_item_and_text_limits(void **state)
+TEST(view_rejects_record_over_field_item_and_text_limits)
 {
-	(void)state;
 	assert_int_equal(with_fields(RECORD_VIEW_FIELDS_MAX), 0);
 	assert_int_equal(view.field_count, RECORD_VIEW_FIELDS_MAX);
 	assert_int_equal(with_fields(RECORD_VIEW_FIELDS_MAX + 1), -E2BIG);
@@ -362,11 +354,10 @@ static void view_rejects_record_over_field_item_and_text_limits(void **state)
 	assert_int_equal(with_items(RECORD_VIEW_ITEMS_MAX, 0), 0);
 }
 
-static void view_rejects_non_text_list_items_and_names(void **state)
+TEST(view_rejects_non_text_list_items_and_names)
 {
 	struct sample sample;
 
-	(void)state;
 	sample_begin(&sample, "gap", 7);
 	msgpack_pack_str_with_body(&sample.packer, "list", 4);
 	msgpack_pack_array(&sample.packer, 1);
@@ -402,9 +393,8 @@ static int without(const char *missing, int64_t schema)
 	return decode_and_forget(&sample);
 }
 
-static void view_rejects_missing_mandatory_fields_and_other_schema(void **state)
+TEST(view_rejects_missing_mandatory_fields_and_other_schema)
 {
-	(void)state;
 	assert_int_equal(without("", RECORD_SCHEMA), 0);
 	assert_int_equal(without("schema", 0), -EBADMSG);
 	assert_int_equal(without("kind", RECORD_SCHEMA), -EBADMSG);
@@ -413,7 +403,7 @@ static void view_rejects_missing_mandatory_fields_and_other_schema(void **state)
 	assert_int_equal(without("", 0), -EPROTONOSUPPORT);
 }
 
-static void view_rejects_entry_without_time_and_map(void **state)
+TEST(view_rejects_entry_without_time_and_map)
 {
 	static const struct {
 		const char *bytes;
@@ -431,7 +421,6 @@ static void view_rejects_entry_without_time_and_map(void **state)
 		{ "\x92\xd7\0tttttttt\x90", 12 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(record_view_decode((const uint8_t *)cases[i].bytes,
 						    cases[i].size_bytes, &view),
@@ -494,7 +483,7 @@ static void expect_same_view(const struct record_view *a, const struct record_vi
 	}
 }
 
-static void view_decode_is_independent_of_learned_shapes(void **state)
+TEST(view_decode_is_independent_of_learned_shapes)
 {
 	static const struct step steps[] = {
 		{ "cpu", 1, "endpoint", "x", 0, false, false },
@@ -532,7 +521,6 @@ static void view_decode_is_independent_of_learned_shapes(void **state)
 	};
 	static struct record_view alone, next;
 
-	(void)state;
 	for (size_t i = 0; i < STEPS * STEPS; i++) {
 		/* Each behind each, twice; what is learned is of the first. */
 		static struct record_shapes shapes;
@@ -573,7 +561,7 @@ static bool is_key_in(const char *kind, const char *name)
 	return view.fields[view.field_count - 1].is_key;
 }
 
-static void view_treats_unreserved_cpu_text_as_key(void **state)
+TEST(view_treats_unreserved_cpu_text_as_key)
 {
 	static const struct record_text names[] = {
 		{ "kind", 4 },
@@ -582,7 +570,6 @@ static void view_treats_unreserved_cpu_text_as_key(void **state)
 		{ "flags", 5 },
 	};
 
-	(void)state;
 	assert_true(is_key_in("cpu", "request_id"));
 	for (size_t i = 0; i < 3; i++)
 		assert_false(is_key_in("cpu", names[i].bytes));
@@ -599,9 +586,8 @@ static void view_treats_unreserved_cpu_text_as_key(void **state)
 }
 
 /* Recordings of before slices may have a key of that name in their cpu records. */
-static void view_slice_field_name_is_reserved_but_key_in_other_records(void **state)
+TEST(view_slice_field_name_is_reserved_but_key_in_other_records)
 {
-	(void)state;
 	assert_true(record_fields_are_taken("state"));
 	assert_true(record_fields_are_taken("cpu_number"));
 	assert_true(is_key_in("cpu", "state"));
@@ -632,11 +618,10 @@ static int64_t steady(const char *kind, int64_t set_ns, int64_t first_ns)
 	return view.fields[at].integer;
 }
 
-static void view_steady_undoes_clock_step_in_times(void **state)
+TEST(view_steady_undoes_clock_step_in_times)
 {
 	const uint64_t wall_ns = 1700000001 * UINT64_C(1000000000);
 
-	(void)state;
 	assert_int_equal(steady("cpu", 100, 5000), 4900);
 	assert_int_equal(view.wall_ns, wall_ns - 100);
 	assert_int_equal(view.clock_set_ns, 100);
@@ -649,38 +634,11 @@ static void view_steady_undoes_clock_step_in_times(void **state)
 	assert_int_equal(steady("gap", 100, 5000), 5000);
 }
 
-static void view_steady_clamps_forged_clock_steps(void **state)
+TEST(view_steady_clamps_forged_clock_steps)
 {
-	(void)state;
 	assert_int_equal(steady("cpu", INT64_MAX, 5000), 0);
 	assert_int_equal(view.wall_ns, 0);
 	assert_int_equal(steady("cpu", INT64_MIN, 5000), INT64_MAX);
 	assert_true(view.wall_ns == INT64_MAX);
 	assert_int_equal(steady("cpu", 100, -5), -5);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(view_maps_kind_by_name_and_unknown_to_other),
-		cmocka_unit_test(view_getters_check_value_types),
-		cmocka_unit_test(view_list_lookup_matches_whole_items),
-		cmocka_unit_test(view_finds_schema_fields_in_any_order),
-		cmocka_unit_test(schema_fields_have_contiguous_distinct_places),
-		cmocka_unit_test(view_place_lookup_fails_for_missing_or_mistyped_field),
-		cmocka_unit_test(view_place_lookup_returns_first_duplicate),
-		cmocka_unit_test(view_compares_field_names_to_last_byte),
-		cmocka_unit_test(saturated_add_stops_at_int64_max),
-		cmocka_unit_test(view_rejects_record_over_field_item_and_text_limits),
-		cmocka_unit_test(view_rejects_non_text_list_items_and_names),
-		cmocka_unit_test(view_rejects_missing_mandatory_fields_and_other_schema),
-		cmocka_unit_test(view_rejects_entry_without_time_and_map),
-		cmocka_unit_test(view_decode_is_independent_of_learned_shapes),
-		cmocka_unit_test(view_treats_unreserved_cpu_text_as_key),
-		cmocka_unit_test(view_slice_field_name_is_reserved_but_key_in_other_records),
-		cmocka_unit_test(view_steady_undoes_clock_step_in_times),
-		cmocka_unit_test(view_steady_clamps_forged_clock_steps),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

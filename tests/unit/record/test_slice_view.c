@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "unit_test.h"
+
 #include "record/slice_view.h"
 
 #include <errno.h>
@@ -37,9 +39,8 @@ static struct record_text text_of(const char *text)
 	return (struct record_text){ text, strlen(text) };
 }
 
-static void sched_state_lookup_by_name_rejects_unknown_names(void **state)
+TEST(sched_state_lookup_by_name_rejects_unknown_names)
 {
-	(void)state;
 	for (int i = 0; i < _SCHED_STATE_MAX; i++)
 		assert_int_equal(sched_state_find(text_of(sched_state_name((enum sched_state)i))),
 				 i);
@@ -49,20 +50,18 @@ static void sched_state_lookup_by_name_rejects_unknown_names(void **state)
 	assert_string_equal(sched_state_title(SCHED_RUN_QUEUE), "run queue");
 }
 
-static void sched_state_is_asleep_only_if_blocked_or_uninterruptible(void **state)
+TEST(sched_state_is_asleep_only_if_blocked_or_uninterruptible)
 {
-	(void)state;
 	assert_false(sched_state_is_asleep(SCHED_RUNNING));
 	assert_false(sched_state_is_asleep(SCHED_RUN_QUEUE));
 	assert_true(sched_state_is_asleep(SCHED_BLOCKED));
 	assert_true(sched_state_is_asleep(SCHED_UNINTERRUPTIBLE));
 }
 
-static void slice_view_reads_all_fields_of_running_slice(void **state)
+TEST(slice_view_reads_all_fields_of_running_slice)
 {
 	struct sample sample;
 
-	(void)state;
 	begin(&sample, "running");
 	sample_number(&sample, "cpu_ns", 39);
 	sample_number(&sample, "cpu_number", 3);
@@ -82,11 +81,10 @@ static void slice_view_reads_all_fields_of_running_slice(void **state)
 	assert_int_equal(slice_view_spent_ns(&slice), 39);
 }
 
-static void slice_view_marks_absent_optional_fields_as_unknown(void **state)
+TEST(slice_view_marks_absent_optional_fields_as_unknown)
 {
 	struct sample sample;
 
-	(void)state;
 	for (int i = 0; i < _SCHED_STATE_MAX; i++) {
 		begin(&sample, sched_state_name((enum sched_state)i));
 		assert_true(read_and_forget(&sample));
@@ -101,11 +99,10 @@ static void slice_view_marks_absent_optional_fields_as_unknown(void **state)
 	}
 }
 
-static void slice_view_ignores_cpu_fields_unless_running(void **state)
+TEST(slice_view_ignores_cpu_fields_unless_running)
 {
 	struct sample sample;
 
-	(void)state;
 	for (int i = 0; i < _SCHED_STATE_MAX; i++) {
 		begin(&sample, sched_state_name((enum sched_state)i));
 		sample_number(&sample, "cpu_ns", 39);
@@ -116,11 +113,10 @@ static void slice_view_ignores_cpu_fields_unless_running(void **state)
 	}
 }
 
-static void slice_view_reads_blocked_reason_only_if_asleep(void **state)
+TEST(slice_view_reads_blocked_reason_only_if_asleep)
 {
 	struct sample sample;
 
-	(void)state;
 	for (int i = 0; i < _SCHED_STATE_MAX; i++) {
 		begin(&sample, sched_state_name((enum sched_state)i));
 		sample_text(&sample, "blocked_on", "disk");
@@ -134,7 +130,7 @@ static void slice_view_reads_blocked_reason_only_if_asleep(void **state)
 	assert_int_equal(slice.blocked_on, -1);
 }
 
-static void slice_view_ignores_cpu_number_over_int32_max(void **state)
+TEST(slice_view_ignores_cpu_number_over_int32_max)
 {
 	static const struct {
 		int64_t number;
@@ -142,7 +138,6 @@ static void slice_view_ignores_cpu_number_over_int32_max(void **state)
 	} numbers[] = { { 0, 0 }, { INT32_MAX, INT32_MAX }, { INT32_MAX + INT64_C(1), -1 } };
 	struct sample sample;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		begin(&sample, "running");
 		sample_number(&sample, "cpu_number", numbers[i].number);
@@ -151,11 +146,10 @@ static void slice_view_ignores_cpu_number_over_int32_max(void **state)
 	}
 }
 
-static void slice_view_ignores_waker_without_pid_and_tid(void **state)
+TEST(slice_view_ignores_waker_without_pid_and_tid)
 {
 	struct sample sample;
 
-	(void)state;
 	begin(&sample, "run_queue");
 	sample_number(&sample, "woken_by_pid", 7);
 	assert_true(read_and_forget(&sample));
@@ -171,11 +165,10 @@ static void slice_view_ignores_waker_without_pid_and_tid(void **state)
 	assert_int_equal(slice.woken_by_pid, 0);
 }
 
-static void slice_view_rejects_unknown_state_and_invalid_times(void **state)
+TEST(slice_view_rejects_unknown_state_and_invalid_times)
 {
 	struct sample sample;
 
-	(void)state;
 	begin(&sample, "zombie");
 	assert_false(read_and_forget(&sample));
 
@@ -205,21 +198,4 @@ static void slice_view_rejects_unknown_state_and_invalid_times(void **state)
 	sample_number(&sample, "start_ns", 100);
 	sample_number(&sample, "end_ns", 100);
 	assert_true(read_and_forget(&sample));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sched_state_lookup_by_name_rejects_unknown_names),
-		cmocka_unit_test(sched_state_is_asleep_only_if_blocked_or_uninterruptible),
-		cmocka_unit_test(slice_view_reads_all_fields_of_running_slice),
-		cmocka_unit_test(slice_view_marks_absent_optional_fields_as_unknown),
-		cmocka_unit_test(slice_view_ignores_cpu_fields_unless_running),
-		cmocka_unit_test(slice_view_reads_blocked_reason_only_if_asleep),
-		cmocka_unit_test(slice_view_ignores_cpu_number_over_int32_max),
-		cmocka_unit_test(slice_view_ignores_waker_without_pid_and_tid),
-		cmocka_unit_test(slice_view_rejects_unknown_state_and_invalid_times),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "unit_test.h"
+
 #include "record/token.h"
 
 #include <stdbool.h>
@@ -29,11 +31,10 @@ static struct token number_token(int64_t number, msgpack_sbuffer *buffer)
 	return read_packed(buffer);
 }
 
-static void token_number_payload_matches_library(void **state)
+TEST(token_number_payload_matches_library)
 {
 	msgpack_sbuffer buffer;
 
-	(void)state;
 	msgpack_sbuffer_init(&buffer);
 	for (int shift = 0; shift < 63; shift++) {
 		for (int64_t number = (INT64_C(1) << shift) - 1; number <= INT64_C(1) << shift;
@@ -90,16 +91,15 @@ static void expect_counted(uint32_t count)
 	}
 }
 
-static void token_count_of_texts_and_lists_matches_library(void **state)
+TEST(token_count_of_texts_and_lists_matches_library)
 {
-	(void)state;
 	for (uint32_t count = 0; count <= 300; count++)
 		expect_counted(count);
 	for (uint32_t count = 65530; count <= 65540; count++)
 		expect_counted(count);
 }
 
-static void token_kind_of_each_other_mark_matches_format(void **state)
+TEST(token_kind_of_each_other_mark_matches_format)
 {
 	static const struct {
 		uint8_t mark;
@@ -114,7 +114,6 @@ static void token_kind_of_each_other_mark_matches_format(void **state)
 		{ 0xce, { TOKEN_UNSIGNED, 1, 4 } }, { 0xcf, { TOKEN_UNSIGNED, 1, 8 } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		struct token token = token_read(&others[i].mark, 1);
 
@@ -125,15 +124,4 @@ static void token_kind_of_each_other_mark_matches_format(void **state)
 	}
 	for (int mark = 0; mark < 256; mark++)
 		assert_true(met[mark]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(token_number_payload_matches_library),
-		cmocka_unit_test(token_count_of_texts_and_lists_matches_library),
-		cmocka_unit_test(token_kind_of_each_other_mark_matches_format),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "requests/histogram.h"
@@ -66,23 +61,23 @@ static int64_t draw(void)
 	return (int64_t)(state >> 1 >> (state & 63) % 63);
 }
 
-static void histogram_without_values_has_no_figures(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, NULL, teardown)
+
+FIXTURE_TEST(histogram_without_values_has_no_figures)
 {
 	int64_t value = -1;
 
-	(void)state;
 	assert_false(histogram_percentile(&histogram, 50, &value));
 	assert_false(histogram_mean(&histogram, &value));
 	assert_int_equal(value, -1);
 }
 
-static void histogram_variance_is_sample_variance(void **state)
+FIXTURE_TEST(histogram_variance_is_sample_variance)
 {
 	const unsigned __int128 most = ~(unsigned __int128)0;
 	struct histogram other = { 0 };
 	double variance = -1;
 
-	(void)state;
 	assert_false(histogram_variance(&histogram, &variance));
 	add(7);
 	assert_false(histogram_variance(&histogram, &variance));
@@ -108,13 +103,12 @@ static void histogram_variance_is_sample_variance(void **state)
 	histogram_deinit(&other);
 }
 
-static void histogram_iterates_all_buckets_in_order_of_value(void **state)
+FIXTURE_TEST(histogram_iterates_all_buckets_in_order_of_value)
 {
 	struct histogram_bucket bucket = { .value = -1 };
 	unsigned int cursor = 0;
 	uint64_t count = 0;
 
-	(void)state;
 	assert_false(histogram_next(&histogram, &cursor, &bucket));
 	for (int64_t value = 1000; value < 2000; value++)
 		add(value);
@@ -143,13 +137,12 @@ static void histogram_iterates_all_buckets_in_order_of_value(void **state)
 	assert_false(histogram_next(&histogram, &cursor, &bucket));
 }
 
-static void histogram_of_one_value_is_exact(void **state)
+FIXTURE_TEST(histogram_of_one_value_is_exact)
 {
 	static const int64_t values[] = { 0,	    1,	 63,	  64,	    65,
 					  127,	    128, 1000003, 1L << 40, (1L << 40) + 1,
 					  INT64_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		histogram_deinit(&histogram);
 		add(values[i]);
@@ -161,9 +154,8 @@ static void histogram_of_one_value_is_exact(void **state)
 	}
 }
 
-static void histogram_minimum_and_maximum_are_exact(void **state)
+FIXTURE_TEST(histogram_minimum_and_maximum_are_exact)
 {
-	(void)state;
 	for (int64_t value = 64; value < 100000; value += 77) {
 		add(value);
 		add(1000000);
@@ -178,9 +170,8 @@ static void histogram_minimum_and_maximum_are_exact(void **state)
 	}
 }
 
-static void histogram_small_values_are_exact(void **state)
+FIXTURE_TEST(histogram_small_values_are_exact)
 {
-	(void)state;
 	for (int64_t value = 127; value >= 0; value--)
 		add(value);
 	for (int64_t value = 1; value <= 128; value++)
@@ -190,9 +181,8 @@ static void histogram_small_values_are_exact(void **state)
 	assert_int_equal(histogram.sum, 127 * 64);
 }
 
-static void histogram_percentile_uses_nearest_rank(void **state)
+FIXTURE_TEST(histogram_percentile_uses_nearest_rank)
 {
-	(void)state;
 	for (int64_t value = 1; value <= 4; value++)
 		add(10 * value);
 	assert_int_equal(percentile(25), 10);
@@ -203,11 +193,10 @@ static void histogram_percentile_uses_nearest_rank(void **state)
 }
 
 /* In sorted: as the definition has it. */
-static void histogram_counts_values_below_limit(void **state)
+FIXTURE_TEST(histogram_counts_values_below_limit)
 {
 	static const int64_t values[] = { 0, 5, 5, 63, 64, 1000000, 2000000 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
 		add(values[i]);
 	assert_int_equal(histogram_count_below(&histogram, 0), 0);
@@ -234,12 +223,11 @@ static void expect_near(const int64_t *sorted, size_t count, double percent)
 		fail_msg("percentile %g is %ld, not %ld", percent, value, wanted);
 }
 
-static void histogram_percentile_error_is_within_bound(void **state)
+FIXTURE_TEST(histogram_percentile_error_is_within_bound)
 {
 	static const double percents[] = { 0.05, 1, 10, 33.3, 50, 66.6, 90, 99, 99.9, 100 };
 	static int64_t values[VALUES];
 
-	(void)state;
 	for (size_t i = 0; i < VALUES; i++) {
 		values[i] = draw();
 		add(values[i]);
@@ -251,11 +239,10 @@ static void histogram_percentile_error_is_within_bound(void **state)
 	assert_int_equal(histogram.largest, values[VALUES - 1]);
 }
 
-static void histogram_merge_equals_histogram_of_all_values(void **state)
+FIXTURE_TEST(histogram_merge_equals_histogram_of_all_values)
 {
 	struct histogram whole = { 0 }, odd = { 0 }, none = { 0 };
 
-	(void)state;
 	for (int i = 0; i < VALUES; i++) {
 		int64_t value = draw() >> 10;
 
@@ -281,11 +268,10 @@ static void histogram_merge_equals_histogram_of_all_values(void **state)
 	histogram_deinit(&none);
 }
 
-static void histogram_sum_saturates_at_maximum(void **state)
+FIXTURE_TEST(histogram_sum_saturates_at_maximum)
 {
 	struct histogram other = { 0 };
 
-	(void)state;
 	add(INT64_MAX);
 	add(1);
 	assert_int_equal(histogram.sum, INT64_MAX);
@@ -295,11 +281,10 @@ static void histogram_sum_saturates_at_maximum(void **state)
 	histogram_deinit(&other);
 }
 
-static void histogram_is_unchanged_when_allocation_fails(void **state)
+FIXTURE_TEST(histogram_is_unchanged_when_allocation_fails)
 {
 	struct histogram other = { 0 };
 
-	(void)state;
 	memory_fails_after(0);
 	assert_int_equal(histogram_add(&histogram, 5), -ENOMEM);
 	memory_never_fails();
@@ -310,26 +295,4 @@ static void histogram_is_unchanged_when_allocation_fails(void **state)
 	memory_never_fails();
 	assert_int_equal(histogram.count, 0);
 	histogram_deinit(&other);
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(histogram_without_values_has_no_figures),
-		TEST(histogram_variance_is_sample_variance),
-		TEST(histogram_iterates_all_buckets_in_order_of_value),
-		TEST(histogram_of_one_value_is_exact),
-		TEST(histogram_minimum_and_maximum_are_exact),
-		TEST(histogram_small_values_are_exact),
-		TEST(histogram_percentile_uses_nearest_rank),
-		TEST(histogram_counts_values_below_limit),
-		TEST(histogram_percentile_error_is_within_bound),
-		TEST(histogram_merge_equals_histogram_of_all_values),
-		TEST(histogram_sum_saturates_at_maximum),
-		TEST(histogram_is_unchanged_when_allocation_fails),
-	};
-
-	return cmocka_run_group_tests_name("histogram", tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "requests/open_requests.h"
@@ -86,9 +81,10 @@ static void expect_order(const char *expected)
 	assert_int_equal(open_requests_count(&requests), count);
 }
 
-static void open_requests_touch_makes_request_newest(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(open_requests_touch_makes_request_newest)
 {
-	(void)state;
 	expect_order("");
 	assert_int_equal(touch("a"), 1);
 	assert_int_equal(touch("a"), 2);
@@ -102,9 +98,8 @@ static void open_requests_touch_makes_request_newest(void **state)
 	expect_order("bac");
 }
 
-static void open_requests_touch_after_take_creates_new_request(void **state)
+FIXTURE_TEST(open_requests_touch_after_take_creates_new_request)
 {
-	(void)state;
 	touch("a");
 	touch("b");
 	touch("c");
@@ -118,11 +113,10 @@ static void open_requests_touch_after_take_creates_new_request(void **state)
 }
 
 /* Any bytes, of which none is the end. */
-static void open_requests_compare_all_bytes_of_id(void **state)
+FIXTURE_TEST(open_requests_compare_all_bytes_of_id)
 {
 	struct visited *first, *second;
 
-	(void)state;
 	assert_int_equal(touch_bytes("a\0b", 3, &first), 1);
 	assert_int_equal(touch_bytes("a\0c", 3, &second), 1);
 	assert_int_equal(touch_bytes("a\0", 2, &second), 1);
@@ -131,23 +125,21 @@ static void open_requests_compare_all_bytes_of_id(void **state)
 	assert_int_equal(open_requests_count(&requests), 3);
 }
 
-static void open_requests_copy_request_id(void **state)
+FIXTURE_TEST(open_requests_copy_request_id)
 {
 	struct visited *visited;
 	char id[] = "a";
 
-	(void)state;
 	assert_int_equal(touch_bytes(id, 1, &visited), 1);
 	id[0] = 'b';
 	assert_int_equal(touch_bytes(id, 1, &visited), 1);
 	expect_order("ab");
 }
 
-static void open_requests_find_each_of_many_requests(void **state)
+FIXTURE_TEST(open_requests_find_each_of_many_requests)
 {
 	char id[16];
 
-	(void)state;
 	for (int round = 1; round <= 2; round++) {
 		for (int i = 0; i < 1000; i++) {
 			(void)snprintf(id, sizeof(id), "r-%d", i);
@@ -156,13 +148,12 @@ static void open_requests_find_each_of_many_requests(void **state)
 	}
 }
 
-static void open_requests_touch_adds_nothing_when_allocation_fails(void **state)
+FIXTURE_TEST(open_requests_touch_adds_nothing_when_allocation_fails)
 {
 	struct visited *visited;
 	size_t successes = 0;
 	int r;
 
-	(void)state;
 	do {
 		memory_fails_once_after(successes++);
 		r = touch_bytes("a", 1, &visited);
@@ -175,19 +166,4 @@ static void open_requests_touch_adds_nothing_when_allocation_fails(void **state)
 	/* The request, the table and its buckets. */
 	assert_int_equal(successes - 1, 3);
 	expect_order("a");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	static const struct CMUnitTest tests[] = {
-		TEST(open_requests_touch_makes_request_newest),
-		TEST(open_requests_touch_after_take_creates_new_request),
-		TEST(open_requests_compare_all_bytes_of_id),
-		TEST(open_requests_copy_request_id),
-		TEST(open_requests_find_each_of_many_requests),
-		TEST(open_requests_touch_adds_nothing_when_allocation_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

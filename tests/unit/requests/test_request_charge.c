@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a record says of a request is the same when it is written and when it was read back. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "record/record_encode.h"
 #include "requests/request_charge.h"
@@ -77,23 +72,21 @@ static void expect_both(const struct cpu_record *record, const char *key, const 
 	expect(&read, id, value, is_attributed);
 }
 
-static void charge_has_value_of_requested_key(void **state)
+TEST_WITH(charge_has_value_of_requested_key, NULL, tear_down)
 {
-	(void)state;
 	expect_both(&whole, "endpoint", "r-1", "GET /", true);
 	expect_both(&whole, "request_id", "r-1", "r-1", true);
 	expect_both(&whole, "tenant", "r-1", "", true);
 	expect_both(&whole, NULL, "r-1", "", true);
 }
 
-static void charge_of_overflow_or_unattributed_time_has_no_request(void **state)
+TEST_WITH(charge_of_overflow_or_unattributed_time_has_no_request, NULL, tear_down)
 {
 	static const struct record_key none[] = { { "request_id", "" }, { "endpoint", "" } };
 	static const struct record_key absent[] = { { "request_id", NULL }, { "endpoint", NULL } };
 	static const struct record_key half[] = { { "request_id", NULL }, { "endpoint", "x" } };
 	struct cpu_record record = whole;
 
-	(void)state;
 	record.keys = none;
 	expect_both(&record, "endpoint", "", "", false);
 	record.keys = absent;
@@ -107,15 +100,4 @@ static void charge_of_overflow_or_unattributed_time_has_no_request(void **state)
 	expect_both(&record, "endpoint", "", "", false);
 	record.flags = CPU_RECORD_INHERITED | CPU_RECORD_TRUNCATED;
 	expect_both(&record, "endpoint", "r-1", "GET /", true);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(charge_has_value_of_requested_key, tear_down),
-		cmocka_unit_test_teardown(charge_of_overflow_or_unattributed_time_has_no_request,
-					  tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "requests/request_tracker.h"
@@ -95,9 +90,10 @@ static void expect_ended(const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void tracker_sums_windows_of_request_and_ends_it_once(void **state)
+#define TRACKED(test) TEST_WITH(test, set_up, tear_down)
+
+TRACKED(tracker_sums_windows_of_request_and_ends_it_once)
 {
-	(void)state;
 	end_window(1000);
 	add("a", "", 1, 100, 200);
 	add("b", "B", 7, 50, 60);
@@ -117,13 +113,12 @@ static void tracker_sums_windows_of_request_and_ends_it_once(void **state)
 }
 
 /* However much longer or shorter than a second its windows are, one comes for each. */
-static void tracker_returns_each_window_once_with_its_requests(void **state)
+TRACKED(tracker_returns_each_window_once_with_its_requests)
 {
 	static const int64_t jitter_ms[] = { 0, 40, -30, 45, -45, 10, 0, -49, 49, 20 };
 	int64_t given = 0;
 	char id[16];
 
-	(void)state;
 	for (int64_t i = 1; i <= 100; i++) {
 		struct request_window window;
 		int64_t before = given;
@@ -152,12 +147,11 @@ static void tracker_returns_each_window_once_with_its_requests(void **state)
 }
 
 /* A pause of ours is a long window; behind it come those that waited, one by one. */
-static void tracker_returns_all_due_windows_after_long_window(void **state)
+TRACKED(tracker_returns_all_due_windows_after_long_window)
 {
 	struct request_window window;
 	int64_t given = 0;
 
-	(void)state;
 	for (int64_t i = 1; i <= 2; i++)
 		end_window(1000 * i);
 	assert_false(request_tracker_next_window(tracker, &window));
@@ -171,11 +165,10 @@ static void tracker_returns_all_due_windows_after_long_window(void **state)
 	assert_false(request_tracker_next_window(tracker, &window));
 }
 
-static void tracker_returns_oldest_window_when_queue_is_full(void **state)
+TRACKED(tracker_returns_oldest_window_when_queue_is_full)
 {
 	struct request_window window;
 
-	(void)state;
 	for (int64_t i = 1; i < REQUEST_WINDOWS_MAX; i++) {
 		end_window(i);
 		assert_false(request_tracker_next_window(tracker, &window));
@@ -186,11 +179,10 @@ static void tracker_returns_oldest_window_when_queue_is_full(void **state)
 	assert_false(request_tracker_next_window(tracker, &window));
 }
 
-static void tracker_finish_returns_windows_then_open_requests(void **state)
+TRACKED(tracker_finish_returns_windows_then_open_requests)
 {
 	struct request_window window;
 
-	(void)state;
 	add("a", "A", 1, 1, 2);
 	end_window(1000);
 	add("b", "B", 1, 1, 2);
@@ -204,11 +196,10 @@ static void tracker_finish_returns_windows_then_open_requests(void **state)
 	expect_ended("B 1 1 C 1 1 ");
 }
 
-static void tracker_does_not_end_request_early_in_short_windows(void **state)
+TRACKED(tracker_does_not_end_request_early_in_short_windows)
 {
 	int64_t ms = 50;
 
-	(void)state;
 	end_window(ms);
 	add("a", "A", 1, 1, 2);
 	for (ms = 100; ms < 3050; ms += 50) {
@@ -219,9 +210,8 @@ static void tracker_does_not_end_request_early_in_short_windows(void **state)
 	expect_ended("A 1 1 ");
 }
 
-static void tracker_ends_request_after_one_idle_long_window(void **state)
+TRACKED(tracker_ends_request_after_one_idle_long_window)
 {
-	(void)state;
 	end_window(10000);
 	add("a", "A", 1, 1, 2);
 	end_window(20000);
@@ -230,9 +220,8 @@ static void tracker_ends_request_after_one_idle_long_window(void **state)
 	expect_ended("A 1 1 ");
 }
 
-static void tracker_continues_after_clock_is_set_back(void **state)
+TRACKED(tracker_continues_after_clock_is_set_back)
 {
-	(void)state;
 	end_window(100000);
 	add("a", "A", 1, 1, 2);
 	end_window(1000);
@@ -242,9 +231,8 @@ static void tracker_continues_after_clock_is_set_back(void **state)
 	expect_ended("A 1 1 ");
 }
 
-static void tracker_uses_given_start_of_window_after_gap(void **state)
+TRACKED(tracker_uses_given_start_of_window_after_gap)
 {
-	(void)state;
 	end_window(1000);
 	last_ms = 10000;
 	add("a", "A", 1, 1, 2);
@@ -259,17 +247,15 @@ static void tracker_uses_given_start_of_window_after_gap(void **state)
 	expect_ended("A 3 4 ");
 }
 
-static void tracker_ignores_charge_without_request(void **state)
+TRACKED(tracker_ignores_charge_without_request)
 {
-	(void)state;
 	add("", "A", 1, 1, 2);
 	request_tracker_finish(tracker);
 	expect_ended("");
 }
 
-static void tracker_finish_ends_least_recently_active_first(void **state)
+TRACKED(tracker_finish_ends_least_recently_active_first)
 {
-	(void)state;
 	add("a", "A", 1, 1, 2);
 	add("b", "B", 1, 1, 2);
 	add("a", "A", 1, 1, 2);
@@ -278,9 +264,8 @@ static void tracker_finish_ends_least_recently_active_first(void **state)
 	expect_ended("B 1 1 A 2 1 ");
 }
 
-static void tracker_at_capacity_ends_least_recently_active(void **state)
+TRACKED(tracker_at_capacity_ends_least_recently_active)
 {
-	(void)state;
 	request_tracker_free(tracker);
 	tracker = request_tracker_new(2);
 	add("a", "A", 1, 1, 2);
@@ -293,12 +278,11 @@ static void tracker_at_capacity_ends_least_recently_active(void **state)
 	expect_ended("A 2 1 ");
 }
 
-static void tracker_keeps_last_value_and_truncates_long_values(void **state)
+TRACKED(tracker_keeps_last_value_and_truncates_long_values)
 {
 	static char longer[2 * REQUEST_VALUE_BYTES_MAX];
 	const struct ended_request *request;
 
-	(void)state;
 	memset(longer, 'x', sizeof(longer) - 1);
 	add("a", "first", 1, 1, 2);
 	add("a", "other", 1, 1, 2);
@@ -318,12 +302,11 @@ static void tracker_keeps_last_value_and_truncates_long_values(void **state)
 	assert_null(request_tracker_next_ended(tracker));
 }
 
-static void tracker_fails_with_enomem_and_keeps_working(void **state)
+TRACKED(tracker_fails_with_enomem_and_keeps_working)
 {
 	size_t successes = 0;
 	int r;
 
-	(void)state;
 	do {
 		memory_fails_once_after(successes++);
 		r = try_add("a", "A", 1, 1, 2);
@@ -339,27 +322,4 @@ static void tracker_fails_with_enomem_and_keeps_working(void **state)
 	assert_non_null(request_tracker_next_ended(tracker));
 	assert_null(request_tracker_next_ended(tracker));
 	request_tracker_free(NULL);
-}
-
-int main(void)
-{
-#define TRACKED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TRACKED(tracker_sums_windows_of_request_and_ends_it_once),
-		TRACKED(tracker_returns_each_window_once_with_its_requests),
-		TRACKED(tracker_returns_all_due_windows_after_long_window),
-		TRACKED(tracker_returns_oldest_window_when_queue_is_full),
-		TRACKED(tracker_finish_returns_windows_then_open_requests),
-		TRACKED(tracker_does_not_end_request_early_in_short_windows),
-		TRACKED(tracker_ends_request_after_one_idle_long_window),
-		TRACKED(tracker_continues_after_clock_is_set_back),
-		TRACKED(tracker_uses_given_start_of_window_after_gap),
-		TRACKED(tracker_ignores_charge_without_request),
-		TRACKED(tracker_finish_ends_least_recently_active_first),
-		TRACKED(tracker_at_capacity_ends_least_recently_active),
-		TRACKED(tracker_keeps_last_value_and_truncates_long_values),
-		TRACKED(tracker_fails_with_enomem_and_keeps_working),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

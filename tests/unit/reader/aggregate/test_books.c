@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 
+#include "unit_test.h"
+
 #include "reader/aggregate/books.h"
 #include "reader/aggregate/sample_totals.h"
 
@@ -19,7 +21,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void books_sum_times_and_compute_residual(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(books_sum_times_and_compute_residual)
 {
 	struct totals *totals = *state;
 	const struct books *books = &totals->books;
@@ -40,7 +44,7 @@ static void books_sum_times_and_compute_residual(void **state)
 	assert_true(ppm == 2000);
 }
 
-static void books_balance_within_one_per_mille(void **state)
+FIXTURE_TEST(books_balance_within_one_per_mille)
 {
 	static const struct {
 		int64_t charged_ns;
@@ -56,7 +60,7 @@ static void books_balance_within_one_per_mille(void **state)
 	}
 }
 
-static void books_reject_charge_without_exec_time(void **state)
+FIXTURE_TEST(books_reject_charge_without_exec_time)
 {
 	struct totals *totals = *state;
 
@@ -65,7 +69,7 @@ static void books_reject_charge_without_exec_time(void **state)
 	assert_false(books_balance(&totals->books));
 }
 
-static void books_keep_first_window_with_largest_residual(void **state)
+FIXTURE_TEST(books_keep_first_window_with_largest_residual)
 {
 	struct totals *totals = *state;
 	const struct books *books = &totals->books;
@@ -97,7 +101,7 @@ static void begin_balance(struct sample *sample, int64_t residual_ns)
 	sample_number(sample, "residual_ns", residual_ns);
 }
 
-static void books_sampled_ratio_ignores_records_without_samples(void **state)
+FIXTURE_TEST(books_sampled_ratio_ignores_records_without_samples)
 {
 	struct totals *totals = *state;
 	struct books merged = { 0 };
@@ -127,7 +131,7 @@ static void books_sampled_ratio_ignores_records_without_samples(void **state)
 	assert_true(ratio == 0.75);
 }
 
-static void books_sums_saturate_at_int64_limits(void **state)
+FIXTURE_TEST(books_sums_saturate_at_int64_limits)
 {
 	const int64_t extremes[] = { INT64_MAX, INT64_MIN };
 	struct totals *totals = *state;
@@ -146,7 +150,7 @@ static void books_sums_saturate_at_int64_limits(void **state)
 	}
 }
 
-static void books_sum_each_loss_under_its_name(void **state)
+FIXTURE_TEST(books_sum_each_loss_under_its_name)
 {
 	struct totals *totals = *state;
 
@@ -164,7 +168,7 @@ static void books_sum_each_loss_under_its_name(void **state)
 	assert_int_equal(totals->books.own_cpu_ns, 2000);
 }
 
-static void books_reject_balance_with_missing_time(void **state)
+FIXTURE_TEST(books_reject_balance_with_missing_time)
 {
 	static const char *const times[] = { "exec_ns", "attributed_ns", "unattributed_ns",
 					     "overflow_ns", "residual_ns" };
@@ -220,11 +224,10 @@ static struct books books_of(int64_t unit)
 	return books;
 }
 
-static void books_merge_sums_both_and_keeps_worst_window(void **state)
+FIXTURE_TEST(books_merge_sums_both_and_keeps_worst_window)
 {
 	struct books first = books_of(1), none = { 0 }, second = books_of(10);
 
-	(void)state;
 	second.worst_residual_ns = -70;
 	books_merge(&first, &second);
 	assert_int_equal(first.balance_count, 11);
@@ -255,7 +258,7 @@ static void books_merge_sums_both_and_keeps_worst_window(void **state)
 	assert_string_equal(none.gap_reason, "another");
 }
 
-static void books_sum_gaps_and_keep_first_reason(void **state)
+FIXTURE_TEST(books_sum_gaps_and_keep_first_reason)
 {
 	struct totals *totals = *state;
 	const struct books *books = &totals->books;
@@ -270,24 +273,4 @@ static void books_sum_gaps_and_keep_first_reason(void **state)
 	add_gap(totals, 1, 0, NULL);
 	add_gap(totals, 1, 0, "old");
 	assert_string_equal(books->gap_reason, "not known");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(books_sum_times_and_compute_residual),
-		TEST(books_balance_within_one_per_mille),
-		TEST(books_reject_charge_without_exec_time),
-		TEST(books_keep_first_window_with_largest_residual),
-		TEST(books_sampled_ratio_ignores_records_without_samples),
-		TEST(books_sums_saturate_at_int64_limits),
-		TEST(books_sum_each_loss_under_its_name),
-		TEST(books_reject_balance_with_missing_time),
-		TEST(books_merge_sums_both_and_keeps_worst_window),
-		TEST(books_sum_gaps_and_keep_first_reason),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/aggregate/sample_totals.h"
 #include "requests/attribution.h"
@@ -30,7 +32,9 @@ static struct combination combination_of(const char *first, const char *second)
 	};
 }
 
-static void combination_round_trips_without_collisions(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, NULL, teardown)
+
+FIXTURE_TEST(combination_round_trips_without_collisions)
 {
 	static const char *const pairs[][2] = {
 		{ "a", "bc" }, { "ab", "c" }, { "", "abc" }, { "abc", "" }, { "", "" },
@@ -38,7 +42,6 @@ static void combination_round_trips_without_collisions(void **state)
 	char bytes[5][COMBINATION_BYTES_MAX];
 	struct record_text texts[5];
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++) {
 		struct combination combination = combination_of(pairs[i][0], pairs[i][1]);
 
@@ -55,11 +58,10 @@ static void combination_round_trips_without_collisions(void **state)
 	}
 }
 
-static void combination_marks_empty_part_as_absent(void **state)
+FIXTURE_TEST(combination_marks_empty_part_as_absent)
 {
 	struct combination both = combination_of("", ""), second = combination_of("a", "");
 
-	(void)state;
 	assert_int_equal(combination_absent(&both), 3);
 	assert_int_equal(combination_absent(&second), 2);
 }
@@ -121,9 +123,8 @@ static void expect(const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void grouping_by_two_keys_has_one_group_per_combination(void **state)
+FIXTURE_TEST(grouping_by_two_keys_has_one_group_per_combination)
 {
-	(void)state;
 	begin("endpoint,queue");
 	add("1", "GET", "web", NULL, 1);
 	add("2", "GET", "web", NULL, 2);
@@ -134,9 +135,8 @@ static void grouping_by_two_keys_has_one_group_per_combination(void **state)
 	expect("ET|Gweb 8 1; GET|jobs 4 1; GET|web 3 2; none 16 1");
 }
 
-static void grouping_by_two_keys_leaves_missing_key_empty(void **state)
+FIXTURE_TEST(grouping_by_two_keys_leaves_missing_key_empty)
 {
-	(void)state;
 	begin("endpoint,queue");
 	add("1", "GET", NULL, NULL, 1);
 	add("1", "GET", "", NULL, 2);
@@ -147,9 +147,8 @@ static void grouping_by_two_keys_leaves_missing_key_empty(void **state)
 }
 
 /* Whatever was known first; and what it lacks later is the last one's. */
-static void grouping_applies_late_keys_to_whole_request(void **state)
+FIXTURE_TEST(grouping_applies_late_keys_to_whole_request)
 {
-	(void)state;
 	begin("endpoint,queue");
 	add("1", NULL, NULL, NULL, 1);
 	add("1", NULL, "web", NULL, 2);
@@ -161,9 +160,8 @@ static void grouping_applies_late_keys_to_whole_request(void **state)
 }
 
 /* A thread is the record's own, the endpoint its request's. */
-static void grouping_keeps_threads_apart_if_key_comes_late(void **state)
+FIXTURE_TEST(grouping_keeps_threads_apart_if_key_comes_late)
 {
-	(void)state;
 	begin("thread_name,endpoint");
 	add("1", NULL, NULL, "a", 1);
 	add("1", NULL, NULL, "b", 2);
@@ -176,12 +174,11 @@ static void grouping_keeps_threads_apart_if_key_comes_late(void **state)
 	expect("|PUT 64 0; a| 32 1; a|GET 5 0; b|GET 18 1; c|GET 8 0; d|PUT 128 1; none 0 0");
 }
 
-static void grouping_by_attribution_covers_all_time(void **state)
+FIXTURE_TEST(grouping_by_attribution_covers_all_time)
 {
 	static const char *const flags[] = { "unknown", "overflow", "inherited" };
 	struct sample sample;
 
-	(void)state;
 	begin("endpoint,attribution");
 	assert_true(totals.groupings[0].has_all_time);
 	add("1", "GET", NULL, NULL, 1);
@@ -201,9 +198,8 @@ static void grouping_by_attribution_covers_all_time(void **state)
 }
 
 /* Of a request that turns out to be wanted late, too. */
-static void grouping_applies_keys_to_records_held_by_filter(void **state)
+FIXTURE_TEST(grouping_applies_keys_to_records_held_by_filter)
 {
-	(void)state;
 	begin("endpoint,queue");
 	assert_int_equal(filter_add(&totals.selection.filter, "endpoint=GET"), 0);
 	add("1", NULL, "web", NULL, 1);
@@ -227,12 +223,11 @@ static void add_unattributed(const char *thread_name, const char *flag, int64_t 
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
-static void totals_split_unattributed_time_by_thread_and_reason(void **state)
+FIXTURE_TEST(totals_split_unattributed_time_by_thread_and_reason)
 {
 	const struct grouping *threads = &totals.unattributed_threads;
 	const struct group *group;
 
-	(void)state;
 	begin("request_id");
 	add_unattributed("a", NULL, 1);
 	add_unattributed("a", "unknown", 2);
@@ -253,12 +248,11 @@ static void totals_split_unattributed_time_by_thread_and_reason(void **state)
 	assert_int_equal(totals.unattributed.sums[COST_CPU], 15);
 }
 
-static void totals_sum_unattributed_threads_beyond_limit(void **state)
+FIXTURE_TEST(totals_sum_unattributed_threads_beyond_limit)
 {
 	const struct grouping *threads = &totals.unattributed_threads;
 	char name[16];
 
-	(void)state;
 	begin("request_id");
 	for (int i = 0; i < TOTALS_THREADS_MAX + 2; i++) {
 		(void)snprintf(name, sizeof(name), "%d", i);
@@ -270,12 +264,11 @@ static void totals_sum_unattributed_threads_beyond_limit(void **state)
 	assert_int_equal(threads->groups->costs.sums[COST_CPU], 2);
 }
 
-static void grouping_rejects_empty_duplicate_or_excess_keys(void **state)
+FIXTURE_TEST(grouping_rejects_empty_duplicate_or_excess_keys)
 {
 	static const char *const wrong[] = { "", ",", "a,", ",a", "a,a", "a,b,a", "a,b,c,d,e" };
 	struct grouping grouping;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_false(grouping_is_by(wrong[i]));
 	assert_true(grouping_is_by("a"));
@@ -293,11 +286,10 @@ static void grouping_rejects_empty_duplicate_or_excess_keys(void **state)
 	grouping_deinit(&grouping);
 }
 
-static void grouping_shows_host_before_pid_on_request(void **state)
+FIXTURE_TEST(grouping_shows_host_before_pid_on_request)
 {
 	const struct group *group;
 
-	(void)state;
 	begin("queue,tid,pid");
 	add(NULL, NULL, "web", "x", 1);
 	group = totals.groupings[0].groups;
@@ -309,12 +301,11 @@ static void grouping_shows_host_before_pid_on_request(void **state)
 	assert_true(grouping_compare_part(group, group, 1) == 0);
 }
 
-static void totals_return_enomem_without_memory(void **state)
+FIXTURE_TEST(totals_return_enomem_without_memory)
 {
 	static struct record_view view;
 	int r = -ENOMEM;
 
-	(void)state;
 	for (size_t successes = 0; r < 0; successes++) {
 		struct sample sample;
 
@@ -334,27 +325,4 @@ static void totals_return_enomem_without_memory(void **state)
 		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
 		msgpack_sbuffer_destroy(&sample.buffer);
 	}
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(combination_round_trips_without_collisions),
-		TEST(combination_marks_empty_part_as_absent),
-		TEST(grouping_by_two_keys_has_one_group_per_combination),
-		TEST(grouping_by_two_keys_leaves_missing_key_empty),
-		TEST(grouping_applies_late_keys_to_whole_request),
-		TEST(grouping_keeps_threads_apart_if_key_comes_late),
-		TEST(grouping_by_attribution_covers_all_time),
-		TEST(grouping_applies_keys_to_records_held_by_filter),
-		TEST(totals_split_unattributed_time_by_thread_and_reason),
-		TEST(totals_sum_unattributed_threads_beyond_limit),
-		TEST(grouping_rejects_empty_duplicate_or_excess_keys),
-		TEST(grouping_shows_host_before_pid_on_request),
-		TEST(totals_return_enomem_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

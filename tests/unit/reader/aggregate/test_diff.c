@@ -6,6 +6,8 @@
 
 #include <jansson.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/aggregate/sample_totals.h"
 #include "reader/report/formats.h"
@@ -81,11 +83,12 @@ static const struct diff_row *find(const char *key)
 	return NULL;
 }
 
-static void diff_pairs_each_endpoint_with_itself(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(diff_pairs_each_endpoint_with_itself)
 {
 	const struct diff_row *row;
 
-	(void)state;
 	add(&before, "a", 10, 1);
 	add(&before, "b", 20, 2);
 	add(&before, "b", 30, 4);
@@ -123,11 +126,10 @@ static void diff_pairs_each_endpoint_with_itself(void **state)
 	assert_int_equal(diff.changed_count, 0);
 }
 
-static void diff_lists_changed_endpoint_first(void **state)
+FIXTURE_TEST(diff_lists_changed_endpoint_first)
 {
 	const struct diff_row *row;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		add(&before, "much", 1000 + i, 100 + i);
 		add(&after, "much", 1000 + i, 100 + i);
@@ -225,21 +227,19 @@ static void count_changes(double cpu_factor, int *ret_any, int *ret_cpu)
 
 /* At most 5 % of 200, and by chance up to 19 (three standard deviations); none at all would be no
  * test. */
-static void diff_of_equal_recordings_rarely_finds_change(void **state)
+FIXTURE_TEST(diff_of_equal_recordings_rarely_finds_change)
 {
 	int any, cpu;
 
-	(void)state;
 	count_changes(1, &any, &cpu);
 	assert_true(any >= 1 && any <= 19);
 	assert_int_equal(cpu, 0);
 }
 
-static void diff_detects_a_fifth_more_cpu(void **state)
+FIXTURE_TEST(diff_detects_a_fifth_more_cpu)
 {
 	int any, cpu;
 
-	(void)state;
 	count_changes(1.2, &any, &cpu);
 	assert_int_equal(any, TRIALS);
 	assert_true(cpu >= TRIALS * 90 / 100);
@@ -274,11 +274,10 @@ static void expect_in(const char *text, const char *part)
 		fail_msg("\"%s\" is not in:\n%s", part, text);
 }
 
-static void diff_report_shows_change_and_interval(void **state)
+FIXTURE_TEST(diff_report_shows_change_and_interval)
 {
 	char *text;
 
-	(void)state;
 	for (int i = 0; i < 500; i++) {
 		add(&before, "GET /\033", 100000 + i, 100000 + 7 * i);
 		add(&after, "GET /\033", 120000 + i, 100000 + 7 * i);
@@ -343,7 +342,7 @@ static void add_each_kind(void)
 	compare();
 }
 
-static void diff_formats_match_golden_files(void **state)
+FIXTURE_TEST(diff_formats_match_golden_files)
 {
 	static const struct {
 		int (*format)(const struct diff *, const struct format_options *, FILE *);
@@ -355,7 +354,6 @@ static void diff_formats_match_golden_files(void **state)
 		{ format_diff_csv, "diff.csv" },
 	};
 
-	(void)state;
 	add_each_kind();
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		char *text = print(formats[i].format, 0, 120);
@@ -384,12 +382,11 @@ static void expect_hidden_in_csv(const char *text, const char *count)
 	assert_memory_equal(end - strlen(count), count, strlen(count));
 }
 
-static void diff_has_column_per_key_and_counts_hidden_groups(void **state)
+FIXTURE_TEST(diff_has_column_per_key_and_counts_hidden_groups)
 {
 	static const char *const two = "endpoint,comm";
 	char *text;
 
-	(void)state;
 	totals_deinit(&before);
 	totals_deinit(&after);
 	assert_int_equal(totals_init(&before, &two, 1), 0);
@@ -422,13 +419,12 @@ static void diff_has_column_per_key_and_counts_hidden_groups(void **state)
 	free(text);
 }
 
-static void diff_change_requires_probability_below_five_percent(void **state)
+FIXTURE_TEST(diff_change_requires_probability_below_five_percent)
 {
 	struct diff_figure figure = { .is_tested = true,
 				      .difference = { .low = 1, .high = 2 },
 				      .corrected = 0.0499 };
 
-	(void)state;
 	assert_true(diff_has_changed(&figure));
 	figure.difference = (struct difference){ .low = -2, .high = -1 };
 	assert_true(diff_has_changed(&figure));
@@ -441,11 +437,10 @@ static void diff_change_requires_probability_below_five_percent(void **state)
 	assert_false(diff_has_changed(&(struct diff_figure){ .corrected = 0.0499 }));
 }
 
-static void diff_reports_too_few_requests(void **state)
+FIXTURE_TEST(diff_reports_too_few_requests)
 {
 	char *text;
 
-	(void)state;
 	add(&before, "a", 5, 5);
 	add(&after, "a", 6, 5);
 	compare();
@@ -458,7 +453,7 @@ static void diff_reports_too_few_requests(void **state)
 	free(text);
 }
 
-static void diff_reports_damaged_and_truncated_files(void **state)
+FIXTURE_TEST(diff_reports_damaged_and_truncated_files)
 {
 	static const char *const keys[] = { "\"damaged_bytes\":7", "\"truncated\":true" };
 	struct input_file files[2] = { { .name = "a", .damaged_places = 1, .damaged_bytes = 7 },
@@ -468,7 +463,6 @@ static void diff_reports_damaged_and_truncated_files(void **state)
 	size_t size_bytes;
 	FILE *out;
 
-	(void)state;
 	add(&before, "GET /", 5, 5);
 	add(&after, "GET /", 5, 5);
 	compare();
@@ -494,11 +488,10 @@ static void diff_reports_damaged_and_truncated_files(void **state)
 	}
 }
 
-static void diff_clamps_interval_at_minus_100_percent(void **state)
+FIXTURE_TEST(diff_clamps_interval_at_minus_100_percent)
 {
 	char *text;
 
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		add(&before, "a", i == 0 ? 1000 : 1, 1);
 		add(&after, "a", 1, 1);
@@ -510,12 +503,11 @@ static void diff_clamps_interval_at_minus_100_percent(void **state)
 	free(text);
 }
 
-static void diff_reports_missing_keys_and_figures(void **state)
+FIXTURE_TEST(diff_reports_missing_keys_and_figures)
 {
 	static const char *const by_two = "endpoint,tenant";
 	char *text;
 
-	(void)state;
 	totals_deinit(&before);
 	totals_deinit(&after);
 	assert_int_equal(totals_init(&before, &by_two, 1), 0);
@@ -551,11 +543,10 @@ static void diff_reports_missing_keys_and_figures(void **state)
 	free(text);
 }
 
-static void diff_reports_decrease_and_huge_increase(void **state)
+FIXTURE_TEST(diff_reports_decrease_and_huge_increase)
 {
 	char *text;
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		add(&before, "less", 2000 + i, 10);
 		add(&after, "less", 1000 + i, 10);
@@ -573,13 +564,12 @@ static void diff_reports_decrease_and_huge_increase(void **state)
 	free(text);
 }
 
-static void diff_prefixes_threads_with_host_if_several(void **state)
+FIXTURE_TEST(diff_prefixes_threads_with_host_if_several)
 {
 	static const char *const by_thread = "tid";
 	const char *hosts[] = { "one", "two" };
 	char *text;
 
-	(void)state;
 	totals_deinit(&before);
 	totals_deinit(&after);
 	assert_int_equal(totals_init(&before, &by_thread, 1), 0);
@@ -604,12 +594,11 @@ static void diff_prefixes_threads_with_host_if_several(void **state)
 	free(text);
 }
 
-static void diff_shows_end_of_long_escaped_key(void **state)
+FIXTURE_TEST(diff_shows_end_of_long_escaped_key)
 {
 	char key[1000];
 	char *text;
 
-	(void)state;
 	memset(key, '\033', sizeof(key) - 2);
 	(void)strcpy(key + sizeof(key) - 2, "x");
 	add(&before, key, 5, 5);
@@ -621,11 +610,10 @@ static void diff_shows_end_of_long_escaped_key(void **state)
 	free(text);
 }
 
-static void diff_reports_no_significant_change(void **state)
+FIXTURE_TEST(diff_reports_no_significant_change)
 {
 	char *text;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		add(&before, "a", 100 + i, 10 + i);
 		add(&after, "a", 101 + i, 10 + i);
@@ -660,11 +648,10 @@ static void fails_without_memory(int (*format)(const struct diff *, const struct
 	assert_true(given > 0);
 }
 
-static void diff_returns_enomem_without_memory(void **state)
+FIXTURE_TEST(diff_returns_enomem_without_memory)
 {
 	int r = -ENOMEM;
 
-	(void)state;
 	for (int i = 0; i < 400; i++) {
 		add(&before, "a", i, i);
 		add(&after, "a", i, i);
@@ -680,31 +667,4 @@ static void diff_returns_enomem_without_memory(void **state)
 	json_set_alloc_funcs(malloc, free);
 	fails_without_memory(format_diff_table);
 	fails_without_memory(format_diff_json);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(diff_pairs_each_endpoint_with_itself),
-		TEST(diff_lists_changed_endpoint_first),
-		TEST(diff_of_equal_recordings_rarely_finds_change),
-		TEST(diff_detects_a_fifth_more_cpu),
-		TEST(diff_report_shows_change_and_interval),
-		TEST(diff_formats_match_golden_files),
-		TEST(diff_has_column_per_key_and_counts_hidden_groups),
-		TEST(diff_change_requires_probability_below_five_percent),
-		TEST(diff_reports_too_few_requests),
-		TEST(diff_reports_damaged_and_truncated_files),
-		TEST(diff_clamps_interval_at_minus_100_percent),
-		TEST(diff_reports_missing_keys_and_figures),
-		TEST(diff_reports_decrease_and_huge_increase),
-		TEST(diff_prefixes_threads_with_host_if_several),
-		TEST(diff_shows_end_of_long_escaped_key),
-		TEST(diff_reports_no_significant_change),
-		TEST(diff_returns_enomem_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/aggregate/sample_totals.h"
 
@@ -81,7 +83,9 @@ static void expect_label(const struct group *group, const char *label, const cha
 	assert_true(record_text_is(grouping_label(group, true), with_host));
 }
 
-static void costs_come_from_their_own_fields(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, NULL, teardown)
+
+FIXTURE_TEST(costs_come_from_their_own_fields)
 {
 	static const struct {
 		enum cost cost;
@@ -108,7 +112,6 @@ static void costs_come_from_their_own_fields(void **state)
 		{ COST_GC_RUNS, { "gc_runs" }, "gc_runs" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		bool is_sum = cases[i].fields[1] != NULL;
 
@@ -134,11 +137,10 @@ static void costs_come_from_their_own_fields(void **state)
 }
 
 /* In a recording of old, say, that has no user time. */
-static void costs_prefer_cpu_total_over_user_and_kernel(void **state)
+FIXTURE_TEST(costs_prefer_cpu_total_over_user_and_kernel)
 {
 	struct sample sample;
 
-	(void)state;
 	begin("request_id");
 	sample_begin(&sample, "cpu", 42);
 	sample_text(&sample, "request_id", "r");
@@ -149,12 +151,11 @@ static void costs_prefer_cpu_total_over_user_and_kernel(void **state)
 	assert_int_equal(only_group()->costs.sums[COST_CPU], 100);
 }
 
-static void costs_share_requires_measured_nonzero_total(void **state)
+FIXTURE_TEST(costs_share_requires_measured_nonzero_total)
 {
 	struct costs part = { .sums[COST_CPU] = 1 }, all = { .sums[COST_CPU] = 3 };
 	double percent = -1;
 
-	(void)state;
 	assert_true(costs_share_percent(&part, &all, &percent));
 	assert_true(percent == 100.0 / 3);
 	percent = -1;
@@ -203,12 +204,11 @@ static int64_t cpu_of(const char *value)
 	return -1;
 }
 
-static void grouping_puts_record_without_value_in_no_group(void **state)
+FIXTURE_TEST(grouping_puts_record_without_value_in_no_group)
 {
 	static const char *const some[] = { "", "cart", NULL }, *const moves[] = { "cart",
 										   "order" };
 
-	(void)state;
 	begin("endpoint");
 	add_whole_request(some, 3);
 	assert_int_equal(cpu_of("cart"), 1);
@@ -230,12 +230,11 @@ static void grouping_puts_record_without_value_in_no_group(void **state)
 	assert_int_equal(grouping.without_value_count, 1);
 }
 
-static void grouping_counts_request_in_its_last_group(void **state)
+FIXTURE_TEST(grouping_counts_request_in_its_last_group)
 {
 	static const char *const cart[] = { "cart" }, *const moves[] = { "cart", "cart", "order" };
 	int64_t cpu_ns = 0;
 
-	(void)state;
 	begin("endpoint");
 	add_whole_request(cart, 1);
 	add_whole_request(moves, 3);
@@ -250,9 +249,8 @@ static void grouping_counts_request_in_its_last_group(void **state)
 	assert_int_equal(grouping.requests.costs[REQUEST_CPU].sum, 4);
 }
 
-static void grouping_rejects_more_groups_than_limit(void **state)
+FIXTURE_TEST(grouping_rejects_more_groups_than_limit)
 {
-	(void)state;
 	begin("endpoint");
 	assert_int_equal(add_request("a", "cart"), 0);
 	grouping.group_count = GROUPS_MAX - 1;
@@ -262,9 +260,8 @@ static void grouping_rejects_more_groups_than_limit(void **state)
 	assert_int_equal(add_request("a", "order"), 0);
 }
 
-static void grouping_labels_threads_by_host_and_pid(void **state)
+FIXTURE_TEST(grouping_labels_threads_by_host_and_pid)
 {
-	(void)state;
 	begin("tid");
 	assert_int_equal(add_thread(7, "", NULL), 0);
 	assert_int_equal(only_group()->host_bytes, HOST_BYTES);
@@ -282,14 +279,13 @@ static void grouping_labels_threads_by_host_and_pid(void **state)
 	expect_label(only_group(), "a:b", "a:b");
 }
 
-static void grouping_fits_longest_host_and_highest_ids(void **state)
+FIXTURE_TEST(grouping_fits_longest_host_and_highest_ids)
 {
 	static char host[RECORD_VIEW_TEXT_BYTES_MAX];
 	static const char ids[] = ":9223372036854775807/9223372036854775807";
 	const struct costs costs = { .record_count = 1 };
 	static struct record_view view;
 
-	(void)state;
 	memset(host, 'h', sizeof(host));
 	view.fields[view.field_count++] = (struct record_field){
 		.name = { "host_name", 9 },
@@ -310,12 +306,11 @@ static void grouping_fits_longest_host_and_highest_ids(void **state)
 	assert_true(record_text_is(grouping_label(only_group(), false), ids + 1));
 }
 
-static void grouping_keeps_latest_thread_and_process_name(void **state)
+FIXTURE_TEST(grouping_keeps_latest_thread_and_process_name)
 {
 	char longest[GROUP_NAME_BYTES + 2];
 	const char *const *names;
 
-	(void)state;
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
 	begin("tid");
@@ -349,11 +344,10 @@ static void grouping_keeps_latest_thread_and_process_name(void **state)
 	expect_label(only_group(), "one", "one");
 }
 
-static void grouping_by_thread_or_process_covers_all_time(void **state)
+FIXTURE_TEST(grouping_by_thread_or_process_covers_all_time)
 {
 	static const char *const fields[] = { "pid", "tid", "comm", "thread_name", "host_name" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		assert_true(grouping_is_by_field(fields[i]));
 		begin(fields[i]);
@@ -366,12 +360,11 @@ static void grouping_by_thread_or_process_covers_all_time(void **state)
 	assert_string_equal(grouping.by, "queue");
 }
 
-static void grouping_returns_enomem_for_each_failed_allocation(void **state)
+FIXTURE_TEST(grouping_returns_enomem_for_each_failed_allocation)
 {
 	size_t successes = 0;
 	int r = -ENOMEM;
 
-	(void)state;
 	memory_fails_after(0);
 	assert_int_equal(grouping_init(&grouping, "tid"), -ENOMEM);
 	memory_fails_after(1);
@@ -411,9 +404,8 @@ static void grouping_returns_enomem_for_each_failed_allocation(void **state)
 	assert_string_equal(only_group()->names[GROUP_NAME_COMM], "ruby");
 }
 
-static void grouping_skips_costs_if_name_allocation_fails(void **state)
+FIXTURE_TEST(grouping_skips_costs_if_name_allocation_fails)
 {
-	(void)state;
 	begin("tid");
 	assert_int_equal(add_thread(7, "one", "ruby"), 0);
 	memory = 0;
@@ -423,26 +415,4 @@ static void grouping_skips_costs_if_name_allocation_fails(void **state)
 	assert_int_equal(only_group()->costs.record_count, 1);
 	assert_string_equal(only_group()->names[GROUP_NAME_THREAD], "one");
 	assert_string_equal(only_group()->names[GROUP_NAME_COMM], "ruby");
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(costs_come_from_their_own_fields),
-		TEST(costs_prefer_cpu_total_over_user_and_kernel),
-		TEST(costs_share_requires_measured_nonzero_total),
-		TEST(grouping_puts_record_without_value_in_no_group),
-		TEST(grouping_counts_request_in_its_last_group),
-		TEST(grouping_rejects_more_groups_than_limit),
-		TEST(grouping_labels_threads_by_host_and_pid),
-		TEST(grouping_fits_longest_host_and_highest_ids),
-		TEST(grouping_keeps_latest_thread_and_process_name),
-		TEST(grouping_by_thread_or_process_covers_all_time),
-		TEST(grouping_returns_enomem_for_each_failed_allocation),
-		TEST(grouping_skips_costs_if_name_allocation_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

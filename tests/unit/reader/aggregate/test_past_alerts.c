@@ -2,15 +2,10 @@
 #include "reader/aggregate/past_alerts.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "failing_memory.h"
@@ -107,9 +102,10 @@ static void cpu(const char *record_id, const char *host, int64_t end_ms, uint64_
 	assert_int_equal(try_cpu(record_id, host, end_ms, cpu_ns), 0);
 }
 
-static void past_alerts_merge_records_of_one_time_into_window(void **state)
+#define PAST_TEST(test) TEST_WITH(test, NULL, end)
+
+PAST_TEST(past_alerts_merge_records_of_one_time_into_window)
 {
-	(void)state;
 	begin("sum(cpu) > 5ns");
 	cpu("a:1", "web", 1000, 3);
 	cpu("a:2", "web", 1000, 3);
@@ -122,9 +118,8 @@ static void past_alerts_merge_records_of_one_time_into_window(void **state)
 	expect_told("3000 web firing 6 since 2000|");
 }
 
-static void past_alerts_end_open_requests_on_finish(void **state)
+PAST_TEST(past_alerts_end_open_requests_on_finish)
 {
-	(void)state;
 	begin("max(cpu) > 5ns");
 	cpu("a:1", "web", 1000, 6);
 	cpu("a:2", "web", 2000, 6);
@@ -133,9 +128,8 @@ static void past_alerts_end_open_requests_on_finish(void **state)
 	expect_told("2000 web firing 12 since 1000|");
 }
 
-static void past_alerts_count_duplicate_record_once(void **state)
+PAST_TEST(past_alerts_count_duplicate_record_once)
 {
-	(void)state;
 	begin("sum(cpu) > 5ns");
 	cpu("a:1", "web", 1000, 3);
 	cpu("a:1", "web", 1000, 3);
@@ -143,9 +137,8 @@ static void past_alerts_count_duplicate_record_once(void **state)
 	expect_told("");
 }
 
-static void past_alerts_keep_windows_per_recorder(void **state)
+PAST_TEST(past_alerts_keep_windows_per_recorder)
 {
-	(void)state;
 	begin("sum(cpu) > 5ns for 2s");
 	cpu("a:1", "web\n1", 1000, 6);
 	cpu("b:1", "web-2", 1500, 6);
@@ -162,7 +155,7 @@ static void past_alerts_keep_windows_per_recorder(void **state)
 	expect_told("1000 web firing 6 since 0|");
 }
 
-static void past_alerts_open_windows_on_balance_and_self_records(void **state)
+PAST_TEST(past_alerts_open_windows_on_balance_and_self_records)
 {
 	struct record_common common = {
 		.wall_ns = START_NS + NS_PER_S, .record_id = "a:1", .host_name = "web", .pid = 1
@@ -174,7 +167,6 @@ static void past_alerts_open_windows_on_balance_and_self_records(void **state)
 					  .event = PROCESS_EVENT_EXIT,
 					  .comm = "x" };
 
-	(void)state;
 	begin("lost >= 5");
 	assert_int_equal(try_add(RECORD_KIND_BALANCE, &balance), 0);
 	gap.common.record_id = "a:2";
@@ -202,11 +194,10 @@ static void past_alerts_open_windows_on_balance_and_self_records(void **state)
 	assert_non_null(strstr(told, "1000 web firing 0"));
 }
 
-static void past_alerts_reject_excess_recorders(void **state)
+PAST_TEST(past_alerts_reject_excess_recorders)
 {
 	char id[16];
 
-	(void)state;
 	begin("sum(cpu) > 5ns");
 	for (int i = 0; i < PAST_RECORDERS_MAX; i++) {
 		(void)snprintf(id, sizeof(id), "%d:1", i);
@@ -216,13 +207,12 @@ static void past_alerts_reject_excess_recorders(void **state)
 	assert_int_equal(try_cpu("x:1", "web", 1000, 3), -E2BIG);
 }
 
-static void past_alerts_return_enomem_without_memory(void **state)
+PAST_TEST(past_alerts_return_enomem_without_memory)
 {
 	size_t successes = 0;
 	char id[16];
 	int r;
 
-	(void)state;
 	begin("max(cpu) > 5ns");
 	do {
 		static struct record_view view;
@@ -249,20 +239,4 @@ static void past_alerts_return_enomem_without_memory(void **state)
 	memory_never_fails();
 	assert_int_equal(r, -ENOMEM);
 	past_alerts_free(NULL);
-}
-
-int main(void)
-{
-#define PAST_TEST(test) cmocka_unit_test_teardown(test, end)
-	const struct CMUnitTest tests[] = {
-		PAST_TEST(past_alerts_merge_records_of_one_time_into_window),
-		PAST_TEST(past_alerts_end_open_requests_on_finish),
-		PAST_TEST(past_alerts_count_duplicate_record_once),
-		PAST_TEST(past_alerts_keep_windows_per_recorder),
-		PAST_TEST(past_alerts_open_windows_on_balance_and_self_records),
-		PAST_TEST(past_alerts_reject_excess_recorders),
-		PAST_TEST(past_alerts_return_enomem_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

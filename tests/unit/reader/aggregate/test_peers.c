@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "reader/aggregate/peers.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 enum {
 	COUNT = 7,
@@ -45,9 +41,8 @@ static void expect_above(double percent, const char *expected)
 		assert_int_equal(is_marked[i], expected[i] == '+');
 }
 
-static void peers_mark_highest_across_endpoints(void **state)
+TEST(peers_mark_highest_across_endpoints)
 {
-	(void)state;
 	expect_most(0, "-------");
 	expect_most(1, "---+---");
 	expect_most(3, "+--+--+");
@@ -55,15 +50,13 @@ static void peers_mark_highest_across_endpoints(void **state)
 	expect_most(8, "+++++++");
 }
 
-static void peers_mark_lower_index_of_equals(void **state)
+TEST(peers_mark_lower_index_of_equals)
 {
-	(void)state;
 	expect_most(4, "+-++--+");
 }
 
-static void peers_mark_above_percentile_per_endpoint(void **state)
+TEST(peers_mark_above_percentile_per_endpoint)
 {
-	(void)state;
 	expect_above(50, "+--+--+");
 	expect_above(51, "---+---");
 	expect_above(75, "---+---");
@@ -71,32 +64,17 @@ static void peers_mark_above_percentile_per_endpoint(void **state)
 	expect_above(100, "-------");
 }
 
-static void peers_percentile_near_zero_is_the_minimum(void **state)
+TEST(peers_percentile_near_zero_is_the_minimum)
 {
-	(void)state;
 	expect_above(0.001, "+--+--+");
 }
 
-static void peers_mark_nothing_if_empty(void **state)
+TEST(peers_mark_nothing_if_empty)
 {
 	struct peer none;
 	bool is_marked = false;
 
-	(void)state;
 	peers_mark_above(&none, 0, 99, &is_marked);
 	peers_mark_most(&none, 0, 1, &is_marked);
 	assert_false(is_marked);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(peers_mark_highest_across_endpoints),
-		cmocka_unit_test(peers_mark_lower_index_of_equals),
-		cmocka_unit_test(peers_mark_above_percentile_per_endpoint),
-		cmocka_unit_test(peers_percentile_near_zero_is_the_minimum),
-		cmocka_unit_test(peers_mark_nothing_if_empty),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/aggregate/rows.h"
 #include "reader/aggregate/sample_totals.h"
@@ -44,11 +46,12 @@ static void expect_order(enum figure sort, const char *expected)
 	rows_deinit(&rows);
 }
 
-static void rows_sort_descending_with_ties_by_key_and_missing_last(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(rows_sort_descending_with_ties_by_key_and_missing_last)
 {
 	struct sample sample;
 
-	(void)state;
 	sample_add_cpu(&totals, 1, "b", NULL, 10, 5);
 	sample_add_cpu(&totals, 1, "a", NULL, 10, 5);
 	sample_add_cpu(&totals, 1, "e", NULL, 0, 0);
@@ -80,7 +83,7 @@ static void add_costs(const char *request_id, const char *name, int64_t value)
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
-static void rows_sort_each_column_by_its_cost(void **state)
+FIXTURE_TEST(rows_sort_each_column_by_its_cost)
 {
 	static const struct {
 		enum figure sort;
@@ -99,7 +102,6 @@ static void rows_sort_each_column_by_its_cost(void **state)
 		{ FIGURE_SPLIT_ERROR, "split_error_ns", "split_error" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		enum figure found;
 
@@ -153,9 +155,8 @@ static void begin_requests_above(double percent)
 	totals.groupings[0].above_percent = percent;
 }
 
-static void rows_above_percentile_compare_within_endpoint(void **state)
+FIXTURE_TEST(rows_above_percentile_compare_within_endpoint)
 {
-	(void)state;
 	begin_requests_above(50);
 	add_span("a", "x", 10, 60);
 	add_span("b", "x", 20, 40);
@@ -173,9 +174,8 @@ static void rows_above_percentile_compare_within_endpoint(void **state)
 	expect_slowest(FIGURE_WALL, 0, "", 132);
 }
 
-static void rows_above_percentile_separate_values_of_one_bucket(void **state)
+FIXTURE_TEST(rows_above_percentile_separate_values_of_one_bucket)
 {
-	(void)state;
 	begin_requests_above(50);
 	add_span("a", "x", 1025, 1);
 	add_span("b", "x", 1033, 2);
@@ -184,13 +184,12 @@ static void rows_above_percentile_separate_values_of_one_bucket(void **state)
 	expect_slowest(FIGURE_WALL, 0, "c", 3);
 }
 
-static void rows_report_start_time_of_request_only(void **state)
+FIXTURE_TEST(rows_report_start_time_of_request_only)
 {
 	struct rows rows;
 	struct row row;
 	int64_t began = -1;
 
-	(void)state;
 	add_span("a", "x", 10, 60);
 	assert_int_equal(totals_finish(&totals), 0);
 	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 0), 0);
@@ -202,7 +201,7 @@ static void rows_report_start_time_of_request_only(void **state)
 	rows_deinit(&rows);
 }
 
-static void rows_break_ties_by_remaining_keys(void **state)
+FIXTURE_TEST(rows_break_ties_by_remaining_keys)
 {
 	static const char *const parts[][2] = {
 		{ "b", "x" }, { "a", "z" }, { "c", "x" }, { "a", "y" }, { "b", "w" },
@@ -210,7 +209,6 @@ static void rows_break_ties_by_remaining_keys(void **state)
 	static const char *const by_first[] = { "a:y", "a:z", "b:w", "b:x", "c:x" };
 	static const char *const by_second[] = { "b:w", "b:x", "c:x", "a:y", "a:z" };
 
-	(void)state;
 	begin("endpoint,tenant");
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		struct sample sample;
@@ -239,9 +237,8 @@ static void rows_break_ties_by_remaining_keys(void **state)
 	}
 }
 
-static void rows_sort_key_before_its_extensions(void **state)
+FIXTURE_TEST(rows_sort_key_before_its_extensions)
 {
-	(void)state;
 	sample_add_cpu(&totals, 1, "ab", NULL, 1, 0);
 	sample_add_cpu(&totals, 1, "a", NULL, 1, 0);
 	sample_add_cpu(&totals, 1, "abc", NULL, 1, 0);
@@ -249,12 +246,11 @@ static void rows_sort_key_before_its_extensions(void **state)
 	expect_order(FIGURE_KEY, "Baababc");
 }
 
-static void figure_lookup_rejects_unknown_column(void **state)
+FIXTURE_TEST(figure_lookup_rejects_unknown_column)
 {
 	enum figure field = FIGURE_STOLEN;
 	enum cost cost = COST_STOLEN;
 
-	(void)state;
 	assert_int_equal(figure_find("colour", &field), -EINVAL);
 	assert_int_equal(field, FIGURE_STOLEN);
 	assert_int_equal(figure_find("key", &field), 0);
@@ -265,9 +261,8 @@ static void figure_lookup_rejects_unknown_column(void **state)
 	assert_int_equal(cost, COST_CPU);
 }
 
-static void rows_sort_endpoints_by_request_count(void **state)
+FIXTURE_TEST(rows_sort_endpoints_by_request_count)
 {
-	(void)state;
 	begin("endpoint");
 	sample_add_cpu(&totals, 1, "", "n", 9, 0);
 	sample_add_cpu(&totals, 1, "r1", "o", 5, 0);
@@ -307,7 +302,7 @@ static int64_t number_of(const struct rows *rows, size_t index, enum figure fiel
 	return rows_number(rows, &row, field, &number) ? number : -1;
 }
 
-static void rows_compute_figures_for_groups_hidden_and_total(void **state)
+FIXTURE_TEST(rows_compute_figures_for_groups_hidden_and_total)
 {
 	static const struct {
 		enum figure field;
@@ -336,7 +331,6 @@ static void rows_compute_figures_for_groups_hidden_and_total(void **state)
 	};
 	struct rows rows;
 
-	(void)state;
 	begin("endpoint");
 	for (int i = 1; i <= 4; i++)
 		add_whole_request((char[]){ (char)('a' + i), 0 }, "busy", 10 * i, 20 * i);
@@ -359,11 +353,10 @@ static void rows_compute_figures_for_groups_hidden_and_total(void **state)
 }
 
 /* A percentile of the others would be one of other requests. */
-static void rows_omit_figures_with_unmeasured_request(void **state)
+FIXTURE_TEST(rows_omit_figures_with_unmeasured_request)
 {
 	struct rows rows;
 
-	(void)state;
 	begin("endpoint");
 	add_whole_request("a", "busy", 10, 20);
 	add_whole_request("b", "busy", 10, -1);
@@ -375,7 +368,7 @@ static void rows_omit_figures_with_unmeasured_request(void **state)
 }
 
 /* Those that may still grow stay, whatever they are now. */
-static void rows_fold_sums_requests_below_top_rows(void **state)
+FIXTURE_TEST(rows_fold_sums_requests_below_top_rows)
 {
 	const int count = REQUESTS_OPEN_MAX + 2 * ROWS_FOLD_AT;
 	int64_t all_ns = 0, hidden_ns;
@@ -383,7 +376,6 @@ static void rows_fold_sums_requests_below_top_rows(void **state)
 	char id[32];
 	size_t last;
 
-	(void)state;
 	begin("request_id");
 	for (int i = 0; i < count; i++) {
 		int64_t cpu_ns = i % 1000;
@@ -442,13 +434,12 @@ static void fold_many(enum figure field, size_t top_count)
 }
 
 /* What is equal is shown by its id. */
-static void rows_fold_keeps_only_requests_at_or_above_limit(void **state)
+FIXTURE_TEST(rows_fold_keeps_only_requests_at_or_above_limit)
 {
 	static const enum figure fields[] = { FIGURE_CPU, FIGURE_WALL, FIGURE_WALL_P99,
 					      FIGURE_SHARE };
 	const struct grouping *grouping = &totals.groupings[0];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		fold_many(fields[i], 1);
 		assert_null(end_request("below", 699, "busy"));
@@ -468,12 +459,11 @@ static void rows_fold_keeps_only_requests_at_or_above_limit(void **state)
 }
 
 /* Another cost than the CPU; a text; and fewer rows than are shown. */
-static void rows_fold_limit_follows_sort_figure(void **state)
+FIXTURE_TEST(rows_fold_limit_follows_sort_figure)
 {
 	const struct costs not_measured = { .missing = UINT32_MAX, .record_count = 1 };
 	struct group *group = NULL;
 
-	(void)state;
 	fold_many(FIGURE_USER, 2);
 	assert_null(end_request("below", 6, ""));
 	assert_non_null(end_request("above", 4, ""));
@@ -512,7 +502,7 @@ static void expect_said_in_json(const char *says)
 	free(text);
 }
 
-static void rows_fold_bounds_memory_and_preserves_sums(void **state)
+FIXTURE_TEST(rows_fold_bounds_memory_and_preserves_sums)
 {
 	enum {
 		OPEN = 10,
@@ -524,7 +514,6 @@ static void rows_fold_bounds_memory_and_preserves_sums(void **state)
 	struct rows rows;
 	char id[32], endpoint[32];
 
-	(void)state;
 	begin("endpoint");
 	add_whole_request("again", "again", 3, 1);
 	for (int i = 0; i < COUNT; i++) {
@@ -563,11 +552,10 @@ static void rows_fold_bounds_memory_and_preserves_sums(void **state)
 	rows_deinit(&rows);
 }
 
-static void rows_give_request_wall_time_but_no_percentiles(void **state)
+FIXTURE_TEST(rows_give_request_wall_time_but_no_percentiles)
 {
 	struct rows rows;
 
-	(void)state;
 	begin("request_id");
 	add_whole_request("a", "busy", 10, 20);
 	add_whole_request("b", "busy", 10, 30);
@@ -597,11 +585,10 @@ static void add_thread(int64_t tid, const char *name)
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
-static void rows_sort_names_ascending_with_unknown_last(void **state)
+FIXTURE_TEST(rows_sort_names_ascending_with_unknown_last)
 {
 	struct sample sample;
 
-	(void)state;
 	begin("tid");
 	add_thread(1, NULL);
 	add_thread(2, "b");
@@ -621,7 +608,7 @@ static void rows_sort_names_ascending_with_unknown_last(void **state)
 	expect_order(FIGURE_THREAD_NAME, "web-1:42web-1:7");
 }
 
-static void rows_shown_and_hidden_add_up_to_total(void **state)
+FIXTURE_TEST(rows_shown_and_hidden_add_up_to_total)
 {
 	const enum row_kind others[] = { ROW_KIND_HIDDEN, ROW_KIND_WITHOUT_KEY,
 					 ROW_KIND_UNATTRIBUTED, ROW_KIND_OVERFLOW, ROW_KIND_TOTAL };
@@ -630,7 +617,6 @@ static void rows_shown_and_hidden_add_up_to_total(void **state)
 	struct rows rows;
 	size_t count;
 
-	(void)state;
 	for (int i = 0; i < 26; i++)
 		sample_add_cpu(&totals, 1, (char[]){ (char)('a' + i), '\0' }, NULL, i, 2 * i);
 	sample_add_cpu(&totals, 1, "", NULL, 1000, 1);
@@ -660,11 +646,10 @@ static void rows_shown_and_hidden_add_up_to_total(void **state)
 	rows_deinit(&rows);
 }
 
-static void rows_show_first_hides_remaining_rows(void **state)
+FIXTURE_TEST(rows_show_first_hides_remaining_rows)
 {
 	struct rows rows;
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		sample_add_cpu(&totals, 1, (char[]){ (char)('a' + i), '\0' }, NULL, 1 << i, 0);
 	totals_finish(&totals);
@@ -681,11 +666,10 @@ static void rows_show_first_hides_remaining_rows(void **state)
 }
 
 /* What there is no time in is not shown, but for what ran in no context. */
-static void rows_omit_hidden_row_if_all_fit(void **state)
+FIXTURE_TEST(rows_omit_hidden_row_if_all_fit)
 {
 	struct rows rows;
 
-	(void)state;
 	sample_add_cpu(&totals, 1, "a", NULL, 1, 0);
 	sample_add_cpu(&totals, 1, "b", NULL, 2, 0);
 	totals_finish(&totals);
@@ -701,12 +685,11 @@ static void rows_omit_hidden_row_if_all_fit(void **state)
 }
 
 /* There time in no context is in the rows. */
-static void rows_by_process_omit_overflow_and_unattributed(void **state)
+FIXTURE_TEST(rows_by_process_omit_overflow_and_unattributed)
 {
 	struct sample sample;
 	struct rows rows;
 
-	(void)state;
 	begin("pid");
 	sample_begin_cpu(&sample, 42, 0, "", 7, 0);
 	sample_flag(&sample, "overflow");
@@ -739,54 +722,19 @@ static bool does_error_matter(int64_t cpu_ns, int64_t split_error_ns)
 	return does_matter;
 }
 
-static void rows_report_split_error_above_five_percent(void **state)
+FIXTURE_TEST(rows_report_split_error_above_five_percent)
 {
-	(void)state;
 	assert_false(does_error_matter(10000, 500));
 	assert_true(does_error_matter(10000, 501));
 	assert_false(does_error_matter(10000, -1));
 	assert_false(does_error_matter(-1, 501));
 }
 
-static void rows_return_enomem_without_memory(void **state)
+FIXTURE_TEST(rows_return_enomem_without_memory)
 {
 	struct rows rows;
 
-	(void)state;
 	memory_fails_after(0);
 	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 0), -ENOMEM);
 	memory_never_fails();
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(rows_sort_descending_with_ties_by_key_and_missing_last),
-		TEST(rows_sort_each_column_by_its_cost),
-		TEST(rows_above_percentile_compare_within_endpoint),
-		TEST(rows_above_percentile_separate_values_of_one_bucket),
-		TEST(rows_report_start_time_of_request_only),
-		TEST(rows_break_ties_by_remaining_keys),
-		TEST(rows_sort_key_before_its_extensions),
-		TEST(figure_lookup_rejects_unknown_column),
-		TEST(rows_sort_endpoints_by_request_count),
-		TEST(rows_compute_figures_for_groups_hidden_and_total),
-		TEST(rows_omit_figures_with_unmeasured_request),
-		TEST(rows_fold_sums_requests_below_top_rows),
-		TEST(rows_fold_keeps_only_requests_at_or_above_limit),
-		TEST(rows_fold_limit_follows_sort_figure),
-		TEST(rows_fold_bounds_memory_and_preserves_sums),
-		TEST(rows_give_request_wall_time_but_no_percentiles),
-		TEST(rows_sort_names_ascending_with_unknown_last),
-		TEST(rows_shown_and_hidden_add_up_to_total),
-		TEST(rows_show_first_hides_remaining_rows),
-		TEST(rows_omit_hidden_row_if_all_fit),
-		TEST(rows_by_process_omit_overflow_and_unattributed),
-		TEST(rows_report_split_error_above_five_percent),
-		TEST(rows_return_enomem_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "unit_test.h"
+
 #include "reader/aggregate/sample_totals.h"
 #include "reader/aggregate/self_cost.h"
 
@@ -33,7 +35,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void self_cost_sums_times_and_keeps_fullest_map(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(self_cost_sums_times_and_keeps_fullest_map)
 {
 	struct totals *totals = *state;
 	const struct self_cost *cost = &totals->self_cost;
@@ -49,7 +53,7 @@ static void self_cost_sums_times_and_keeps_fullest_map(void **state)
 	assert_int_equal(cost->fills[SELF_COST_MAP_ACCOUNTS].limit, 0);
 }
 
-static void self_cost_sums_run_time_per_program_and_overall(void **state)
+FIXTURE_TEST(self_cost_sums_run_time_per_program_and_overall)
 {
 	struct totals *totals = *state;
 	const struct self_cost *cost = &totals->self_cost;
@@ -66,7 +70,7 @@ static void self_cost_sums_run_time_per_program_and_overall(void **state)
 	assert_int_equal(cost->run_count, 6);
 }
 
-static void self_cost_sums_programs_beyond_limit(void **state)
+FIXTURE_TEST(self_cost_sums_programs_beyond_limit)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -83,7 +87,7 @@ static void self_cost_sums_programs_beyond_limit(void **state)
 	assert_int_equal(totals->self_cost.run_ns, SELF_COST_PROGRAMS_MAX + 5);
 }
 
-static void self_cost_ignores_invalid_program_fields(void **state)
+FIXTURE_TEST(self_cost_ignores_invalid_program_fields)
 {
 	struct totals *totals = *state;
 	const struct self_cost *cost = &totals->self_cost;
@@ -109,7 +113,7 @@ static void self_cost_ignores_invalid_program_fields(void **state)
 	assert_string_equal(cost->programs[0].name, "x");
 }
 
-static void self_cost_estimate_saturates_at_int64_max(void **state)
+FIXTURE_TEST(self_cost_estimate_saturates_at_int64_max)
 {
 	struct self_cost cost = { .run_ns = INT64_MAX,
 				  .run_count = 3,
@@ -117,7 +121,6 @@ static void self_cost_estimate_saturates_at_int64_max(void **state)
 				  .windows_ns = 400,
 				  .programs_windows_ns = 200 };
 
-	(void)state;
 	cost.programs[0] = (struct self_cost_program){ .run_ns = 5, .run_count = INT64_MAX };
 	self_cost_finish(&cost);
 	assert_true(cost.run_ns == INT64_MAX);
@@ -129,7 +132,7 @@ static void self_cost_estimate_saturates_at_int64_max(void **state)
 	assert_int_equal(cost.run_count, 6);
 }
 
-static void self_cost_tracks_fill_per_map_and_ignores_zero_limit(void **state)
+FIXTURE_TEST(self_cost_tracks_fill_per_map_and_ignores_zero_limit)
 {
 	static const char *const names[] = { "contexts", "accounts", "processes" };
 	struct totals *totals = *state;
@@ -183,7 +186,7 @@ static void add_window(struct totals *totals, int64_t run_ns, int64_t measured_n
 	assert_int_equal(sample_add(&sample, totals), 0);
 }
 
-static void self_cost_extrapolates_to_unmeasured_windows(void **state)
+FIXTURE_TEST(self_cost_extrapolates_to_unmeasured_windows)
 {
 	struct totals *totals = *state;
 	const struct self_cost *cost = &totals->self_cost;
@@ -202,7 +205,7 @@ static void self_cost_extrapolates_to_unmeasured_windows(void **state)
 	assert_int_equal(cost->programs_samples, 3);
 }
 
-static void self_cost_keeps_fully_measured_times_unscaled(void **state)
+FIXTURE_TEST(self_cost_keeps_fully_measured_times_unscaled)
 {
 	struct totals *totals = *state;
 	const struct self_cost *cost = &totals->self_cost;
@@ -215,7 +218,7 @@ static void self_cost_keeps_fully_measured_times_unscaled(void **state)
 	assert_int_equal(cost->programs_samples, 0);
 }
 
-static void self_cost_keeps_latest_measurement_error(void **state)
+FIXTURE_TEST(self_cost_keeps_latest_measurement_error)
 {
 	struct totals *totals = *state;
 	const struct self_cost *cost = &totals->self_cost;
@@ -229,7 +232,7 @@ static void self_cost_keeps_latest_measurement_error(void **state)
 }
 
 /* Of a window in which nothing could be measured nothing is estimated either. */
-static void self_cost_does_not_extrapolate_to_failed_windows(void **state)
+FIXTURE_TEST(self_cost_does_not_extrapolate_to_failed_windows)
 {
 	struct totals *totals = *state;
 
@@ -238,24 +241,4 @@ static void self_cost_does_not_extrapolate_to_failed_windows(void **state)
 	totals_finish(totals);
 	assert_int_equal(totals->self_cost.run_ns, 100);
 	assert_int_equal(totals->self_cost.run_count, 200);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(self_cost_sums_times_and_keeps_fullest_map),
-		TEST(self_cost_sums_run_time_per_program_and_overall),
-		TEST(self_cost_extrapolates_to_unmeasured_windows),
-		TEST(self_cost_keeps_fully_measured_times_unscaled),
-		TEST(self_cost_keeps_latest_measurement_error),
-		TEST(self_cost_does_not_extrapolate_to_failed_windows),
-		TEST(self_cost_sums_programs_beyond_limit),
-		TEST(self_cost_ignores_invalid_program_fields),
-		TEST(self_cost_estimate_saturates_at_int64_max),
-		TEST(self_cost_tracks_fill_per_map_and_ignores_zero_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/aggregate/sample_totals.h"
 #include "reader/aggregate/series.h"
@@ -88,9 +90,10 @@ static void expect_line(size_t index, const char *key, int64_t cpu_ns, int64_t p
 	assert_int_equal(line->request_count, request_count);
 }
 
-static void series_puts_late_records_into_step_of_their_window(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, NULL, teardown)
+
+FIXTURE_TEST(series_puts_late_records_into_step_of_their_window)
 {
-	(void)state;
 	begin("endpoint", 0);
 	add(2, S, "1", "b", 4);
 	add(1, S, "2", "a", 1);
@@ -117,9 +120,8 @@ static void series_puts_late_records_into_step_of_their_window(void **state)
 	expect_line(2, "a", 1, 1, 1);
 }
 
-static void series_sorts_shorter_window_first_at_equal_start(void **state)
+FIXTURE_TEST(series_sorts_shorter_window_first_at_equal_start)
 {
-	(void)state;
 	begin("endpoint", 0);
 	add(2, 2 * S, "1", "a", 1);
 	add(1, S, "2", "a", 2);
@@ -133,9 +135,8 @@ static void series_sorts_shorter_window_first_at_equal_start(void **state)
 	expect_step(2, 0, 4, 1, 1);
 }
 
-static void series_places_window_by_its_middle(void **state)
+FIXTURE_TEST(series_places_window_by_its_middle)
 {
-	(void)state;
 	begin("endpoint", 10 * S);
 	add(10, 2 * S, "1", "a", 1); /* 8 to 10 */
 	add(11, 2 * S, "1", "a", 2); /* 9 to 11: it begins in the first */
@@ -150,9 +151,8 @@ static void series_places_window_by_its_middle(void **state)
 	assert_int_equal(series.steps[1].span.end_ns, (START_S + 20) * S);
 }
 
-static void series_merges_into_longer_steps_without_loss(void **state)
+FIXTURE_TEST(series_merges_into_longer_steps_without_loss)
 {
-	(void)state;
 	begin("endpoint", 0);
 	for (unsigned int i = 1; i <= 25; i++)
 		add(i, S, i % 2 ? "1" : "2", i % 2 ? "odd" : "even", 1 << (i % 10));
@@ -168,9 +168,8 @@ static void series_merges_into_longer_steps_without_loss(void **state)
 	expect_line(1, "even", 2 * 341 + 20, 341, 1);
 }
 
-static void series_splits_costs_of_late_key_by_step(void **state)
+FIXTURE_TEST(series_splits_costs_of_late_key_by_step)
 {
-	(void)state;
 	begin("endpoint", 0);
 	add(1, S, "1", "", 1);
 	add(2, S, "1", "", 2);
@@ -182,9 +181,8 @@ static void series_splits_costs_of_late_key_by_step(void **state)
 	expect_cell(2, 2, "a", 4, 0);
 }
 
-static void series_puts_records_held_by_filter_into_their_step(void **state)
+FIXTURE_TEST(series_puts_records_held_by_filter_into_their_step)
 {
-	(void)state;
 	begin("endpoint", 0);
 	assert_int_equal(filter_add(&totals.selection.filter, "endpoint=a"), 0);
 	add(1, S, "1", "", 1);
@@ -195,11 +193,10 @@ static void series_puts_records_held_by_filter_into_their_step(void **state)
 	expect_step(1, 1, 2, 1, 1);
 }
 
-static void series_groups_exclude_overflow_and_unknown(void **state)
+FIXTURE_TEST(series_groups_exclude_overflow_and_unknown)
 {
 	struct sample sample;
 
-	(void)state;
 	begin("endpoint", 0);
 	for (int i = 0; i < 3; i++) {
 		sample_begin(&sample, "cpu", 42);
@@ -216,7 +213,7 @@ static void series_groups_exclude_overflow_and_unknown(void **state)
 	expect_cell(0, 0, "a", 4, 0);
 }
 
-static void series_chooses_round_step_length(void **state)
+FIXTURE_TEST(series_chooses_round_step_length)
 {
 	static const struct {
 		unsigned int windows;
@@ -229,7 +226,6 @@ static void series_chooses_round_step_length(void **state)
 	static const unsigned int lengths[] = { 5,   10,   15,	 30,   60,    120,   300,   600,
 						900, 1800, 3600, 7200, 10800, 21600, 43200, 86400 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin("endpoint", 0);
 		for (unsigned int window = 1; window <= cases[i].windows; window++)
@@ -262,9 +258,8 @@ static void series_chooses_round_step_length(void **state)
 	assert_true(series_choose_step(&series, 2) > 86400 * (uint64_t)S);
 }
 
-static void series_has_no_steps_without_records(void **state)
+FIXTURE_TEST(series_has_no_steps_without_records)
 {
-	(void)state;
 	begin("endpoint", 0);
 	make(0);
 	assert_int_equal(series.step_count, 0);
@@ -272,11 +267,10 @@ static void series_has_no_steps_without_records(void **state)
 	assert_int_equal(series_choose_step(&series, 60), 0);
 }
 
-static void series_returns_enomem_without_memory(void **state)
+FIXTURE_TEST(series_returns_enomem_without_memory)
 {
 	int r = -ENOMEM;
 
-	(void)state;
 	begin("endpoint", 0);
 	add(1, S, "1", "a", 1);
 	assert_int_equal(totals_finish(&totals), 0);
@@ -286,24 +280,4 @@ static void series_returns_enomem_without_memory(void **state)
 		memory_never_fails();
 		assert_true(r == 0 || r == -ENOMEM);
 	}
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(series_puts_late_records_into_step_of_their_window),
-		TEST(series_sorts_shorter_window_first_at_equal_start),
-		TEST(series_places_window_by_its_middle),
-		TEST(series_merges_into_longer_steps_without_loss),
-		TEST(series_splits_costs_of_late_key_by_step),
-		TEST(series_puts_records_held_by_filter_into_their_step),
-		TEST(series_groups_exclude_overflow_and_unknown),
-		TEST(series_chooses_round_step_length),
-		TEST(series_has_no_steps_without_records),
-		TEST(series_returns_enomem_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

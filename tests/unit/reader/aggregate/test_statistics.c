@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "reader/aggregate/statistics.h"
@@ -34,8 +29,10 @@ static void near(double value, double expected, double tolerance)
 		fail_msg("%.12g is not %.12g", value, expected);
 }
 
+#define FIXTURE_TEST(test) TEST_WITH(test, NULL, teardown)
+
 /* Closed forms, and R 4.2's pbeta(). */
-static void statistics_beta_matches_known_values(void **state)
+FIXTURE_TEST(statistics_beta_matches_known_values)
 {
 	static const struct {
 		double a, b, x, value;
@@ -45,7 +42,6 @@ static void statistics_beta_matches_known_values(void **state)
 		{ 5, 2, 0, 0 },		{ 5, 2, 1, 1 },	       { 396, 1, 0.99, 0.018686 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		near(statistics_beta(cases[i].a, cases[i].b, cases[i].x), cases[i].value, 1e-6);
 	/* Symmetric ones are, however large. */
@@ -54,14 +50,13 @@ static void statistics_beta_matches_known_values(void **state)
 }
 
 /* The tables of every textbook. */
-static void statistics_student_matches_known_quantiles(void **state)
+FIXTURE_TEST(statistics_student_matches_known_quantiles)
 {
 	static const struct {
 		double degrees, t;
 	} of_95_percent[] = { { 1, 12.7062047 }, { 2, 4.3026527 },  { 5, 2.5705818 },
 			      { 10, 2.2281389 }, { 30, 2.0422725 }, { 1e7, 1.9599642 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(of_95_percent) / sizeof(of_95_percent[0]); i++) {
 		near(statistics_student_quantile(0.05, of_95_percent[i].degrees),
 		     of_95_percent[i].t, 1e-5);
@@ -76,9 +71,8 @@ static void add(struct histogram *histogram, int64_t value)
 }
 
 /* Exponential; a sum of two; R 4.2's pgamma(). */
-static void statistics_gamma_matches_known_values(void **state)
+FIXTURE_TEST(statistics_gamma_matches_known_values)
 {
-	(void)state;
 	near(statistics_gamma(1, 3), exp(-3), 1e-12);
 	near(statistics_gamma(2, 3), 4 * exp(-3), 1e-12);
 	near(statistics_gamma(2, 0.1), 1.1 * exp(-0.1), 1e-12);
@@ -90,12 +84,11 @@ static void statistics_gamma_matches_known_values(void **state)
 
 /* By hand: means 5.5 and 8.5, variances 9.1667 and 9.1667, 18 degrees of freedom. Of 20 values in
  * two halves, the permutation test finds about the same. */
-static void statistics_compares_means_like_welch(void **state)
+FIXTURE_TEST(statistics_compares_means_like_welch)
 {
 	struct statistics_sample before, after;
 	struct difference difference;
 
-	(void)state;
 	for (int i = 1; i <= 10; i++) {
 		add(&first, i);
 		add(&second, i + 3);
@@ -117,12 +110,11 @@ static void statistics_compares_means_like_welch(void **state)
 }
 
 /* Of one value in a thousand that is large: by Welch's test few values without one differ. */
-static void statistics_ignores_missing_tail_in_small_sample(void **state)
+FIXTURE_TEST(statistics_ignores_missing_tail_in_small_sample)
 {
 	struct statistics_sample before, after;
 	struct difference difference;
 
-	(void)state;
 	for (int i = 0; i < 12; i++)
 		add(&first, 1000000 + i * 20000);
 	for (int i = 0; i < 1200; i++)
@@ -138,11 +130,10 @@ static void statistics_ignores_missing_tail_in_small_sample(void **state)
 }
 
 /* A probability that no drawn permutations tell, however many comparisons it is corrected for. */
-static void statistics_detects_large_change_in_small_samples(void **state)
+FIXTURE_TEST(statistics_detects_large_change_in_small_samples)
 {
 	struct difference difference;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		add(&first, 1000000 + i * 20000);
 		add(&second, 1000 * (1000000 + i * 20000));
@@ -153,11 +144,10 @@ static void statistics_detects_large_change_in_small_samples(void **state)
 }
 
 /* Variances 9.1667 and 916.67: 9.18 degrees of freedom. */
-static void statistics_uses_degrees_of_more_variable_sample(void **state)
+FIXTURE_TEST(statistics_uses_degrees_of_more_variable_sample)
 {
 	struct difference difference;
 
-	(void)state;
 	for (int i = 1; i <= 10; i++) {
 		add(&first, i);
 		add(&second, 10 * i);
@@ -169,11 +159,10 @@ static void statistics_uses_degrees_of_more_variable_sample(void **state)
 	near(difference.value, -49.5, 1e-12);
 }
 
-static void statistics_compares_no_mean_of_few_or_equal_values(void **state)
+FIXTURE_TEST(statistics_compares_no_mean_of_few_or_equal_values)
 {
 	struct difference difference = { .value = -1 };
 
-	(void)state;
 	for (int i = 0; i < STATISTICS_MEAN_MIN - 1; i++) {
 		add(&first, i);
 		add(&second, i);
@@ -202,11 +191,10 @@ static void statistics_compares_no_mean_of_few_or_equal_values(void **state)
 	near(difference.value, -1, 0);
 }
 
-static void statistics_percentile_requires_minimum_sample(void **state)
+FIXTURE_TEST(statistics_percentile_requires_minimum_sample)
 {
 	struct difference difference;
 
-	(void)state;
 	for (int i = 0; i < 367; i++) {
 		add(&first, i);
 		add(&second, i);
@@ -223,11 +211,10 @@ static void statistics_percentile_requires_minimum_sample(void **state)
 	assert_int_equal(statistics_needed(50), 6);
 }
 
-static void statistics_bounds_difference_of_disjoint_percentiles(void **state)
+FIXTURE_TEST(statistics_bounds_difference_of_disjoint_percentiles)
 {
 	struct difference difference;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		add(&first, 40);
 		add(&second, 50);
@@ -246,11 +233,10 @@ static void statistics_bounds_difference_of_disjoint_percentiles(void **state)
 
 /* Of 16 values 8 are high, 6 of them of one sample's 8: hypergeometric, 0.06597 so far out, of
  * which half of 0.06092 counts. */
-static void statistics_compares_median_by_values_beyond_it(void **state)
+FIXTURE_TEST(statistics_compares_median_by_values_beyond_it)
 {
 	struct difference difference;
 
-	(void)state;
 	for (int i = 0; i < 8; i++) {
 		add(&first, i < 6 ? 10 : 30);
 		add(&second, i < 2 ? 10 : 30);
@@ -263,11 +249,10 @@ static void statistics_compares_median_by_values_beyond_it(void **state)
 }
 
 /* As of sleeps: what differs by less than a bucket's width is the same. */
-static void statistics_ignores_difference_within_one_bucket(void **state)
+FIXTURE_TEST(statistics_ignores_difference_within_one_bucket)
 {
 	struct difference difference;
 
-	(void)state;
 	for (int i = 0; i < 400; i++) {
 		add(&first, 300000000 + i);
 		add(&second, 300000100 + i);
@@ -278,11 +263,10 @@ static void statistics_ignores_difference_within_one_bucket(void **state)
 }
 
 /* The last bucket ends where 63 bits do. */
-static void statistics_compares_int64_max_values(void **state)
+FIXTURE_TEST(statistics_compares_int64_max_values)
 {
 	struct difference difference;
 
-	(void)state;
 	for (int i = 0; i < 400; i++) {
 		add(&first, INT64_MAX);
 		add(&second, INT64_MAX);
@@ -291,11 +275,10 @@ static void statistics_compares_int64_max_values(void **state)
 	near(difference.value, 0, 0);
 }
 
-static void statistics_returns_enomem_without_memory(void **state)
+FIXTURE_TEST(statistics_returns_enomem_without_memory)
 {
 	struct difference difference;
 
-	(void)state;
 	for (int i = 0; i < 400; i++) {
 		add(&first, 1000 + i);
 		add(&second, 5000 + i);
@@ -312,11 +295,10 @@ static void statistics_returns_enomem_without_memory(void **state)
 	memory_never_fails();
 }
 
-static void statistics_correct_applies_stepwise_correction(void **state)
+FIXTURE_TEST(statistics_correct_applies_stepwise_correction)
 {
 	double some[] = { 0.04, 0.01, 0.03, 0.9 };
 
-	(void)state;
 	assert_int_equal(statistics_correct(some, 4), 0);
 	near(some[1], 0.04, 1e-12);
 	near(some[2], 0.09, 1e-12);
@@ -380,11 +362,10 @@ static void count_changes(double factor, int ret_changes[static 2], int ret_miss
 }
 
 /* 5 % of 1000 are 50, and by chance from 30 to 70 (three standard deviations). */
-static void statistics_false_positive_rate_is_about_five_percent(void **state)
+FIXTURE_TEST(statistics_false_positive_rate_is_about_five_percent)
 {
 	int changes[2], missed[2];
 
-	(void)state;
 	count_changes(1, changes, missed, 0, 0);
 	for (int i = 0; i < 2; i++) {
 		assert_true(changes[i] >= 20 && changes[i] <= 70);
@@ -394,41 +375,13 @@ static void statistics_false_positive_rate_is_about_five_percent(void **state)
 
 /* The interval holds the true difference as often as it says: of the log-normal, mean
  * e^(0.9^2/2), 99th percentile e^(0.9*2.3263). */
-static void statistics_interval_covers_true_difference(void **state)
+FIXTURE_TEST(statistics_interval_covers_true_difference)
 {
 	double mean = 0.5 * 1e6 * exp(0.405), percentile = 0.5 * 1e6 * exp(0.9 * 2.3263479);
 	int changes[2], missed[2];
 
-	(void)state;
 	count_changes(1.5, changes, missed, mean, percentile);
 	assert_true(changes[0] > 980);
 	assert_true(missed[0] >= 20 && missed[0] <= 80);
 	assert_true(missed[1] >= 20 && missed[1] <= 80);
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(statistics_beta_matches_known_values),
-		TEST(statistics_student_matches_known_quantiles),
-		TEST(statistics_gamma_matches_known_values),
-		TEST(statistics_compares_means_like_welch),
-		TEST(statistics_ignores_missing_tail_in_small_sample),
-		TEST(statistics_detects_large_change_in_small_samples),
-		TEST(statistics_uses_degrees_of_more_variable_sample),
-		TEST(statistics_compares_no_mean_of_few_or_equal_values),
-		TEST(statistics_percentile_requires_minimum_sample),
-		TEST(statistics_bounds_difference_of_disjoint_percentiles),
-		TEST(statistics_compares_median_by_values_beyond_it),
-		TEST(statistics_ignores_difference_within_one_bucket),
-		TEST(statistics_compares_int64_max_values),
-		TEST(statistics_returns_enomem_without_memory),
-		TEST(statistics_correct_applies_stepwise_correction),
-		TEST(statistics_false_positive_rate_is_about_five_percent),
-		TEST(statistics_interval_covers_true_difference),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

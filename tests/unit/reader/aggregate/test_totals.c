@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/aggregate/sample_totals.h"
 
@@ -33,7 +35,9 @@ static const struct group *find_group(const struct grouping *grouping, const cha
 	return NULL;
 }
 
-static void totals_sum_groups_and_count_requests_once(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(totals_sum_groups_and_count_requests_once)
 {
 	struct totals *totals = *state;
 	const struct group *orders;
@@ -62,7 +66,7 @@ static void totals_sum_groups_and_count_requests_once(void **state)
 	assert_true(percent > 94.28 && percent < 94.29); /* 66 of 70 */
 }
 
-static void totals_hold_nothing_if_endpoint_is_not_recorded(void **state)
+FIXTURE_TEST(totals_hold_nothing_if_endpoint_is_not_recorded)
 {
 	const char *by_request = "request_id";
 	struct totals *totals = *state;
@@ -85,7 +89,7 @@ static void totals_hold_nothing_if_endpoint_is_not_recorded(void **state)
 	assert_int_equal(find_group(&totals->groupings[0], "a")->costs.sums[COST_CPU], 20);
 }
 
-static void totals_keep_unattributed_and_overflow_out_of_groups(void **state)
+FIXTURE_TEST(totals_keep_unattributed_and_overflow_out_of_groups)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -104,7 +108,7 @@ static void totals_keep_unattributed_and_overflow_out_of_groups(void **state)
 	assert_int_equal(totals->all.sums[COST_CPU], 18);
 }
 
-static void totals_attribute_context_without_grouping_key(void **state)
+FIXTURE_TEST(totals_attribute_context_without_grouping_key)
 {
 	struct totals *totals = *state;
 
@@ -116,7 +120,7 @@ static void totals_attribute_context_without_grouping_key(void **state)
 	assert_int_equal(totals->unattributed.record_count, 0);
 }
 
-static void totals_attribute_context_without_keys_like_books(void **state)
+FIXTURE_TEST(totals_attribute_context_without_keys_like_books)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -150,7 +154,7 @@ static void add_divided(struct totals *totals, bool is_measured)
 	}
 }
 
-static void totals_mismatch_books_on_different_split(void **state)
+FIXTURE_TEST(totals_mismatch_books_on_different_split)
 {
 	static const struct {
 		int64_t attributed_ns, unattributed_ns, overflow_ns;
@@ -177,7 +181,7 @@ static void totals_mismatch_books_on_different_split(void **state)
 	}
 }
 
-static void totals_mismatch_books_without_records_or_cpu(void **state)
+FIXTURE_TEST(totals_mismatch_books_without_records_or_cpu)
 {
 	struct totals *totals = *state;
 
@@ -190,7 +194,7 @@ static void totals_mismatch_books_without_records_or_cpu(void **state)
 	assert_false(totals_match_books(totals));
 }
 
-static void totals_report_zero_only_for_measured_costs(void **state)
+FIXTURE_TEST(totals_report_zero_only_for_measured_costs)
 {
 	struct totals *totals = *state;
 
@@ -214,7 +218,7 @@ static void totals_report_zero_only_for_measured_costs(void **state)
 	assert_true(costs_has(&totals->overflow, COST_STOLEN));
 }
 
-static void totals_usage_requires_duration_cpu_and_single_host(void **state)
+FIXTURE_TEST(totals_usage_requires_duration_cpu_and_single_host)
 {
 	struct totals *totals = *state;
 	struct costs costs = { .sums[COST_CPU] = 50 };
@@ -243,7 +247,7 @@ static void totals_usage_requires_duration_cpu_and_single_host(void **state)
 	assert_true(percent == 25);
 }
 
-static void totals_count_inherited_time_in_group_and_apart(void **state)
+FIXTURE_TEST(totals_count_inherited_time_in_group_and_apart)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -262,7 +266,7 @@ static void totals_count_inherited_time_in_group_and_apart(void **state)
 }
 
 /* Wherever a record says it. */
-static void totals_check_every_flag_and_key_of_record(void **state)
+FIXTURE_TEST(totals_check_every_flag_and_key_of_record)
 {
 	static const struct record_text flags[] = { { "inherited", 9 }, { "overflow", 8 } };
 	struct record_view view = {
@@ -295,7 +299,7 @@ static void totals_check_every_flag_and_key_of_record(void **state)
 	assert_int_equal(totals->inherited.record_count, 0);
 }
 
-static void totals_seed_each_hash_table_differently(void **state)
+FIXTURE_TEST(totals_seed_each_hash_table_differently)
 {
 	const struct totals *totals = *state;
 	const uint64_t seeds[] = {
@@ -311,7 +315,7 @@ static void totals_seed_each_hash_table_differently(void **state)
 	}
 }
 
-static void totals_skip_duplicate_record_but_retry_rejected_one(void **state)
+FIXTURE_TEST(totals_skip_duplicate_record_but_retry_rejected_one)
 {
 	struct totals *totals = *state;
 	static const struct record_text id = { "b0:42:7:1", 9 };
@@ -336,7 +340,7 @@ static void totals_skip_duplicate_record_but_retry_rejected_one(void **state)
 	assert_int_equal(totals->selection.double_records, 1);
 }
 
-static void totals_return_enomem_without_memory(void **state)
+FIXTURE_TEST(totals_return_enomem_without_memory)
 {
 	struct record_view view = { .kind = RECORD_KIND_CPU,
 				    .field_count = 1,
@@ -371,7 +375,7 @@ static void add_cpu_by_queue(struct totals *totals, const char *queue, const cha
 	assert_int_equal(sample_add(&sample, totals), 0);
 }
 
-static void totals_group_by_first_key_without_request_id(void **state)
+FIXTURE_TEST(totals_group_by_first_key_without_request_id)
 {
 	struct totals *totals = *state;
 
@@ -388,7 +392,7 @@ static void totals_group_by_first_key_without_request_id(void **state)
 	assert_int_equal(find_group(&totals->groupings[0], "MailJob")->costs.sums[COST_CPU], 10);
 }
 
-static void totals_prefer_request_id_over_earlier_key(void **state)
+FIXTURE_TEST(totals_prefer_request_id_over_earlier_key)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -409,7 +413,7 @@ static void totals_prefer_request_id_over_earlier_key(void **state)
 	assert_int_equal(totals->grouping_count, 1);
 }
 
-static void totals_put_endpoint_grouping_first(void **state)
+FIXTURE_TEST(totals_put_endpoint_grouping_first)
 {
 	struct totals *totals = *state;
 
@@ -421,7 +425,7 @@ static void totals_put_endpoint_grouping_first(void **state)
 	assert_string_equal(totals->groupings[1].by, "request_id");
 }
 
-static void totals_drop_endpoint_grouping_if_never_recorded(void **state)
+FIXTURE_TEST(totals_drop_endpoint_grouping_if_never_recorded)
 {
 	struct totals *totals = *state;
 
@@ -439,7 +443,7 @@ static void totals_drop_endpoint_grouping_if_never_recorded(void **state)
 	}
 }
 
-static void totals_drop_request_grouping_on_first_endpoint(void **state)
+FIXTURE_TEST(totals_drop_request_grouping_on_first_endpoint)
 {
 	struct totals *totals = *state;
 
@@ -459,7 +463,7 @@ static void totals_drop_request_grouping_on_first_endpoint(void **state)
 }
 
 /* What came before the endpoint was known, on whatever thread. */
-static void totals_measure_request_across_threads_and_windows(void **state)
+FIXTURE_TEST(totals_measure_request_across_threads_and_windows)
 {
 	struct totals *totals = *state;
 	const struct group *orders;
@@ -487,7 +491,7 @@ static void totals_measure_request_across_threads_and_windows(void **state)
 }
 
 /* As many as any recording has: those that came again soon are one all the same. */
-static void totals_end_least_recent_requests_beyond_open_limit(void **state)
+FIXTURE_TEST(totals_end_least_recent_requests_beyond_open_limit)
 {
 	struct totals *totals = *state;
 	char id[32];
@@ -508,7 +512,7 @@ static void totals_end_least_recent_requests_beyond_open_limit(void **state)
 			 2 * (REQUESTS_OPEN_MAX + 10));
 }
 
-static void totals_by_endpoint_only_have_one_grouping(void **state)
+FIXTURE_TEST(totals_by_endpoint_only_have_one_grouping)
 {
 	struct totals *totals = *state;
 
@@ -519,7 +523,7 @@ static void totals_by_endpoint_only_have_one_grouping(void **state)
 	assert_int_equal(find_group(&totals->groupings[0], "MailJob")->costs.sums[COST_CPU], 10);
 }
 
-static void totals_mark_missing_cost_in_its_group_and_total(void **state)
+FIXTURE_TEST(totals_mark_missing_cost_in_its_group_and_total)
 {
 	struct totals *totals = *state;
 	const struct group *a, *b;
@@ -545,7 +549,7 @@ static void totals_mark_missing_cost_in_its_group_and_total(void **state)
 	assert_false(costs_has(&totals->unattributed, COST_USER));
 }
 
-static void totals_sums_saturate_at_int64_max(void **state)
+FIXTURE_TEST(totals_sums_saturate_at_int64_max)
 {
 	struct totals *totals = *state;
 
@@ -592,7 +596,7 @@ static int hear_settle(void *context, const struct request *request)
 	return tell(context, 's', "", (int)request->costs.record_count);
 }
 
-static void totals_notify_listener_of_counted_records(void **state)
+FIXTURE_TEST(totals_notify_listener_of_counted_records)
 {
 	struct told told = { 0 };
 	const struct totals_listener listener = { hear_other, hear_take, hear_charge, hear_settle,
@@ -619,7 +623,7 @@ static void totals_notify_listener_of_counted_records(void **state)
 	assert_string_equal(told.text, "cn103 t1 cn205 t1 ");
 }
 
-static void totals_return_listener_error(void **state)
+FIXTURE_TEST(totals_return_listener_error)
 {
 	static const char places[] = "tc";
 	struct told told = { .error = -EDOM };
@@ -639,7 +643,7 @@ static void totals_return_listener_error(void **state)
 	assert_int_equal(totals_finish(totals), -EDOM);
 }
 
-static void totals_keep_threads_of_hosts_apart(void **state)
+FIXTURE_TEST(totals_keep_threads_of_hosts_apart)
 {
 	static const char *const by_tid[] = { "tid", "comm" };
 	struct totals *totals = *state;
@@ -660,41 +664,4 @@ static void totals_keep_threads_of_hosts_apart(void **state)
 	assert_int_equal(find_group(&totals->groupings[0], "42/7")->costs.sums[COST_CPU], 10);
 	assert_int_equal(find_group(&totals->groupings[1], "puma")->costs.sums[COST_CPU], 10);
 	assert_int_equal(totals->groupings[1].without_value.sums[COST_CPU], 5);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(totals_sum_groups_and_count_requests_once),
-		TEST(totals_hold_nothing_if_endpoint_is_not_recorded),
-		TEST(totals_keep_unattributed_and_overflow_out_of_groups),
-		TEST(totals_attribute_context_without_grouping_key),
-		TEST(totals_attribute_context_without_keys_like_books),
-		TEST(totals_mismatch_books_on_different_split),
-		TEST(totals_mismatch_books_without_records_or_cpu),
-		TEST(totals_report_zero_only_for_measured_costs),
-		TEST(totals_usage_requires_duration_cpu_and_single_host),
-		TEST(totals_count_inherited_time_in_group_and_apart),
-		TEST(totals_check_every_flag_and_key_of_record),
-		TEST(totals_seed_each_hash_table_differently),
-		TEST(totals_skip_duplicate_record_but_retry_rejected_one),
-		TEST(totals_return_enomem_without_memory),
-		TEST(totals_group_by_first_key_without_request_id),
-		TEST(totals_prefer_request_id_over_earlier_key),
-		TEST(totals_put_endpoint_grouping_first),
-		TEST(totals_drop_endpoint_grouping_if_never_recorded),
-		TEST(totals_drop_request_grouping_on_first_endpoint),
-		TEST(totals_measure_request_across_threads_and_windows),
-		TEST(totals_end_least_recent_requests_beyond_open_limit),
-		TEST(totals_by_endpoint_only_have_one_grouping),
-		TEST(totals_mark_missing_cost_in_its_group_and_total),
-		TEST(totals_sums_saturate_at_int64_max),
-		TEST(totals_notify_listener_of_counted_records),
-		TEST(totals_return_listener_error),
-		TEST(totals_keep_threads_of_hosts_apart),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <locale.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/export/exported.h"
 #include "reader/export/openmetrics_export.h"
@@ -47,37 +49,34 @@ static void export_golden(enum export_format format, const char *name)
 	golden_compare(name, exported.text, exported.size_bytes);
 }
 
-static void exporter_csv_matches_golden_file(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(exporter_csv_matches_golden_file)
 {
-	(void)state;
 	export_golden(EXPORT_FORMAT_CSV, "shop-export.csv");
 }
 
-static void exporter_openmetrics_matches_golden_file(void **state)
+FIXTURE_TEST(exporter_openmetrics_matches_golden_file)
 {
-	(void)state;
 	export_golden(EXPORT_FORMAT_OPENMETRICS, "shop.openmetrics");
 }
 
-static void exporter_perfetto_matches_golden_file(void **state)
+FIXTURE_TEST(exporter_perfetto_matches_golden_file)
 {
-	(void)state;
 	export_golden(EXPORT_FORMAT_PERFETTO, "shop.pftrace");
 	assert_true(exporter_lacks_slices(exported.exporter));
 }
 
-static void exporter_ndjson_matches_golden_file(void **state)
+FIXTURE_TEST(exporter_ndjson_matches_golden_file)
 {
-	(void)state;
 	export_golden(EXPORT_FORMAT_NDJSON, "shop.ndjson");
 	assert_false(exporter_lacks_slices(exported.exporter));
 }
 
-static void exporter_lacks_slices_only_if_cpu_has_no_slices(void **state)
+FIXTURE_TEST(exporter_lacks_slices_only_if_cpu_has_no_slices)
 {
 	struct sample sample;
 
-	(void)state;
 	exported_begin(&exported, EXPORT_FORMAT_PERFETTO, NULL, NULL);
 	assert_false(exporter_lacks_slices(exported.exporter));
 	sample_begin_cpu(&sample, 7, 8, "r", 1, 1);
@@ -92,12 +91,11 @@ static void exporter_lacks_slices_only_if_cpu_has_no_slices(void **state)
 	exported_end(&exported);
 }
 
-static void openmetrics_init_takes_over_filter(void **state)
+FIXTURE_TEST(openmetrics_init_takes_over_filter)
 {
 	struct openmetrics_export openmetrics;
 	struct filter filter = { 0 };
 
-	(void)state;
 	assert_int_equal(filter_add(&filter, "pid=7"), 0);
 	assert_int_equal(openmetrics_export_init(&openmetrics, "pid", &filter), 0);
 	assert_int_equal(filter.condition_count, 0);
@@ -105,11 +103,10 @@ static void openmetrics_init_takes_over_filter(void **state)
 	openmetrics_export_deinit(&openmetrics);
 }
 
-static void exporter_knows_recorded_keys_regardless_of_filter(void **state)
+FIXTURE_TEST(exporter_knows_recorded_keys_regardless_of_filter)
 {
 	static const char *const wheres[] = { "endpoint=GET /orders", "endpoint=GET /nowhere" };
 
-	(void)state;
 	for (int format = 0; format < _EXPORT_FORMAT_MAX; format++) {
 		for (size_t i = 0; i < 2; i++) {
 			const struct recording *recording;
@@ -129,12 +126,11 @@ static void exporter_knows_recorded_keys_regardless_of_filter(void **state)
 	}
 }
 
-static void exporter_counts_records_given_up_by_filter(void **state)
+FIXTURE_TEST(exporter_counts_records_given_up_by_filter)
 {
 	struct sample sample;
 	uint64_t count = 0;
 
-	(void)state;
 	exported_begin(&exported, EXPORT_FORMAT_CSV, NULL, "tenant=7");
 	assert_int_equal(exporter_given_up(exported.exporter), 0);
 	while (exporter_given_up(exported.exporter) == 0) {
@@ -151,9 +147,8 @@ static void exporter_counts_records_given_up_by_filter(void **state)
 	exported_end(&exported);
 }
 
-static void exporter_new_fails_with_enomem_when_allocation_fails(void **state)
+FIXTURE_TEST(exporter_new_fails_with_enomem_when_allocation_fails)
 {
-	(void)state;
 	for (int format = 0; format < _EXPORT_FORMAT_MAX; format++) {
 		int r = -ENOMEM;
 
@@ -174,11 +169,10 @@ static void exporter_new_fails_with_enomem_when_allocation_fails(void **state)
 }
 
 /* An exporter without the memory for a record, or for the end of them, says so. */
-static void exporter_add_and_finish_fail_with_enomem(void **state)
+FIXTURE_TEST(exporter_add_and_finish_fail_with_enomem)
 {
 	static char place[1 << 20];
 
-	(void)state;
 	for (int format = 0; format < _EXPORT_FORMAT_MAX; format++) {
 		struct filter filter = { 0 };
 		FILE *out = fmemopen(place, sizeof(place), "w");
@@ -215,14 +209,13 @@ static void exporter_add_and_finish_fail_with_enomem(void **state)
 	}
 }
 
-static void exporter_add_of_slice_fails_with_enomem(void **state)
+FIXTURE_TEST(exporter_add_of_slice_fails_with_enomem)
 {
 	static char place[1 << 20];
 	struct filter filter = { 0 };
 	FILE *out = fmemopen(place, sizeof(place), "w");
 	int r = -ENOMEM;
 
-	(void)state;
 	assert_non_null(out);
 	for (size_t i = 0; r < 0; i++) {
 		struct sample sample;
@@ -250,11 +243,10 @@ static void exporter_add_of_slice_fails_with_enomem(void **state)
 	(void)fclose(out);
 }
 
-static void openmetrics_omits_wall_time_without_request_times(void **state)
+FIXTURE_TEST(openmetrics_omits_wall_time_without_request_times)
 {
 	struct sample sample;
 
-	(void)state;
 	exported_begin(&exported, EXPORT_FORMAT_OPENMETRICS, "endpoint", NULL);
 	sample_begin(&sample, "cpu", 7);
 	sample_text(&sample, "request_id", "r");
@@ -270,11 +262,10 @@ static void openmetrics_omits_wall_time_without_request_times(void **state)
 	assert_null(strstr(exported.text, "correlator_user_seconds_total"));
 }
 
-static void openmetrics_label_names_replace_invalid_characters(void **state)
+FIXTURE_TEST(openmetrics_label_names_replace_invalid_characters)
 {
 	struct sample sample;
 
-	(void)state;
 	exported_begin(&exported, EXPORT_FORMAT_OPENMETRICS, "1st.Key-z9", NULL);
 	sample_begin(&sample, "cpu", 42);
 	sample_text(&sample, "request_id", "r");
@@ -327,11 +318,10 @@ static void add_stack(struct exported *folded, const char *request_id, const cha
 	exported_add(folded, &sample);
 }
 
-static void folded_lines_add_up_to_exact_cpu(void **state)
+FIXTURE_TEST(folded_lines_add_up_to_exact_cpu)
 {
 	struct exported folded;
 
-	(void)state;
 	exported_begin(&folded, EXPORT_FORMAT_FOLDED, NULL, NULL);
 	add_frame(&folded, "1", NULL, "main");
 	add_frame(&folded, "2", "1", "a;\n b");
@@ -352,11 +342,10 @@ static void folded_lines_add_up_to_exact_cpu(void **state)
 	exported_free(&folded);
 }
 
-static void folded_marks_kernel_frames(void **state)
+FIXTURE_TEST(folded_marks_kernel_frames)
 {
 	struct exported folded;
 
-	(void)state;
 	exported_begin(&folded, EXPORT_FORMAT_FOLDED, NULL, NULL);
 	add_frame(&folded, "1", NULL, "main");
 	add_frame_of(&folded, "2", "1", "read", "native");
@@ -375,9 +364,8 @@ static void add_stacks(struct exported *into)
 	add_stack(into, "t", "", 5, 0);
 }
 
-static void exporter_finish_of_stacks_fails_with_enomem(void **state)
+FIXTURE_TEST(exporter_finish_of_stacks_fails_with_enomem)
 {
-	(void)state;
 	for (int format = EXPORT_FORMAT_FOLDED; format < _EXPORT_FORMAT_MAX; format++) {
 		for (size_t i = 0;; i++) {
 			struct exported stacks;
@@ -398,29 +386,4 @@ static void exporter_finish_of_stacks_fails_with_enomem(void **state)
 			assert_in_range(i, 0, 100);
 		}
 	}
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	static const struct CMUnitTest tests[] = {
-		TEST(exporter_csv_matches_golden_file),
-		TEST(exporter_openmetrics_matches_golden_file),
-		TEST(exporter_perfetto_matches_golden_file),
-		TEST(openmetrics_label_names_replace_invalid_characters),
-		TEST(exporter_ndjson_matches_golden_file),
-		TEST(exporter_lacks_slices_only_if_cpu_has_no_slices),
-		TEST(openmetrics_init_takes_over_filter),
-		TEST(exporter_knows_recorded_keys_regardless_of_filter),
-		TEST(exporter_counts_records_given_up_by_filter),
-		TEST(folded_lines_add_up_to_exact_cpu),
-		TEST(folded_marks_kernel_frames),
-		TEST(exporter_finish_of_stacks_fails_with_enomem),
-		TEST(exporter_new_fails_with_enomem_when_allocation_fails),
-		TEST(exporter_add_and_finish_fail_with_enomem),
-		TEST(exporter_add_of_slice_fails_with_enomem),
-		TEST(openmetrics_omits_wall_time_without_request_times),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "reader/export/gzip.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 #include <zlib.h>
 
 enum {
@@ -26,7 +23,7 @@ static void fill(uint8_t bytes[static SIZE_BYTES])
 	}
 }
 
-static void gzip_output_inflates_to_input(void **state)
+TEST(gzip_output_inflates_to_input)
 {
 	static const size_t parts[] = { 0, 1, 70000, SIZE_BYTES - 70001, 0 };
 	static uint8_t bytes[SIZE_BYTES], again[SIZE_BYTES + 1];
@@ -36,7 +33,6 @@ static void gzip_output_inflates_to_input(void **state)
 	FILE *out = open_memstream(&packed, &size_bytes);
 	struct gzip *gzip = gzip_new(out);
 
-	(void)state;
 	fill(bytes);
 	assert_non_null(gzip);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); used += parts[i++])
@@ -57,18 +53,7 @@ static void gzip_output_inflates_to_input(void **state)
 	free(packed);
 }
 
-static void gzip_free_accepts_null(void **state)
+TEST(gzip_free_accepts_null)
 {
-	(void)state;
 	gzip_free(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gzip_output_inflates_to_input),
-		cmocka_unit_test(gzip_free_accepts_null),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "reader/export/numbering.h"
 
 static const struct frames_text texts[2];
 
-static void numbering_assigns_numbers_in_first_seen_order(void **state)
+TEST(numbering_assigns_numbers_in_first_seen_order)
 {
 	const struct numbering_key keys[] = {
 		{ &texts[0], NULL, 0 },
@@ -24,7 +20,6 @@ static void numbering_assigns_numbers_in_first_seen_order(void **state)
 	struct numbering numbering;
 	uint64_t number;
 
-	(void)state;
 	numbering_init(&numbering);
 	assert_null(numbering_next(&numbering, NULL));
 	for (size_t round = 0; round < 2; round++) {
@@ -41,14 +36,13 @@ static void numbering_assigns_numbers_in_first_seen_order(void **state)
 	numbering_deinit(&numbering);
 }
 
-static void numbering_retries_key_after_failed_allocation(void **state)
+TEST(numbering_retries_key_after_failed_allocation)
 {
 	const struct numbering_key key = { &texts[0], NULL, 7 };
 	struct numbering numbering;
 	uint64_t number = 99;
 	int r = -ENOMEM;
 
-	(void)state;
 	numbering_init(&numbering);
 	for (size_t i = 0; r < 0; i++) {
 		memory_fails_once_after(i);
@@ -59,14 +53,4 @@ static void numbering_retries_key_after_failed_allocation(void **state)
 		assert_in_range(i, 0, 10);
 	}
 	numbering_deinit(&numbering);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbering_assigns_numbers_in_first_seen_order),
-		cmocka_unit_test(numbering_retries_key_after_failed_allocation),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

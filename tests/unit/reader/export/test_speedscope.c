@@ -2,13 +2,10 @@
 /* What cannot be had from a recording of some records: export_test.py reads the others' files. */
 #include "reader/export/speedscope.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 #include <jansson.h>
 
 #include "reader/export/folded.h"
@@ -41,7 +38,7 @@ static char *print(struct stacks *stacks, int (*format)(const struct stacks *sta
 	return text;
 }
 
-static void speedscope_reports_cpu_of_excess_requests_as_unsampled(void **state)
+TEST_WITH(speedscope_reports_cpu_of_excess_requests_as_unsampled, setup, teardown)
 {
 	struct stacks *stacks = *state;
 	const json_t *profile;
@@ -70,7 +67,7 @@ static void speedscope_reports_cpu_of_excess_requests_as_unsampled(void **state)
 	free(text);
 }
 
-static void speedscope_omits_stack_without_cpu(void **state)
+TEST_WITH(speedscope_omits_stack_without_cpu, setup, teardown)
 {
 	struct stacks *stacks = *state;
 	const json_t *profile;
@@ -94,15 +91,4 @@ static void speedscope_omits_stack_without_cpu(void **state)
 	assert_int_equal(json_array_size(json_object_get(profile, "weights")), 1);
 	json_decref(root);
 	free(text);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(speedscope_reports_cpu_of_excess_requests_as_unsampled),
-		TEST(speedscope_omits_stack_without_cpu),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Where code is, as a table says it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "reader/profile/code_place.h"
 
@@ -21,7 +17,7 @@ static struct frames_text *text_of(const char *bytes)
 	return text;
 }
 
-static void code_place_shortens_path_to_significant_part(void **state)
+TEST(code_place_shortens_path_to_significant_part)
 {
 	static const struct {
 		const char *path, *shown;
@@ -51,7 +47,6 @@ static void code_place_shortens_path_to_significant_part(void **state)
 	};
 	char place[FRAMES_TEXT_ESCAPED_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct frames_text *file = text_of(cases[i].path);
 
@@ -66,26 +61,15 @@ static void code_place_shortens_path_to_significant_part(void **state)
 	assert_false(code_place_is_of_application(NULL, FRAME_KIND_RUBY));
 }
 
-static void code_place_fits_longest_escaped_path(void **state)
+TEST(code_place_fits_longest_escaped_path)
 {
 	char path[FRAMES_TEXT_BYTES_MAX + 1], place[FRAMES_TEXT_ESCAPED_BYTES];
 	struct frames_text *file;
 
-	(void)state;
 	memset(path, '\033', FRAMES_TEXT_BYTES_MAX);
 	path[FRAMES_TEXT_BYTES_MAX] = '\0';
 	file = text_of(path);
 	code_place_write(file, FRAME_KIND_RUBY, UINT32_MAX, place);
 	assert_true(strlen(place) < sizeof(place));
 	free(file);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(code_place_shortens_path_to_significant_part),
-		cmocka_unit_test(code_place_fits_longest_escaped_path),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

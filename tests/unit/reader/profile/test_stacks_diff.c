@@ -5,6 +5,8 @@
 
 #include <jansson.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/profile/recorded_stacks.h"
 #include "reader/report/formats.h"
@@ -50,7 +52,12 @@ static struct stacks_diff compare(struct sides *sides)
 	return diff;
 }
 
-static void stacks_diff_finds_method_using_more_cpu_and_its_caller(void **state)
+static int setup(void **state);
+static int teardown(void **state);
+
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(stacks_diff_finds_method_using_more_cpu_and_its_caller)
 {
 	struct sides *sides = *state;
 	const struct stacks_diff_row *work, *caller;
@@ -74,7 +81,7 @@ static void stacks_diff_finds_method_using_more_cpu_and_its_caller(void **state)
 	stacks_diff_deinit(&diff);
 }
 
-static void stacks_diff_finds_no_change_between_equal_sides(void **state)
+FIXTURE_TEST(stacks_diff_finds_no_change_between_equal_sides)
 {
 	struct sides *sides = *state;
 	struct stacks_diff diff;
@@ -87,7 +94,7 @@ static void stacks_diff_finds_no_change_between_equal_sides(void **state)
 	stacks_diff_deinit(&diff);
 }
 
-static void stacks_diff_counts_request_without_samples_as_zero(void **state)
+FIXTURE_TEST(stacks_diff_counts_request_without_samples_as_zero)
 {
 	struct sides *sides = *state;
 	struct stacks_diff diff;
@@ -107,7 +114,7 @@ static void stacks_diff_counts_request_without_samples_as_zero(void **state)
 	stacks_diff_deinit(&diff);
 }
 
-static void stacks_diff_skips_test_of_method_seen_in_few_requests(void **state)
+FIXTURE_TEST(stacks_diff_skips_test_of_method_seen_in_few_requests)
 {
 	struct sides *sides = *state;
 	struct stacks_diff diff;
@@ -127,7 +134,7 @@ static void stacks_diff_skips_test_of_method_seen_in_few_requests(void **state)
 	stacks_diff_deinit(&diff);
 }
 
-static void stacks_diff_clamps_time_of_one_request(void **state)
+FIXTURE_TEST(stacks_diff_clamps_time_of_one_request)
 {
 	struct sides *sides = *state;
 	struct stacks_diff diff;
@@ -141,7 +148,7 @@ static void stacks_diff_clamps_time_of_one_request(void **state)
 	stacks_diff_deinit(&diff);
 }
 
-static void stacks_diff_counts_recursive_method_once(void **state)
+FIXTURE_TEST(stacks_diff_counts_recursive_method_once)
 {
 	struct sides *sides = *state;
 	struct stacks_diff diff;
@@ -157,7 +164,7 @@ static void stacks_diff_counts_recursive_method_once(void **state)
 	stacks_diff_deinit(&diff);
 }
 
-static void stacks_diff_prints_changes_as_text_and_json(void **state)
+FIXTURE_TEST(stacks_diff_prints_changes_as_text_and_json)
 {
 	const struct format_stacks_options options = { .width = 80, .method_count = 1 };
 	struct sides *sides = *state;
@@ -189,7 +196,7 @@ static void stacks_diff_prints_changes_as_text_and_json(void **state)
 	stacks_diff_deinit(&diff);
 }
 
-static void stacks_diff_csv_rows_have_all_columns(void **state)
+FIXTURE_TEST(stacks_diff_csv_rows_have_all_columns)
 {
 	struct sides *sides = *state;
 	size_t size_bytes, columns = 0;
@@ -261,7 +268,7 @@ static void add_changes(struct sides *sides)
 	recorded_stacks_cpu(&sides->after, "r0", 5000000);
 }
 
-static void stacks_diff_formats_match_golden_files(void **state)
+FIXTURE_TEST(stacks_diff_formats_match_golden_files)
 {
 	const struct format_stacks_options options = { .width = 80 };
 	struct stacks_diff diff;
@@ -288,7 +295,7 @@ static void stacks_diff_formats_match_golden_files(void **state)
 	stacks_diff_deinit(&diff);
 }
 
-static void stacks_diff_fails_with_enomem_when_allocation_fails(void **state)
+FIXTURE_TEST(stacks_diff_fails_with_enomem_when_allocation_fails)
 {
 	struct sides *sides = *state;
 	struct stacks_diff diff;
@@ -367,7 +374,7 @@ static void expect_said(const struct stacks_diff *diff)
 	free(json_text);
 }
 
-static void stacks_diff_off_cpu_reports_longer_waits_by_method(void **state)
+FIXTURE_TEST(stacks_diff_off_cpu_reports_longer_waits_by_method)
 {
 	struct sides *sides = *state;
 	struct filter filter = { 0 };
@@ -387,24 +394,4 @@ static void stacks_diff_off_cpu_reports_longer_waits_by_method(void **state)
 	assert_int_equal(diff.spent.after_ns, 60500);
 	expect_said(&diff);
 	stacks_diff_deinit(&diff);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(stacks_diff_finds_method_using_more_cpu_and_its_caller),
-		TEST(stacks_diff_finds_no_change_between_equal_sides),
-		TEST(stacks_diff_counts_request_without_samples_as_zero),
-		TEST(stacks_diff_skips_test_of_method_seen_in_few_requests),
-		TEST(stacks_diff_clamps_time_of_one_request),
-		TEST(stacks_diff_counts_recursive_method_once),
-		TEST(stacks_diff_prints_changes_as_text_and_json),
-		TEST(stacks_diff_csv_rows_have_all_columns),
-		TEST(stacks_diff_formats_match_golden_files),
-		TEST(stacks_diff_fails_with_enomem_when_allocation_fails),
-		TEST(stacks_diff_off_cpu_reports_longer_waits_by_method),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "unit_test.h"
+
 #include "reader/profile/recorded_stacks.h"
 #include "reader/profile/stacks.h"
 #include "reader/profile/stacks_spread.h"
@@ -55,7 +57,9 @@ static const struct stacks_place *place_of(const struct stacks *stacks, const ch
 	return NULL;
 }
 
-static void spread_pools_samples_of_short_requests_by_endpoint(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(spread_pools_samples_of_short_requests_by_endpoint)
 {
 	struct stacks *stacks = *state;
 
@@ -81,7 +85,7 @@ static void spread_pools_samples_of_short_requests_by_endpoint(void **state)
 	assert_int_equal(stacks->sums.unsampled_contexts, 0);
 }
 
-static void spread_uses_own_samples_of_long_request(void **state)
+FIXTURE_TEST(spread_uses_own_samples_of_long_request)
 {
 	struct stacks *stacks = *state;
 
@@ -97,7 +101,7 @@ static void spread_uses_own_samples_of_long_request(void **state)
 	assert_int_equal(stacks->sums.pooled_contexts, 2);
 }
 
-static void spread_does_not_pool_single_request(void **state)
+FIXTURE_TEST(spread_does_not_pool_single_request)
 {
 	struct stacks *stacks = *state;
 
@@ -109,7 +113,7 @@ static void spread_does_not_pool_single_request(void **state)
 	assert_int_equal(stacks->sums.pooled_ns, 0);
 }
 
-static void spread_uses_long_samples_if_short_requests_have_none(void **state)
+FIXTURE_TEST(spread_uses_long_samples_if_short_requests_have_none)
 {
 	struct stacks *stacks = *state;
 
@@ -128,7 +132,7 @@ static void spread_uses_long_samples_if_short_requests_have_none(void **state)
 	assert_int_equal(stacks->sums.unsampled_contexts, 1);
 }
 
-static void spread_treats_unsampled_long_request_as_short(void **state)
+FIXTURE_TEST(spread_treats_unsampled_long_request_as_short)
 {
 	struct stacks *stacks = *state;
 
@@ -140,7 +144,7 @@ static void spread_treats_unsampled_long_request_as_short(void **state)
 	assert_int_equal(place_of(stacks, "a")->own_ns, 1000000);
 }
 
-static void spread_pools_only_kept_requests(void **state)
+FIXTURE_TEST(spread_pools_only_kept_requests)
 {
 	const struct stacks_slowest slowest = { .count = 2, .by_cpu = true };
 	struct stacks *stacks = *state;
@@ -158,7 +162,7 @@ static void spread_pools_only_kept_requests(void **state)
 	assert_int_equal(stacks->sums.samples, 1);
 }
 
-static void spread_is_independent_of_record_order(void **state)
+FIXTURE_TEST(spread_is_independent_of_record_order)
 {
 	struct stacks *stacks = *state, other;
 
@@ -222,7 +226,7 @@ static double simulate(int round)
 	return (share - 0.9) / error;
 }
 
-static void spread_share_of_short_requests_is_within_error(void **state)
+FIXTURE_TEST(spread_share_of_short_requests_is_within_error)
 {
 	enum {
 		ROUNDS = 100
@@ -230,7 +234,6 @@ static void spread_share_of_short_requests_is_within_error(void **state)
 	int within = 0;
 	double sum = 0;
 
-	(void)state;
 	srand48(32);
 	for (int round = 0; round < ROUNDS; round++) {
 		double distance = simulate(round);
@@ -241,22 +244,4 @@ static void spread_share_of_short_requests_is_within_error(void **state)
 	/* The mean of 100 has an error of 0.1; of 95 that are within, one of 2.2. */
 	assert_true(fabs(sum / ROUNDS) < 0.4);
 	assert_in_range(within, 88, 100);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(spread_pools_samples_of_short_requests_by_endpoint),
-		TEST(spread_uses_own_samples_of_long_request),
-		TEST(spread_does_not_pool_single_request),
-		TEST(spread_uses_long_samples_if_short_requests_have_none),
-		TEST(spread_treats_unsampled_long_request_as_short),
-		TEST(spread_pools_only_kept_requests),
-		TEST(spread_is_independent_of_record_order),
-		TEST(spread_share_of_short_requests_is_within_error),
-#undef TEST
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/profile/recorded_stacks.h"
 #include "reader/profile/stacks.h"
@@ -70,7 +72,11 @@ static const struct stacks_place *place_of(const struct stacks *stacks, const ch
 	return NULL;
 }
 
-static void stacks_spread_exact_cpu_without_losing_nanoseconds(void **state)
+static int setup_waits(void **state);
+
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(stacks_spread_exact_cpu_without_losing_nanoseconds)
 {
 	struct stacks *stacks = *state;
 
@@ -91,7 +97,7 @@ static void stacks_spread_exact_cpu_without_losing_nanoseconds(void **state)
 	assert_int_equal(stacks->sums.samples, 3);
 }
 
-static void stacks_report_request_without_samples_as_unsampled(void **state)
+FIXTURE_TEST(stacks_report_request_without_samples_as_unsampled)
 {
 	struct stacks *stacks = *state;
 
@@ -104,7 +110,7 @@ static void stacks_report_request_without_samples_as_unsampled(void **state)
 	assert_int_equal(stacks->sums.unsampled_contexts, 1);
 }
 
-static void frames_keep_first_definition_even_if_it_is_late(void **state)
+FIXTURE_TEST(frames_keep_first_definition_even_if_it_is_late)
 {
 	struct stacks *stacks = *state;
 
@@ -119,7 +125,7 @@ static void frames_keep_first_definition_even_if_it_is_late(void **state)
 	assert_int_equal(place_of(stacks, "a")->where.frame->depth, 2);
 }
 
-static void frames_replace_undefined_parent_by_unknown(void **state)
+FIXTURE_TEST(frames_replace_undefined_parent_by_unknown)
 {
 	struct stacks *stacks = *state;
 
@@ -130,7 +136,7 @@ static void frames_replace_undefined_parent_by_unknown(void **state)
 	assert_int_equal(stacks->frames.untold_count, 1);
 }
 
-static void frames_break_parent_cycles_with_unknown(void **state)
+FIXTURE_TEST(frames_break_parent_cycles_with_unknown)
 {
 	struct stacks *stacks = *state;
 	const struct frame *frame;
@@ -147,7 +153,7 @@ static void frames_break_parent_cycles_with_unknown(void **state)
 	assert_ptr_equal(frame, stacks->frames.unknown);
 }
 
-static void frames_truncate_chain_beyond_maximum_depth(void **state)
+FIXTURE_TEST(frames_truncate_chain_beyond_maximum_depth)
 {
 	struct stacks *stacks = *state;
 	const struct frame *frame;
@@ -168,7 +174,7 @@ static void frames_truncate_chain_beyond_maximum_depth(void **state)
 	assert_ptr_equal(frame, stacks->frames.cut);
 }
 
-static void stacks_filter_selects_whole_request(void **state)
+FIXTURE_TEST(stacks_filter_selects_whole_request)
 {
 	struct stacks *stacks = *state;
 
@@ -183,7 +189,7 @@ static void stacks_filter_selects_whole_request(void **state)
 	assert_int_equal(stacks->sums.samples, 4);
 }
 
-static void stacks_keep_slowest_percent_of_each_endpoint(void **state)
+FIXTURE_TEST(stacks_keep_slowest_percent_of_each_endpoint)
 {
 	const struct stacks_slowest slowest = { .percent = 90, .by_cpu = true };
 	struct stacks *stacks = *state;
@@ -200,7 +206,7 @@ static void stacks_keep_slowest_percent_of_each_endpoint(void **state)
 	assert_int_equal(stacks->sums.spent_ns, 19 + 20 + 1900 + 2000);
 }
 
-static void stacks_error_is_never_zero_for_few_samples(void **state)
+FIXTURE_TEST(stacks_error_is_never_zero_for_few_samples)
 {
 	struct stacks *stacks = *state;
 
@@ -225,7 +231,7 @@ static void add_place(struct stacks *stacks, int64_t pid, int64_t tid, const cha
 	recorded_stacks_add(stacks, &sample);
 }
 
-static void stacks_saturate_forged_weights_and_preserve_total(void **state)
+FIXTURE_TEST(stacks_saturate_forged_weights_and_preserve_total)
 {
 	struct stacks *stacks = *state;
 	int64_t sum = 0;
@@ -261,7 +267,7 @@ static void add_cpu_of(struct stacks *stacks, const char *key, const char *value
 	recorded_stacks_add(stacks, &sample);
 }
 
-static void stacks_group_time_outside_requests_by_keys(void **state)
+FIXTURE_TEST(stacks_group_time_outside_requests_by_keys)
 {
 	static char longer[RECORD_VIEW_TEXT_BYTES_MAX], longest[RECORD_VIEW_TEXT_BYTES_MAX + 1];
 	struct stacks *stacks = *state;
@@ -295,7 +301,7 @@ static void stacks_group_time_outside_requests_by_keys(void **state)
 	assert_int_equal(stacks->sums.unsampled_contexts, 6);
 }
 
-static void stacks_exclude_overflow_and_unknown_from_requests(void **state)
+FIXTURE_TEST(stacks_exclude_overflow_and_unknown_from_requests)
 {
 	static const char *const flags[] = { "overflow", "unknown", "inherited" };
 	struct stacks *stacks = *state;
@@ -318,7 +324,7 @@ static void stacks_exclude_overflow_and_unknown_from_requests(void **state)
 	}
 }
 
-static void stacks_split_request_by_key_values(void **state)
+FIXTURE_TEST(stacks_split_request_by_key_values)
 {
 	const struct stacks_slowest slowest = { .count = 1, .by_cpu = true };
 	struct stacks *stacks = *state;
@@ -346,7 +352,7 @@ static void stacks_split_request_by_key_values(void **state)
 	assert_int_equal(stacks->sums.spent_ns, 15);
 }
 
-static void stacks_label_context_with_keys_up_to_maximum(void **state)
+FIXTURE_TEST(stacks_label_context_with_keys_up_to_maximum)
 {
 	struct stacks *stacks = *state;
 	const struct stacks_context *context;
@@ -371,7 +377,7 @@ static void stacks_label_context_with_keys_up_to_maximum(void **state)
 	assert_int_equal(context->label_count, STACKS_LABELS_MAX);
 }
 
-static void stacks_sort_places_by_process_thread_and_frame(void **state)
+FIXTURE_TEST(stacks_sort_places_by_process_thread_and_frame)
 {
 	static const int64_t samples[] = { 10, 11, 4, 1, 6 };
 	struct stacks *stacks = *state;
@@ -408,7 +414,7 @@ static void stacks_sort_places_by_process_thread_and_frame(void **state)
 	assert_int_equal(stacks->sums.unsampled_contexts, 0);
 }
 
-static void stacks_weigh_sample_by_its_period(void **state)
+FIXTURE_TEST(stacks_weigh_sample_by_its_period)
 {
 	struct stacks *stacks = *state;
 	struct sample sample;
@@ -429,7 +435,7 @@ static void stacks_weigh_sample_by_its_period(void **state)
 	assert_int_equal(place_of(stacks, "often")->spent_ns, 250);
 }
 
-static void stacks_charge_sample_without_valid_stack_to_unknown(void **state)
+FIXTURE_TEST(stacks_charge_sample_without_valid_stack_to_unknown)
 {
 	static char id[FRAMES_TEXT_BYTES_MAX + 2];
 	struct stacks *stacks = *state;
@@ -454,7 +460,7 @@ static void stacks_charge_sample_without_valid_stack_to_unknown(void **state)
 	assert_int_equal(stacks->frames.untold_count, 0);
 }
 
-static void frames_decode_kind_name_file_and_lines(void **state)
+FIXTURE_TEST(frames_decode_kind_name_file_and_lines)
 {
 	static const char *const kinds[] = { "unknown", "ruby",	  "c",	 "gc",
 					     "native",	"kernel", "cut", "of tomorrow" };
@@ -496,7 +502,7 @@ static void frames_decode_kind_name_file_and_lines(void **state)
 	assert_int_equal(stacks->frames.count, 8);
 }
 
-static void frames_truncate_long_name(void **state)
+FIXTURE_TEST(frames_truncate_long_name)
 {
 	static char name[FRAMES_TEXT_BYTES_MAX + 100];
 	struct stacks *stacks = *state;
@@ -517,7 +523,7 @@ static unsigned int pretend(UT_hash_table *table, unsigned int count)
 	return before;
 }
 
-static void stacks_fold_cpu_of_excess_requests_into_rest(void **state)
+FIXTURE_TEST(stacks_fold_cpu_of_excess_requests_into_rest)
 {
 	const struct stacks_slowest slowest = { .count = 9, .by_cpu = true };
 	struct stacks *stacks = *state;
@@ -546,7 +552,7 @@ static void stacks_fold_cpu_of_excess_requests_into_rest(void **state)
 	assert_null(stacks_next(stacks, stacks->contexts->hh.next));
 }
 
-static void stacks_count_samples_and_frames_beyond_limits(void **state)
+FIXTURE_TEST(stacks_count_samples_and_frames_beyond_limits)
 {
 	struct stacks *stacks = *state;
 	unsigned int before;
@@ -591,7 +597,7 @@ static void add_span(struct stacks *stacks, const char *request_id, int64_t firs
 	recorded_stacks_add(stacks, &sample);
 }
 
-static void stacks_slowest_ranks_by_wall_time_from_first_to_last(void **state)
+FIXTURE_TEST(stacks_slowest_ranks_by_wall_time_from_first_to_last)
 {
 	const struct stacks_slowest slowest = { .count = 2 };
 	struct stacks *stacks = *state;
@@ -620,7 +626,7 @@ static void stacks_slowest_ranks_by_wall_time_from_first_to_last(void **state)
 	assert_int_equal(stacks->sums.spent_ns, 4);
 }
 
-static void stacks_slowest_ranks_only_filtered_requests(void **state)
+FIXTURE_TEST(stacks_slowest_ranks_only_filtered_requests)
 {
 	const struct stacks_slowest slowest = { .percent = 0, .by_cpu = true };
 	struct stacks *stacks = *state;
@@ -636,7 +642,7 @@ static void stacks_slowest_ranks_only_filtered_requests(void **state)
 	assert_int_equal(stacks->sums.spent_ns, 6);
 }
 
-static void stacks_filter_excludes_parts_with_other_endpoint(void **state)
+FIXTURE_TEST(stacks_filter_excludes_parts_with_other_endpoint)
 {
 	struct stacks *stacks = *state;
 
@@ -657,7 +663,7 @@ static void stacks_filter_excludes_parts_with_other_endpoint(void **state)
 }
 
 /* Of no request, each record is chosen by itself. */
-static void stacks_filter_by_thread_name_skips_unnamed_thread(void **state)
+FIXTURE_TEST(stacks_filter_by_thread_name_skips_unnamed_thread)
 {
 	static const char *const names[] = { "worker 1", "", "worker 2", "worker 1" };
 	struct stacks *stacks = *state;
@@ -675,7 +681,7 @@ static void stacks_filter_by_thread_name_skips_unnamed_thread(void **state)
 	assert_int_equal(stacks->sums.spent_ns, 1 + 8);
 }
 
-static void stacks_skip_cpu_and_samples_before_since(void **state)
+FIXTURE_TEST(stacks_skip_cpu_and_samples_before_since)
 {
 	struct stacks *stacks = *state;
 	struct sample sample;
@@ -735,7 +741,7 @@ static int add_and_finish(struct stacks *stacks, struct sample samples[static 3]
 	return r == 0 ? stacks_keep_slowest(stacks, &slowest) : r;
 }
 
-static void stacks_fail_with_enomem_when_allocation_fails(void **state)
+FIXTURE_TEST(stacks_fail_with_enomem_when_allocation_fails)
 {
 	struct stacks *stacks = *state;
 	struct sample samples[3];
@@ -762,8 +768,6 @@ static void stacks_fail_with_enomem_when_allocation_fails(void **state)
 		msgpack_sbuffer_destroy(&samples[i].buffer);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 /* ---- where was waited ---- */
 
 static int setup_waits(void **state)
@@ -776,7 +780,7 @@ static int setup_waits(void **state)
 	return 0;
 }
 
-static void off_cpu_stacks_use_wait_times_and_ignore_samples(void **state)
+TEST_WITH(off_cpu_stacks_use_wait_times_and_ignore_samples, setup_waits, teardown)
 {
 	struct stacks *stacks = *state;
 
@@ -797,7 +801,7 @@ static void off_cpu_stacks_use_wait_times_and_ignore_samples(void **state)
 	assert_int_equal(stacks->sums.samples, 3);
 }
 
-static void off_cpu_stacks_charge_remaining_time_to_unknown(void **state)
+TEST_WITH(off_cpu_stacks_charge_remaining_time_to_unknown, setup_waits, teardown)
 {
 	struct stacks *stacks = *state;
 
@@ -815,7 +819,7 @@ static void off_cpu_stacks_charge_remaining_time_to_unknown(void **state)
 }
 
 /* Forged: no more is given than there is. */
-static void off_cpu_stacks_scale_excess_wait_times_to_total(void **state)
+TEST_WITH(off_cpu_stacks_scale_excess_wait_times_to_total, setup_waits, teardown)
 {
 	struct stacks *stacks = *state;
 
@@ -831,7 +835,7 @@ static void off_cpu_stacks_scale_excess_wait_times_to_total(void **state)
 	assert_null(place_of(stacks, "[unknown]"));
 }
 
-static void cpu_stacks_ignore_wait_records(void **state)
+FIXTURE_TEST(cpu_stacks_ignore_wait_records)
 {
 	struct stacks *stacks = *state;
 
@@ -841,46 +845,4 @@ static void cpu_stacks_ignore_wait_records(void **state)
 	assert_int_equal(stacks_finish(stacks), 0);
 	assert_null(stacks->places);
 	assert_int_equal(stacks->sums.unsampled_ns, 70);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(off_cpu_stacks_use_wait_times_and_ignore_samples,
-						setup_waits, teardown),
-		cmocka_unit_test_setup_teardown(off_cpu_stacks_charge_remaining_time_to_unknown,
-						setup_waits, teardown),
-		cmocka_unit_test_setup_teardown(off_cpu_stacks_scale_excess_wait_times_to_total,
-						setup_waits, teardown),
-		cmocka_unit_test_setup_teardown(cpu_stacks_ignore_wait_records, setup, teardown),
-		TEST(stacks_spread_exact_cpu_without_losing_nanoseconds),
-		TEST(stacks_report_request_without_samples_as_unsampled),
-		TEST(frames_keep_first_definition_even_if_it_is_late),
-		TEST(frames_replace_undefined_parent_by_unknown),
-		TEST(frames_break_parent_cycles_with_unknown),
-		TEST(frames_truncate_chain_beyond_maximum_depth),
-		TEST(stacks_filter_selects_whole_request),
-		TEST(stacks_keep_slowest_percent_of_each_endpoint),
-		TEST(stacks_error_is_never_zero_for_few_samples),
-		TEST(stacks_saturate_forged_weights_and_preserve_total),
-		TEST(stacks_group_time_outside_requests_by_keys),
-		TEST(stacks_exclude_overflow_and_unknown_from_requests),
-		TEST(stacks_split_request_by_key_values),
-		TEST(stacks_label_context_with_keys_up_to_maximum),
-		TEST(stacks_sort_places_by_process_thread_and_frame),
-		TEST(stacks_weigh_sample_by_its_period),
-		TEST(stacks_charge_sample_without_valid_stack_to_unknown),
-		TEST(frames_decode_kind_name_file_and_lines),
-		TEST(frames_truncate_long_name),
-		TEST(stacks_fold_cpu_of_excess_requests_into_rest),
-		TEST(stacks_count_samples_and_frames_beyond_limits),
-		TEST(stacks_slowest_ranks_by_wall_time_from_first_to_last),
-		TEST(stacks_slowest_ranks_only_filtered_requests),
-		TEST(stacks_filter_excludes_parts_with_other_endpoint),
-		TEST(stacks_filter_by_thread_name_skips_unnamed_thread),
-		TEST(stacks_skip_cpu_and_samples_before_since),
-		TEST(stacks_fail_with_enomem_when_allocation_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/aggregate/sample_totals.h"
 
@@ -36,9 +38,10 @@ static int64_t cpu_of(const char *value)
 	return -1;
 }
 
-static void filter_reports_only_matching_value(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, NULL, teardown)
+
+FIXTURE_TEST(filter_reports_only_matching_value)
 {
-	(void)state;
 	begin("endpoint");
 	want("endpoint=orders");
 	sample_add_cpu(&totals, 1, "a", "orders", 10, 0);
@@ -54,9 +57,8 @@ static void filter_reports_only_matching_value(void **state)
 	assert_int_equal(totals.unattributed.record_count, 0);
 }
 
-static void filter_requires_pattern_and_all_conditions(void **state)
+FIXTURE_TEST(filter_requires_pattern_and_all_conditions)
 {
-	(void)state;
 	begin("endpoint");
 	want("endpoint~GET /*");
 	want("tid=7");
@@ -70,11 +72,10 @@ static void filter_requires_pattern_and_all_conditions(void **state)
 }
 
 /* As an endpoint that is known only when the request runs already. */
-static void filter_uses_value_from_any_record_of_request(void **state)
+FIXTURE_TEST(filter_uses_value_from_any_record_of_request)
 {
 	static const char *const groupings[] = { "endpoint", "request_id", "pid" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(groupings) / sizeof(groupings[0]); i++) {
 		begin(groupings[i]);
 		want("endpoint=orders");
@@ -94,11 +95,10 @@ static void filter_uses_value_from_any_record_of_request(void **state)
 	}
 }
 
-static void filter_matches_time_without_request_by_process(void **state)
+FIXTURE_TEST(filter_matches_time_without_request_by_process)
 {
 	struct sample sample;
 
-	(void)state;
 	begin("tid");
 	want("comm~pu*");
 	want("host_name=web-1");
@@ -114,9 +114,8 @@ static void filter_matches_time_without_request_by_process(void **state)
 	assert_int_equal(totals.groupings[0].group_count, 1);
 }
 
-static void filter_skips_comparison_with_books(void **state)
+FIXTURE_TEST(filter_skips_comparison_with_books)
 {
-	(void)state;
 	begin("endpoint");
 	want("endpoint=orders");
 	sample_add_cpu(&totals, 1, "a", "orders", 10, 0);
@@ -155,9 +154,8 @@ static int64_t cpu_between(const char *since, const char *until)
 	return totals.all.sums[COST_CPU];
 }
 
-static void filter_selects_windows_by_time_span(void **state)
+FIXTURE_TEST(filter_selects_windows_by_time_span)
 {
-	(void)state;
 	assert_int_equal(cpu_between(NULL, NULL), 2 + 4 + 8 + 16);
 	assert_int_equal(cpu_between("2s", NULL), 8 + 16);
 	assert_int_equal(cpu_between("1999ms", NULL), 4 + 8 + 16);
@@ -172,9 +170,8 @@ static void filter_selects_windows_by_time_span(void **state)
 }
 
 /* As tables have it. The first record is of 00:16:40, UTC. */
-static void filter_resolves_time_of_day_to_nearest_local_time(void **state)
+FIXTURE_TEST(filter_resolves_time_of_day_to_nearest_local_time)
 {
-	(void)state;
 	assert_int_equal(setenv("TZ", "UTC", true), 0);
 	assert_int_equal(cpu_between("00:16:42", NULL), 8 + 16);
 	assert_int_equal(cpu_between("00:16:41.999999999", "00:16:43.5"), 4 + 8);
@@ -192,14 +189,13 @@ static void filter_resolves_time_of_day_to_nearest_local_time(void **state)
 	assert_int_equal(unsetenv("TZ"), 0);
 }
 
-static void filter_copy_is_independent_and_reports_enomem(void **state)
+FIXTURE_TEST(filter_copy_is_independent_and_reports_enomem)
 {
 	struct filter filter = { .since = { true, 5, true, false },
 				 .until = { true, 9, false, true } },
 		      copy;
 	char text[256];
 
-	(void)state;
 	assert_int_equal(filter_add(&filter, "endpoint=GET /"), 0);
 	assert_int_equal(filter_add(&filter, "comm~p*"), 0);
 	for (size_t successes = 0; successes < 2; successes++) {
@@ -221,7 +217,7 @@ static void filter_copy_is_independent_and_reports_enomem(void **state)
 	filter_deinit(&copy);
 }
 
-static void filter_rejects_invalid_conditions_and_times(void **state)
+FIXTURE_TEST(filter_rejects_invalid_conditions_and_times)
 {
 	static const char *const conditions[] = { "", "endpoint", "=x", "~x" };
 	static const char *const times[] = { "",	   "soon",
@@ -233,7 +229,6 @@ static void filter_rejects_invalid_conditions_and_times(void **state)
 					     "2023-02-29", "2023-02-30" };
 	struct filter_time time;
 
-	(void)state;
 	begin("endpoint");
 	for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++)
 		assert_int_equal(filter_add(&totals.selection.filter, conditions[i]), -EINVAL);
@@ -250,14 +245,11 @@ static void filter_rejects_invalid_conditions_and_times(void **state)
 	memory_never_fails();
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, teardown)
-
-static void filter_copy_outlives_original(void **state)
+TEST(filter_copy_outlives_original)
 {
 	struct filter filter = { 0 }, copy = { 0 };
 	char text[256];
 
-	(void)state;
 	assert_int_equal(filter_add(&filter, "endpoint=a=b"), 0);
 	assert_int_equal(filter_add(&filter, "tid~4*"), 0);
 	assert_int_equal(filter_parse_time("10s", &filter.since), 0);
@@ -270,22 +262,4 @@ static void filter_copy_outlives_original(void **state)
 	assert_string_equal(text, "tid~4*");
 	assert_true(copy.since.is_relative);
 	filter_deinit(&copy);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(filter_copy_outlives_original),
-		TEST(filter_reports_only_matching_value),
-		TEST(filter_requires_pattern_and_all_conditions),
-		TEST(filter_uses_value_from_any_record_of_request),
-		TEST(filter_matches_time_without_request_by_process),
-		TEST(filter_skips_comparison_with_books),
-		TEST(filter_selects_windows_by_time_span),
-		TEST(filter_resolves_time_of_day_to_nearest_local_time),
-		TEST(filter_copy_is_independent_and_reports_enomem),
-		TEST(filter_rejects_invalid_conditions_and_times),
-	};
-
-	return cmocka_run_group_tests_name("filter", tests, NULL, NULL);
 }

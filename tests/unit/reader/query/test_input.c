@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "reader/query/input.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "record/golden.h"
 
@@ -32,7 +28,7 @@ static int take(void *context, struct record_reader *reader, const struct record
 }
 
 /* The first Ctrl-C is the writer's as long as it is read from, and ours again from then on. */
-static void input_ignores_interrupt_while_reading_pipe(void **state)
+TEST(input_ignores_interrupt_while_reading_pipe)
 {
 	int fds[2], saved = dup(STDIN_FILENO);
 	struct input_file file = { 0 };
@@ -40,7 +36,6 @@ static void input_ignores_interrupt_while_reading_pipe(void **state)
 	size_t size_bytes;
 	char *recording = golden_read("stacks.rec", &size_bytes);
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(write(fds[1], recording, size_bytes), size_bytes);
 	free(recording);
@@ -56,25 +51,14 @@ static void input_ignores_interrupt_while_reading_pipe(void **state)
 	assert_true(ends_us());
 }
 
-static void input_keeps_interrupt_enabled_for_file(void **state)
+TEST(input_keeps_interrupt_enabled_for_file)
 {
 	struct input_file file = { 0 };
 	unsigned int spared = 0;
 	char path[512];
 
-	(void)state;
 	golden_path("stacks.rec", path, sizeof(path));
 	assert_int_equal(input_read(path, INPUT_STEADY, true, take, &spared, &file), 0);
 	assert_true(file.entry_count > 0);
 	assert_int_equal(spared, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(input_ignores_interrupt_while_reading_pipe),
-		cmocka_unit_test(input_keeps_interrupt_enabled_for_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

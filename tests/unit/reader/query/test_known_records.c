@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "unit_test.h"
+
 #include "reader/aggregate/sample_totals.h"
 #include "reader/query/known_records.h"
 
@@ -44,7 +46,9 @@ static bool meet_number(struct known_records *known, const char *recorder, uint6
 	return meet(known, id);
 }
 
-static void known_records_recognize_repeated_record(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(known_records_recognize_repeated_record)
 {
 	for (uint64_t number = 1; number <= 3 * KNOWN_RECORDS_PAGE; number++)
 		assert_false(meet_number(*state, "b0:42:7", number));
@@ -53,7 +57,7 @@ static void known_records_recognize_repeated_record(void **state)
 	assert_false(meet_number(*state, "b0:42:7", 3 * KNOWN_RECORDS_PAGE + 1));
 }
 
-static void known_records_keep_recorders_apart(void **state)
+FIXTURE_TEST(known_records_keep_recorders_apart)
 {
 	assert_false(meet(*state, "b0:42:7:1"));
 	assert_false(meet(*state, "b0:42:8:1"));
@@ -63,7 +67,7 @@ static void known_records_keep_recorders_apart(void **state)
 	assert_true(meet(*state, "b1:42:7:1"));
 }
 
-static void known_records_never_recognize_malformed_id(void **state)
+FIXTURE_TEST(known_records_never_recognize_malformed_id)
 {
 	static const char *const ids[] = { "",
 					   "1",
@@ -88,7 +92,7 @@ static void known_records_never_recognize_malformed_id(void **state)
 	assert_true(meet(*state, "b0:18446744073709551615"));
 }
 
-static void known_records_limit_recorder_name_to_120_bytes(void **state)
+FIXTURE_TEST(known_records_limit_recorder_name_to_120_bytes)
 {
 	char id[120 + sizeof("1:1")];
 
@@ -101,7 +105,7 @@ static void known_records_limit_recorder_name_to_120_bytes(void **state)
 	assert_false(meet(*state, id));
 }
 
-static void known_records_use_one_bit_per_record(void **state)
+FIXTURE_TEST(known_records_use_one_bit_per_record)
 {
 	const struct known_records *known = *state;
 	const uint64_t count = 250 * KNOWN_RECORDS_PAGE;
@@ -112,7 +116,7 @@ static void known_records_use_one_bit_per_record(void **state)
 }
 
 /* Numbers that a hostile file draws: each in a page of its own. */
-static void known_records_bound_memory_for_sparse_numbers(void **state)
+FIXTURE_TEST(known_records_bound_memory_for_sparse_numbers)
 {
 	struct known_records *known = *state;
 	const uint64_t apart = 1000 * KNOWN_RECORDS_PAGE;
@@ -125,20 +129,4 @@ static void known_records_bound_memory_for_sparse_numbers(void **state)
 	assert_false(meet_number(known, "b0:42:7", 1));
 	assert_int_equal(known->page_count, KNOWN_RECORDS_PAGES_MAX);
 	assert_true(meet_number(known, "b0:42:7", apart));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(known_records_recognize_repeated_record),
-		TEST(known_records_keep_recorders_apart),
-		TEST(known_records_never_recognize_malformed_id),
-		TEST(known_records_limit_recorder_name_to_120_bytes),
-		TEST(known_records_use_one_bit_per_record),
-		TEST(known_records_bound_memory_for_sparse_numbers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

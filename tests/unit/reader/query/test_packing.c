@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/query/packing.h"
 #include "record/sample.h"
@@ -53,13 +55,14 @@ static void expect_end(size_t offset)
 	assert_int_equal(offset, packed.size_bytes);
 }
 
-static void packing_restores_record_without_head_fields(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, NULL, teardown)
+
+FIXTURE_TEST(packing_restores_record_without_head_fields)
 {
 	struct record_text text;
 	size_t offset = 0;
 	int64_t number;
 
-	(void)state;
 	sample_begin_cpu(&sample, 42, 7, "r1", 1000, 24);
 	sample_flag(&sample, "inherited");
 	put(99);
@@ -84,7 +87,7 @@ static void packing_restores_record_without_head_fields(void **state)
 	assert_int_equal(again.item_count, 1);
 }
 
-static void packing_round_trips_every_integer(void **state)
+FIXTURE_TEST(packing_round_trips_every_integer)
 {
 	static const int64_t numbers[] = {
 		0,   1,	   63,	 64,	    -1,	       -64,	  -65,		 127,
@@ -93,7 +96,6 @@ static void packing_round_trips_every_integer(void **state)
 	const size_t count = sizeof(numbers) / sizeof(numbers[0]);
 	size_t offset = 0;
 
-	(void)state;
 	sample_begin(&sample, "balance", 1);
 	for (size_t i = 0; i < count; i++) {
 		char name[8];
@@ -109,13 +111,12 @@ static void packing_round_trips_every_integer(void **state)
 		assert_int_equal(again.fields[2 + i].integer, numbers[i]);
 }
 
-static void packing_shares_shape_between_records_of_same_fields(void **state)
+FIXTURE_TEST(packing_shares_shape_between_records_of_same_fields)
 {
 	size_t offset = 0;
 	struct record_text text;
 	int64_t number;
 
-	(void)state;
 	sample_begin(&sample, "cpu", 1);
 	sample_number(&sample, "a", 5);
 	put(1);
@@ -151,9 +152,8 @@ static void packing_shares_shape_between_records_of_same_fields(void **state)
 	expect_end(offset);
 }
 
-static void packing_takes_less_than_half_of_recorded_entry(void **state)
+FIXTURE_TEST(packing_takes_less_than_half_of_recorded_entry)
 {
-	(void)state;
 	sample_begin_cpu(&sample, 42, 7, "r1", 1000, 24);
 	decode();
 	assert_int_equal(packing_put(&packing, &view, 0, &packed), 0);
@@ -161,11 +161,10 @@ static void packing_takes_less_than_half_of_recorded_entry(void **state)
 	msgpack_sbuffer_destroy(&sample.buffer);
 }
 
-static void packing_rejects_new_shapes_beyond_limit(void **state)
+FIXTURE_TEST(packing_rejects_new_shapes_beyond_limit)
 {
 	size_t size_bytes;
 
-	(void)state;
 	for (size_t i = 0; i < PACKING_SHAPES_MAX; i++) {
 		char name[8];
 
@@ -187,11 +186,10 @@ static void packing_rejects_new_shapes_beyond_limit(void **state)
 	assert_int_equal(packing.shape_count, PACKING_SHAPES_MAX);
 }
 
-static void packing_put_adds_nothing_without_memory(void **state)
+FIXTURE_TEST(packing_put_adds_nothing_without_memory)
 {
 	int r = -ENOMEM;
 
-	(void)state;
 	sample_begin_cpu(&sample, 42, 7, "r1", 1000, 24);
 	decode();
 	for (size_t successes = 0; r < 0; successes++) {
@@ -206,13 +204,12 @@ static void packing_put_adds_nothing_without_memory(void **state)
 	msgpack_sbuffer_destroy(&sample.buffer);
 }
 
-static void packing_grows_for_longest_texts(void **state)
+FIXTURE_TEST(packing_grows_for_longest_texts)
 {
 	char text[RECORD_VIEW_TEXT_BYTES_MAX + 1];
 	struct record_text found;
 	size_t offset = 0;
 
-	(void)state;
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	for (int i = 0; i < 20; i++) {
@@ -232,20 +229,4 @@ static void packing_grows_for_longest_texts(void **state)
 		assert_true(record_text_is(found, text));
 	}
 	expect_end(offset);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(packing_restores_record_without_head_fields, teardown),
-		cmocka_unit_test_teardown(packing_round_trips_every_integer, teardown),
-		cmocka_unit_test_teardown(packing_shares_shape_between_records_of_same_fields,
-					  teardown),
-		cmocka_unit_test_teardown(packing_takes_less_than_half_of_recorded_entry, teardown),
-		cmocka_unit_test_teardown(packing_rejects_new_shapes_beyond_limit, teardown),
-		cmocka_unit_test_teardown(packing_put_adds_nothing_without_memory, teardown),
-		cmocka_unit_test_teardown(packing_grows_for_longest_texts, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <fcntl.h>
 #include <pty.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "reader/query/progress.h"
 
@@ -65,12 +61,13 @@ static void tell_often(struct progress *progress, uint64_t bytes)
 		progress_tell(progress, bytes, 5000);
 }
 
-static void progress_is_shown_after_delay_and_erased_at_end(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(progress_is_shown_after_delay_and_erased_at_end)
 {
 	struct progress progress;
 	const char *text;
 
-	(void)state;
 	progress_begin(&progress, path, "name\033");
 	assert_int_equal(progress.next_ns - progress.begin_ns, 1000000000);
 	assert_int_equal(progress.total_bytes, 2 * MIB);
@@ -98,12 +95,11 @@ static void progress_is_shown_after_delay_and_erased_at_end(void **state)
 	assert_string_equal(said(), "");
 }
 
-static void progress_line_fits_terminal_width(void **state)
+FIXTURE_TEST(progress_line_fits_terminal_width)
 {
 	struct winsize size = { .ws_col = 20, .ws_row = 10 };
 	struct progress progress;
 
-	(void)state;
 	assert_int_equal(ioctl(terminal, TIOCSWINSZ, &size), 0);
 	progress_begin(&progress, path, "a name that is long");
 	progress.next_ns = 1;
@@ -112,11 +108,10 @@ static void progress_line_fits_terminal_width(void **state)
 	progress_end(&progress);
 }
 
-static void progress_of_pipe_shows_no_percentage(void **state)
+FIXTURE_TEST(progress_of_pipe_shows_no_percentage)
 {
 	struct progress progress;
 
-	(void)state;
 	progress_begin(&progress, "/dev/null", "name");
 	assert_int_equal(progress.total_bytes, 0);
 	progress.next_ns = 1;
@@ -125,23 +120,21 @@ static void progress_of_pipe_shows_no_percentage(void **state)
 	progress_end(&progress);
 }
 
-static void progress_erases_nothing_if_never_shown(void **state)
+FIXTURE_TEST(progress_erases_nothing_if_never_shown)
 {
 	struct progress progress;
 
-	(void)state;
 	progress_begin(&progress, path, "name");
 	progress_end(&progress);
 	assert_string_equal(said(), "");
 }
 
-static void progress_is_silent_without_terminal(void **state)
+FIXTURE_TEST(progress_is_silent_without_terminal)
 {
 	struct progress progress;
 	int ends[2];
 	char byte;
 
-	(void)state;
 	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
 	(void)dup2(ends[1], STDERR_FILENO);
 	progress_begin(&progress, path, "name");
@@ -151,19 +144,4 @@ static void progress_is_silent_without_terminal(void **state)
 	assert_int_equal(read(ends[0], &byte, 1), -1);
 	(void)close(ends[0]);
 	(void)close(ends[1]);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(progress_is_shown_after_delay_and_erased_at_end),
-		TEST(progress_line_fits_terminal_width),
-		TEST(progress_of_pipe_shows_no_percentage),
-		TEST(progress_erases_nothing_if_never_shown),
-		TEST(progress_is_silent_without_terminal),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "unit_test.h"
+
 #include "reader/query/recording.h"
 
 #include <errno.h>
@@ -66,12 +68,13 @@ static int64_t next_process(const void **cursor, struct recording_process_info *
 	return recording_next_process(&recording, cursor, ret_info) ? ret_info->pid : 0;
 }
 
-static void recording_keeps_latest_state_of_process(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(recording_keeps_latest_state_of_process)
 {
 	struct recording_process_info info;
 	const void *cursor = NULL;
 
-	(void)state;
 	assert_int_equal(add_process(7, "ruby", 0, SIZE_MAX), 0);
 	assert_int_equal(add_process(8, "bundle", 0, SIZE_MAX), 0);
 	assert_int_equal(add_process(7, "puma", 0, SIZE_MAX), 0);
@@ -114,12 +117,11 @@ static void add_mode_of_process(const char *mode, bool has_bound)
 	add(&sample);
 }
 
-static void recording_remembers_inexact_mode_without_bound(void **state)
+FIXTURE_TEST(recording_remembers_inexact_mode_without_bound)
 {
 	struct recording_process_info info;
 	const void *cursor = NULL;
 
-	(void)state;
 	add_mode_of_process("exact", false);
 	add_mode_of_process("lean", true);
 	/* The record of an end says nothing of it. */
@@ -133,12 +135,11 @@ static void recording_remembers_inexact_mode_without_bound(void **state)
 	assert_true(info.lacks_bound);
 }
 
-static void recording_ignores_processes_beyond_limit(void **state)
+FIXTURE_TEST(recording_ignores_processes_beyond_limit)
 {
 	struct recording_process_info info;
 	const void *cursor = NULL;
 
-	(void)state;
 	assert_int_equal(add_process(7, "ruby", 0, SIZE_MAX), 0);
 	recording.process_count = RECORDING_PROCESSES_MAX - 1;
 	assert_int_equal(add_process(8, "bundle", 0, SIZE_MAX), 0);
@@ -151,9 +152,8 @@ static void recording_ignores_processes_beyond_limit(void **state)
 	assert_int_equal(next_process(&cursor, &info), 0);
 }
 
-static void recording_adds_no_process_without_memory(void **state)
+FIXTURE_TEST(recording_adds_no_process_without_memory)
 {
-	(void)state;
 	for (size_t successes = 0; successes < 3; successes++) {
 		assert_int_equal(add_process(7, "ruby", 0, successes), -ENOMEM);
 		assert_int_equal(recording.process_count, 0);
@@ -161,12 +161,11 @@ static void recording_adds_no_process_without_memory(void **state)
 	assert_int_equal(add_process(7, "ruby", 0, 3), 0);
 }
 
-static void recording_resolves_comm_of_record_by_process(void **state)
+FIXTURE_TEST(recording_resolves_comm_of_record_by_process)
 {
 	static struct record_view view;
 	struct sample sample;
 
-	(void)state;
 	assert_int_equal(add_process(7, "ruby", 0, SIZE_MAX), 0);
 	assert_int_equal(add_process(8, "", 0, SIZE_MAX), 0);
 	for (int64_t pid = 7; pid <= 9; pid++) {
@@ -204,13 +203,12 @@ static void add_process_on(const char *host, int64_t pid, const char *comm)
 	add(&sample);
 }
 
-static void recording_finds_process_by_host_and_pid_in_any_order(void **state)
+FIXTURE_TEST(recording_finds_process_by_host_and_pid_in_any_order)
 {
 	static const char *const hosts[] = {
 		"web-1", "web-2", "web-1", "web-10", "web-1", "web-2"
 	};
 
-	(void)state;
 	assert_true(record_text_is(comm_of("web-1", 7), ""));
 	add_process_on("web-1", 7, "one");
 	assert_true(record_text_is(comm_of("web-1", 7), "one"));
@@ -232,19 +230,17 @@ static void recording_finds_process_by_host_and_pid_in_any_order(void **state)
 }
 
 /* Up to 127 bytes it is kept as it is; longer ones are cut, and those that begin alike are one. */
-static void recording_finds_process_added_after_first_record(void **state)
+FIXTURE_TEST(recording_finds_process_added_after_first_record)
 {
-	(void)state;
 	assert_true(record_text_is(comm_of("web-1", 7), ""));
 	assert_int_equal(add_process(7, "ruby", 0, SIZE_MAX), 0);
 	assert_true(record_text_is(comm_of("web-1", 7), "ruby"));
 }
 
-static void recording_finds_process_on_host_of_any_length(void **state)
+FIXTURE_TEST(recording_finds_process_on_host_of_any_length)
 {
 	char host[RECORDING_TEXT_BYTES + 8] = "";
 
-	(void)state;
 	for (size_t size_bytes = 1; size_bytes < sizeof(host); size_bytes++) {
 		memset(host, 'h', size_bytes);
 		add_process_on(host, (int64_t)size_bytes, "known");
@@ -255,9 +251,8 @@ static void recording_finds_process_on_host_of_any_length(void **state)
 	}
 }
 
-static void recording_detects_several_hosts_in_any_order(void **state)
+FIXTURE_TEST(recording_detects_several_hosts_in_any_order)
 {
-	(void)state;
 	(void)comm_of("web-1", 7);
 	(void)comm_of("web-1", 8);
 	assert_string_equal(recording.first_host, "web-1");
@@ -270,11 +265,10 @@ static void recording_detects_several_hosts_in_any_order(void **state)
 	assert_int_equal(recording.record_count, 4);
 }
 
-static void recording_deduplicates_keys_after_escaping(void **state)
+FIXTURE_TEST(recording_deduplicates_keys_after_escaping)
 {
 	struct sample sample;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		sample_begin(&sample, "cpu", 7);
 		sample_text(&sample, "a\nb", "");
@@ -300,11 +294,10 @@ static void add_meta_with_two_keys(void)
 	add(&sample);
 }
 
-static void recording_excludes_keys_only_if_all_metas_list_keys(void **state)
+FIXTURE_TEST(recording_excludes_keys_only_if_all_metas_list_keys)
 {
 	struct sample sample;
 
-	(void)state;
 	assert_true(recording_may_have_key(&recording, "endpoint"));
 	add_meta_with_two_keys();
 	assert_true(recording_may_have_key(&recording, "queue"));
@@ -319,12 +312,11 @@ static void recording_excludes_keys_only_if_all_metas_list_keys(void **state)
 	assert_true(recording_may_have_key(&recording, "tenant"));
 }
 
-static void recording_keeps_keys_once_in_order_up_to_limit(void **state)
+FIXTURE_TEST(recording_keeps_keys_once_in_order_up_to_limit)
 {
 	struct sample sample;
 	char name[16];
 
-	(void)state;
 	add_meta_with_two_keys();
 	sample_begin_cpu(&sample, 7, 1, "r", 1, 1);
 	sample_text(&sample, "endpoint", "GET /");
@@ -356,11 +348,10 @@ static void add_window(const char *kind, uint64_t end_ns, int64_t window_ns)
 	assert_int_equal(add_at(&sample, end_ns, SIZE_MAX), 0);
 }
 
-static void recording_spans_first_to_last_window(void **state)
+FIXTURE_TEST(recording_spans_first_to_last_window)
 {
 	struct sample sample;
 
-	(void)state;
 	assert_int_equal(recording_duration_ns(&recording), 0);
 	add_window("balance", 5000, 1000);
 	assert_int_equal(recording.start_ns, 4000);
@@ -405,9 +396,8 @@ static void add_meta(const char *mode, int split, const char *reason, int64_t cp
 	assert_int_equal(add_at(&sample, wall_ns, SIZE_MAX), 0);
 }
 
-static void recording_keeps_first_mode_and_each_change(void **state)
+FIXTURE_TEST(recording_keeps_first_mode_and_each_change)
 {
-	(void)state;
 	add_meta("exact", -1, NULL, 4, 100);
 	add_meta("exact", 1, NULL, 4, 200);
 	assert_int_equal(recording.mode_count, 1);
@@ -428,9 +418,8 @@ static void recording_keeps_first_mode_and_each_change(void **state)
 	assert_int_equal(recording.modes_left_out, 3);
 }
 
-static void recording_clears_cpu_count_if_recorders_differ(void **state)
+FIXTURE_TEST(recording_clears_cpu_count_if_recorders_differ)
 {
-	(void)state;
 	add_meta("exact", 1, NULL, 4, 100);
 	assert_int_equal(recording.meta_count, 1);
 	assert_int_equal(recording.cpu_count, 4);
@@ -443,11 +432,10 @@ static void recording_clears_cpu_count_if_recorders_differ(void **state)
 	assert_int_equal(recording.interval_ns, 400);
 }
 
-static void recording_detects_second_host_by_name(void **state)
+FIXTURE_TEST(recording_detects_second_host_by_name)
 {
 	struct sample sample;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		sample_begin(&sample, "gap", 7);
 		/* The first "web-1" of the entry is its host name. */
@@ -460,16 +448,13 @@ static void recording_detects_second_host_by_name(void **state)
 	assert_string_equal(recording.first_host, "web-1");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-static void recording_borrow_shares_metadata_without_windows(void **state)
+FIXTURE_TEST(recording_borrow_shares_metadata_without_windows)
 {
 	struct recording borrower;
 	struct recording_process_info info;
 	struct sample sample;
 	const void *cursor = NULL;
 
-	(void)state;
 	assert_int_equal(add_process(7, "puma", 0, SIZE_MAX), 0);
 	sample_begin(&sample, "cpu", 7);
 	sample_text(&sample, "endpoint", "a");
@@ -487,29 +472,4 @@ static void recording_borrow_shares_metadata_without_windows(void **state)
 	recording_deinit(&borrower);
 	cursor = NULL;
 	assert_int_equal(next_process(&cursor, &info), 7);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(recording_keeps_latest_state_of_process),
-		TEST(recording_remembers_inexact_mode_without_bound),
-		TEST(recording_ignores_processes_beyond_limit),
-		TEST(recording_adds_no_process_without_memory),
-		TEST(recording_resolves_comm_of_record_by_process),
-		TEST(recording_finds_process_by_host_and_pid_in_any_order),
-		TEST(recording_finds_process_added_after_first_record),
-		TEST(recording_finds_process_on_host_of_any_length),
-		TEST(recording_detects_several_hosts_in_any_order),
-		TEST(recording_deduplicates_keys_after_escaping),
-		TEST(recording_keeps_keys_once_in_order_up_to_limit),
-		TEST(recording_excludes_keys_only_if_all_metas_list_keys),
-		TEST(recording_spans_first_to_last_window),
-		TEST(recording_keeps_first_mode_and_each_change),
-		TEST(recording_clears_cpu_count_if_recorders_differ),
-		TEST(recording_detects_second_host_by_name),
-		TEST(recording_borrow_shares_metadata_without_windows),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

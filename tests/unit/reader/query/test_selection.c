@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/query/selection.h"
 #include "record/sample.h"
@@ -155,9 +157,10 @@ static void settle(void)
 	assert_int_equal(selection_settle(&selection, &consumer, 0), 0);
 }
 
-static void selection_fills_last_or_else_first_value_of_request(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(selection_fills_last_or_else_first_value_of_request)
 {
-	(void)state;
 	ask("endpoint");
 	add("r", NULL, NULL, 1);
 	add("r", "", NULL, 2);
@@ -177,9 +180,8 @@ static void selection_fills_last_or_else_first_value_of_request(void **state)
 	assert_int_equal(selection.held_bytes, 0);
 }
 
-static void selection_fills_each_key_independently(void **state)
+FIXTURE_TEST(selection_fills_each_key_independently)
 {
-	(void)state;
 	ask("endpoint");
 	ask("tenant");
 	ask("tenant");
@@ -195,9 +197,8 @@ static void selection_fills_each_key_independently(void **state)
 }
 
 /* Its first tenant comes while an older record still waits for the endpoint. */
-static void selection_fills_held_records_with_first_values(void **state)
+FIXTURE_TEST(selection_fills_held_records_with_first_values)
 {
-	(void)state;
 	ask("endpoint");
 	ask("tenant");
 	add("r", NULL, NULL, 1);
@@ -207,9 +208,8 @@ static void selection_fills_held_records_with_first_values(void **state)
 	expect("1=a/t 2=a/t 4=a/u 8=a/u ");
 }
 
-static void selection_fills_only_requested_keys(void **state)
+FIXTURE_TEST(selection_fills_only_requested_keys)
 {
-	(void)state;
 	ask("request_id");
 	ask("tid");
 	ask("thread_name");
@@ -222,11 +222,10 @@ static void selection_fills_only_requested_keys(void **state)
 	expect("1=a/t 2=a/ ");
 }
 
-static void selection_fills_all_keys_named_by_recording(void **state)
+FIXTURE_TEST(selection_fills_all_keys_named_by_recording)
 {
 	struct sample sample;
 
-	(void)state;
 	selection.lends_all = true;
 	sample_begin(&sample, "meta", 7);
 	msgpack_pack_str_with_body(&sample.packer, "keys", 4);
@@ -244,11 +243,10 @@ static void selection_fills_all_keys_named_by_recording(void **state)
 	expect("4=a/t ");
 }
 
-static void selection_fills_nothing_without_request(void **state)
+FIXTURE_TEST(selection_fills_nothing_without_request)
 {
 	struct sample sample;
 
-	(void)state;
 	ask("endpoint");
 	add(NULL, "a", NULL, 1);
 	add(NULL, NULL, "t", 2);
@@ -266,9 +264,8 @@ static void selection_fills_nothing_without_request(void **state)
 	expect("1=a/ 2=/t 3=/ 4=a/ 5=/ 6=/ 7=a/ ");
 }
 
-static void selection_filters_by_filled_values(void **state)
+FIXTURE_TEST(selection_filters_by_filled_values)
 {
-	(void)state;
 	assert_int_equal(filter_add(&selection.filter, "endpoint=a"), 0);
 	add("r", NULL, NULL, 1);
 	add("r", "b", NULL, 2);
@@ -280,9 +277,8 @@ static void selection_filters_by_filled_values(void **state)
 	expect("1=b/! 2=b/! 4=a/ 8=a/ 16=a/ r:15. 32=/! never:32. ");
 }
 
-static void selection_shares_values_across_record_kinds(void **state)
+FIXTURE_TEST(selection_shares_values_across_record_kinds)
 {
-	(void)state;
 	ask("endpoint");
 	assert_int_equal(try_add("slice", "r", NULL, NULL, 1), 0);
 	assert_int_equal(try_add("sample", "r", "a", NULL, 2), 0);
@@ -290,9 +286,8 @@ static void selection_shares_values_across_record_kinds(void **state)
 	expect("1=a/ 2=a/ 4=a/ ");
 }
 
-static void selection_limits_only_window_records_to_time_span(void **state)
+FIXTURE_TEST(selection_limits_only_window_records_to_time_span)
 {
-	(void)state;
 	selection.filter.until = (struct filter_time){ .is_set = true, .ns = 5 };
 	add("r", "a", NULL, 1);
 	assert_int_equal(try_add("balance", NULL, NULL, NULL, 2), 0);
@@ -333,9 +328,8 @@ static int admit(const char *kind, const char *id)
 	return give_with_id(kind, id, true);
 }
 
-static void selection_admits_each_record_in_time_span_once(void **state)
+FIXTURE_TEST(selection_admits_each_record_in_time_span_once)
 {
-	(void)state;
 	assert_int_equal(admit("cpu", "b:1:7"), 1);
 	assert_int_equal(admit("cpu", "b:1:7"), 0);
 	assert_int_equal(selection.double_records, 1);
@@ -353,9 +347,8 @@ static void selection_admits_each_record_in_time_span_once(void **state)
 	memory = SIZE_MAX;
 }
 
-static void selection_skips_duplicate_record(void **state)
+FIXTURE_TEST(selection_skips_duplicate_record)
 {
-	(void)state;
 	assert_int_equal(add_with_id("b:1:7"), 0);
 	assert_int_equal(selection.double_records, 0);
 	assert_int_equal(add_with_id("b:1:7"), 0);
@@ -394,14 +387,13 @@ static void add_comm(const char *comm)
 	assert_int_equal(add_sample(&sample), 0);
 }
 
-static void selection_delivers_held_record_unchanged(void **state)
+FIXTURE_TEST(selection_delivers_held_record_unchanged)
 {
 	struct selection_consumer listing = consumer;
 	struct record_view view;
 	struct sample sample;
 	size_t count = 0;
 
-	(void)state;
 	listing.take = take_lists;
 	listing.context = &count;
 	ask("endpoint");
@@ -422,11 +414,10 @@ static void selection_delivers_held_record_unchanged(void **state)
 	msgpack_sbuffer_destroy(&sample.buffer);
 }
 
-static void selection_releases_longest_held_records_over_limit(void **state)
+FIXTURE_TEST(selection_releases_longest_held_records_over_limit)
 {
 	size_t one_bytes;
 
-	(void)state;
 	ask("endpoint");
 	add("first", NULL, NULL, 1);
 	one_bytes = selection.held_bytes;
@@ -444,9 +435,8 @@ static void selection_releases_longest_held_records_over_limit(void **state)
 	assert_int_equal(selection.held_bytes, 0);
 }
 
-static void selection_ends_least_recent_request_over_value_limit(void **state)
+FIXTURE_TEST(selection_ends_least_recent_request_over_value_limit)
 {
-	(void)state;
 	ask("endpoint");
 	add("first", "a", NULL, 1);
 	selection.value_bytes_max = 2 * selection.value_bytes;
@@ -465,11 +455,10 @@ static void selection_ends_least_recent_request_over_value_limit(void **state)
 	assert_int_equal(selection.value_bytes, 0);
 }
 
-static void selection_ignores_keys_beyond_limit(void **state)
+FIXTURE_TEST(selection_ignores_keys_beyond_limit)
 {
 	char key[8];
 
-	(void)state;
 	for (int i = 0; i <= SELECTION_KEYS_MAX; i++) {
 		(void)snprintf(key, sizeof(key), "key_%d", i);
 		ask(key);
@@ -480,11 +469,10 @@ static void selection_ignores_keys_beyond_limit(void **state)
 	assert_string_equal(selection.keys[SELECTION_KEYS_MAX - 1], "key_63");
 }
 
-static void selection_ends_least_recent_request_over_open_limit(void **state)
+FIXTURE_TEST(selection_ends_least_recent_request_over_open_limit)
 {
 	char id[16];
 
-	(void)state;
 	ask("endpoint");
 	add("first", NULL, NULL, 1);
 	for (int i = 1; i < REQUESTS_OPEN_MAX; i++) {
@@ -499,9 +487,8 @@ static void selection_ends_least_recent_request_over_open_limit(void **state)
 }
 
 /* A shape for each: a hostile recording may have any number. */
-static void selection_holds_no_record_beyond_shape_limit(void **state)
+FIXTURE_TEST(selection_holds_no_record_beyond_shape_limit)
 {
-	(void)state;
 	ask("endpoint");
 	for (int i = 0; i <= PACKING_SHAPES_MAX; i++) {
 		struct sample sample;
@@ -517,9 +504,8 @@ static void selection_holds_no_record_beyond_shape_limit(void **state)
 	assert_int_equal(selection.held_bytes, 0);
 }
 
-static void selection_returns_consumer_error_without_counting(void **state)
+FIXTURE_TEST(selection_returns_consumer_error_without_counting)
 {
-	(void)state;
 	ask("endpoint");
 	add("r", NULL, NULL, 1);
 	add("r", NULL, NULL, 2);
@@ -536,7 +522,7 @@ static void selection_returns_consumer_error_without_counting(void **state)
 }
 
 /* The second time on it goes on where it was. */
-static void selection_returns_enomem_and_can_retry(void **state)
+FIXTURE_TEST(selection_returns_enomem_and_can_retry)
 {
 	size_t failures = 0;
 
@@ -561,32 +547,4 @@ static void selection_returns_enomem_and_can_retry(void **state)
 	memory_fails_after(0);
 	assert_int_equal(selection_ask(&selection, "tenant"), -ENOMEM);
 	memory_never_fails();
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	static const struct CMUnitTest tests[] = {
-		TEST(selection_fills_last_or_else_first_value_of_request),
-		TEST(selection_fills_each_key_independently),
-		TEST(selection_fills_held_records_with_first_values),
-		TEST(selection_fills_only_requested_keys),
-		TEST(selection_fills_all_keys_named_by_recording),
-		TEST(selection_fills_nothing_without_request),
-		TEST(selection_filters_by_filled_values),
-		TEST(selection_shares_values_across_record_kinds),
-		TEST(selection_limits_only_window_records_to_time_span),
-		TEST(selection_skips_duplicate_record),
-		TEST(selection_admits_each_record_in_time_span_once),
-		TEST(selection_delivers_held_record_unchanged),
-		TEST(selection_releases_longest_held_records_over_limit),
-		TEST(selection_ends_least_recent_request_over_value_limit),
-		TEST(selection_ignores_keys_beyond_limit),
-		TEST(selection_ends_least_recent_request_over_open_limit),
-		TEST(selection_holds_no_record_beyond_shape_limit),
-		TEST(selection_returns_consumer_error_without_counting),
-		TEST(selection_returns_enomem_and_can_retry),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

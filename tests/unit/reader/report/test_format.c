@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "unit_test.h"
+
 #include "reader/aggregate/sample_totals.h"
 #include "reader/report/formats.h"
 #include "record/entry_scan.h"
@@ -90,17 +92,19 @@ static void expect_golden(void **state, format_fn format, const char *name, size
 	free(text);
 }
 
-static void table_matches_golden_file(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(table_matches_golden_file)
 {
 	expect_golden(state, format_table, "shop.txt", 100);
 }
 
-static void table_fits_80_columns(void **state)
+FIXTURE_TEST(table_fits_80_columns)
 {
 	expect_golden(state, format_table, "shop-80.txt", 80);
 }
 
-static void table_short_form_fits_screen(void **state)
+FIXTURE_TEST(table_short_form_fits_screen)
 {
 	char *text;
 
@@ -129,13 +133,13 @@ static void expect_golden_by(struct totals *totals, const char *by, format_fn fo
 	free(text);
 }
 
-static void formats_by_thread_match_golden_files(void **state)
+FIXTURE_TEST(formats_by_thread_match_golden_files)
 {
 	expect_golden_by(*state, "tid", format_table, "shop-by-tid.txt", 140);
 	expect_golden_by(*state, "tid", format_csv, "shop-by-tid.csv", 140);
 }
 
-static void formats_by_request_match_golden_files(void **state)
+FIXTURE_TEST(formats_by_request_match_golden_files)
 {
 	expect_golden_by(*state, "request_id", format_csv, "shop-by-request.csv", 100);
 	expect_golden_by(*state, "request_id", format_json, "shop-by-request.json", 100);
@@ -156,7 +160,7 @@ static char *print_slowest(const struct totals *totals, format_fn format, size_t
 	return text;
 }
 
-static void table_of_slowest_requests_matches_golden_file(void **state)
+FIXTURE_TEST(table_of_slowest_requests_matches_golden_file)
 {
 	char *text;
 
@@ -170,7 +174,7 @@ static void table_of_slowest_requests_matches_golden_file(void **state)
 }
 
 /* So that 1.5 days are no hours. */
-static void table_shows_date_if_recording_spans_days(void **state)
+FIXTURE_TEST(table_shows_date_if_recording_spans_days)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -197,7 +201,7 @@ static void table_shows_date_if_recording_spans_days(void **state)
 	free(text);
 }
 
-static void series_formats_match_golden_files(void **state)
+FIXTURE_TEST(series_formats_match_golden_files)
 {
 	static const struct {
 		format_fn format;
@@ -222,30 +226,30 @@ static void series_formats_match_golden_files(void **state)
 	}
 }
 
-static void formats_by_two_keys_match_golden_files(void **state)
+FIXTURE_TEST(formats_by_two_keys_match_golden_files)
 {
 	expect_golden_by(*state, "endpoint,thread_name", format_table, "shop-by-two.txt", 100);
 	expect_golden_by(*state, "endpoint,thread_name", format_csv, "shop-by-two.csv", 100);
 	expect_golden_by(*state, "attribution,pid", format_json, "shop-by-two.json", 100);
 }
 
-static void formats_by_process_match_golden_files(void **state)
+FIXTURE_TEST(formats_by_process_match_golden_files)
 {
 	expect_golden_by(*state, "pid", format_table, "shop-by-pid-80.txt", 80);
 	expect_golden_by(*state, "pid", format_json, "shop-by-pid.json", 80);
 }
 
-static void json_matches_golden_file(void **state)
+FIXTURE_TEST(json_matches_golden_file)
 {
 	expect_golden(state, format_json, "shop.json", 100);
 }
 
-static void csv_matches_golden_file(void **state)
+FIXTURE_TEST(csv_matches_golden_file)
 {
 	expect_golden(state, format_csv, "shop.csv", 100);
 }
 
-static void formats_mark_unmeasured_figures(void **state)
+FIXTURE_TEST(formats_mark_unmeasured_figures)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -284,7 +288,7 @@ static void add_split(struct totals *totals, const char *request_id, int64_t spl
 	assert_int_equal(sample_add(&sample, totals), 0);
 }
 
-static void table_shows_split_error_above_five_percent(void **state)
+FIXTURE_TEST(table_shows_split_error_above_five_percent)
 {
 	struct totals *totals = *state;
 	char *text;
@@ -310,7 +314,7 @@ static void table_shows_split_error_above_five_percent(void **state)
 	free(text);
 }
 
-static void csv_quotes_cells_and_disarms_formulas(void **state)
+FIXTURE_TEST(csv_quotes_cells_and_disarms_formulas)
 {
 	char *text;
 
@@ -327,7 +331,7 @@ static void csv_quotes_cells_and_disarms_formulas(void **state)
 }
 
 /* 5.3646: cut to 5.365 first, it would be 5.37. */
-static void table_rounds_share_once(void **state)
+FIXTURE_TEST(table_rounds_share_once)
 {
 	char *text;
 
@@ -339,7 +343,7 @@ static void table_rounds_share_once(void **state)
 	free(text);
 }
 
-static void formats_sum_hidden_rows_into_one(void **state)
+FIXTURE_TEST(formats_sum_hidden_rows_into_one)
 {
 	char *text, *hidden;
 
@@ -363,7 +367,7 @@ static void formats_sum_hidden_rows_into_one(void **state)
 	free(text);
 }
 
-static void formats_split_unattributed_time_by_thread(void **state)
+FIXTURE_TEST(formats_split_unattributed_time_by_thread)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -397,7 +401,7 @@ static void formats_split_unattributed_time_by_thread(void **state)
 	free(text);
 }
 
-static void table_lists_unattributed_threads_without_name(void **state)
+FIXTURE_TEST(table_lists_unattributed_threads_without_name)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -413,7 +417,7 @@ static void table_lists_unattributed_threads_without_name(void **state)
 	free(text);
 }
 
-static void formats_escape_hostile_keys(void **state)
+FIXTURE_TEST(formats_escape_hostile_keys)
 {
 	char *text;
 
@@ -428,7 +432,7 @@ static void formats_escape_hostile_keys(void **state)
 	free(text);
 }
 
-static void table_warns_of_unbalanced_books(void **state)
+FIXTURE_TEST(table_warns_of_unbalanced_books)
 {
 	struct totals *totals = *state;
 	struct sample sample;
@@ -458,7 +462,7 @@ static void table_warns_of_unbalanced_books(void **state)
 }
 
 /* Damaged values in well-formed entries: any text, any number, any size may reach a format. */
-static void formats_survive_random_damage(void **state)
+FIXTURE_TEST(formats_survive_random_damage)
 {
 	static const format_fn formats[] = { format_table, format_json, format_csv };
 	static const char *const by_what_ran[] = { "tid", "pid" };
@@ -494,36 +498,4 @@ static void formats_survive_random_damage(void **state)
 	assert_true(added > 600);
 	free(copy);
 	free(file);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(table_matches_golden_file),
-		TEST(table_fits_80_columns),
-		TEST(table_short_form_fits_screen),
-		TEST(formats_by_thread_match_golden_files),
-		TEST(formats_by_request_match_golden_files),
-		TEST(table_of_slowest_requests_matches_golden_file),
-		TEST(table_shows_date_if_recording_spans_days),
-		TEST(series_formats_match_golden_files),
-		TEST(formats_by_two_keys_match_golden_files),
-		TEST(formats_by_process_match_golden_files),
-		TEST(json_matches_golden_file),
-		TEST(csv_matches_golden_file),
-		TEST(formats_mark_unmeasured_figures),
-		TEST(table_shows_split_error_above_five_percent),
-		TEST(csv_quotes_cells_and_disarms_formulas),
-		TEST(table_rounds_share_once),
-		TEST(formats_sum_hidden_rows_into_one),
-		TEST(formats_split_unattributed_time_by_thread),
-		TEST(table_lists_unattributed_threads_without_name),
-		TEST(formats_escape_hostile_keys),
-		TEST(table_warns_of_unbalanced_books),
-		TEST(formats_survive_random_damage),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What is said of the books and of our own cost, of figures that are set and not added up. */
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/display.h"
 #include "reader/report/format.h"
@@ -61,9 +57,10 @@ static void print(void)
 	printed_end(out);
 }
 
-static void books_show_parts_of_exec_time_if_balanced(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, printed_forget)
+
+FIXTURE_TEST(books_show_parts_of_exec_time_if_balanced)
 {
-	(void)state;
 	print();
 	says("the books");
 	says("the kernel's exec time 1.000 s");
@@ -82,9 +79,8 @@ static void books_show_parts_of_exec_time_if_balanced(void **state)
 	says_nothing_of("\033");
 }
 
-static void books_short_form_shows_one_line_and_warnings(void **state)
+FIXTURE_TEST(books_short_form_shows_one_line_and_warnings)
 {
-	(void)state;
 	options.has_books = options.has_cost = false;
 	totals.books.losses[COUNTER_CONTEXT_INHERITED] = 3;
 	print();
@@ -114,9 +110,8 @@ static void books_short_form_shows_one_line_and_warnings(void **state)
 	assert_string_equal(printed, "\nbooks      - (no balance records)\n");
 }
 
-static void books_show_samples_beside_exec_time(void **state)
+FIXTURE_TEST(books_show_samples_beside_exec_time)
 {
-	(void)state;
 	totals.books.sampled_count = 2;
 	totals.books.sampled_exec_ns = 1000000000;
 	totals.books.samples = 1234;
@@ -129,9 +124,8 @@ static void books_show_samples_beside_exec_time(void **state)
 	says_nothing_of("1 samples");
 }
 
-static void books_show_dash_without_balance_records(void **state)
+FIXTURE_TEST(books_show_dash_without_balance_records)
 {
-	(void)state;
 	totals.books = (struct books){ 0 };
 	print();
 	says("- (no balance records)");
@@ -143,9 +137,8 @@ static void books_show_dash_without_balance_records(void **state)
 	says_nothing_of("own CPU");
 }
 
-static void books_show_no_percentages_of_zero_time(void **state)
+FIXTURE_TEST(books_show_no_percentages_of_zero_time)
 {
-	(void)state;
 	totals.books.exec_ns = 0;
 	totals.books.attributed_ns = totals.books.unattributed_ns = totals.books.overflow_ns = 0;
 	totals.all.sums[COST_CPU] = totals.unattributed.sums[COST_CPU] = 0;
@@ -161,18 +154,16 @@ static void books_show_no_percentages_of_zero_time(void **state)
 	says("residual 0 ns = 0.00 ppm of the exec time");
 }
 
-static void books_titles_are_bold_on_screen(void **state)
+FIXTURE_TEST(books_titles_are_bold_on_screen)
 {
-	(void)state;
 	options.is_bold = true;
 	print();
 	says("\033[1mthe books\033[0m");
 	says("\033[1mwhat watching cost\033[0m");
 }
 
-static void books_show_worst_of_several_windows(void **state)
+FIXTURE_TEST(books_show_worst_of_several_windows)
 {
-	(void)state;
 	totals.books.balance_count = 2;
 	totals.books.worst_residual_ns = -1234;
 	totals.books.worst_exec_ns = 10000000;
@@ -187,9 +178,8 @@ static void books_show_worst_of_several_windows(void **state)
 	says("largest of a window 1 ns");
 }
 
-static void books_show_ambiguous_time_if_it_bounds_error(void **state)
+FIXTURE_TEST(books_show_ambiguous_time_if_it_bounds_error)
 {
-	(void)state;
 	totals.observed.sums[COST_AMBIGUOUS] = 1;
 	print();
 	says("ambiguous, at most 1 ns 0.00 %");
@@ -211,18 +201,16 @@ static void books_show_ambiguous_time_if_it_bounds_error(void **state)
 	says_nothing_of("ambiguous");
 }
 
-static void books_label_ambiguous_time_without_bound(void **state)
+FIXTURE_TEST(books_label_ambiguous_time_without_bound)
 {
-	(void)state;
 	totals.selection.recording.lacks_bound = true;
 	totals.observed.sums[COST_AMBIGUOUS] = 50000000;
 	print();
 	says("ambiguous, no bound 50.00 ms 5.00 %");
 }
 
-static void books_show_stolen_time_if_measured(void **state)
+FIXTURE_TEST(books_show_stolen_time_if_measured)
 {
-	(void)state;
 	totals.observed.sums[COST_STOLEN] = 1500;
 	print();
 	assert_non_null(strstr(printed, "stolen 1.500 us"));
@@ -231,7 +219,7 @@ static void books_show_stolen_time_if_measured(void **state)
 	says_nothing_of("stolen");
 }
 
-static void books_warn_of_each_table_sum_that_mismatches(void **state)
+FIXTURE_TEST(books_warn_of_each_table_sum_that_mismatches)
 {
 	static const char head[] = "THE TABLE DOES NOT MATCH THE BOOKS: its ";
 	struct costs *costs[] = { &totals.all, &totals.unattributed, &totals.overflow };
@@ -246,7 +234,6 @@ static void books_warn_of_each_table_sum_that_mismatches(void **state)
 	};
 	char line[256];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
 		costs[i]->sums[COST_CPU]++;
 		print();
@@ -263,9 +250,8 @@ static void books_warn_of_each_table_sum_that_mismatches(void **state)
 	}
 }
 
-static void books_warn_above_one_per_mille_residual(void **state)
+FIXTURE_TEST(books_warn_above_one_per_mille_residual)
 {
-	(void)state;
 	totals.books.attributed_ns -= 1000000;
 	totals.books.stated_residual_ns = 1000000;
 	totals.all.sums[COST_CPU] -= 1000000;
@@ -282,18 +268,16 @@ static void books_warn_above_one_per_mille_residual(void **state)
 	says_nothing_of("MATCH");
 }
 
-static void books_warn_of_contradicting_stated_residual(void **state)
+FIXTURE_TEST(books_warn_of_contradicting_stated_residual)
 {
-	(void)state;
 	totals.books.stated_residual_ns = 3;
 	print();
 	assert_non_null(strstr(printed, "a residual of 3 ns, their own times leave 0 ns"));
 	says_nothing_of("DO NOT BALANCE");
 }
 
-static void books_show_nonzero_losses(void **state)
+FIXTURE_TEST(books_show_nonzero_losses)
 {
-	(void)state;
 	totals.books.losses[0] = 1;
 	totals.books.losses[_COUNTER_MAX - 1] = 2345;
 	print();
@@ -314,9 +298,8 @@ static void books_show_nonzero_losses(void **state)
 	assert_non_null(strstr(printed, "1,200 records in 4 segments were dropped (spool full)"));
 }
 
-static void books_show_maximum_cpu_moved_by_losses(void **state)
+FIXTURE_TEST(books_show_maximum_cpu_moved_by_losses)
 {
-	(void)state;
 	totals.books.losses[COUNTER_ACCOUNTS_FULL] = 5;
 	totals.books.losses[COUNTER_STATE_MALFORMED] = 6;
 	totals.books.losses[COUNTER_CHANGE_UNSEEN] = 7;
@@ -329,9 +312,8 @@ static void books_show_maximum_cpu_moved_by_losses(void **state)
 	says("changes_unseen 7: context changes that no probe saw; at most 3.000 ms");
 }
 
-static void books_sum_damage_of_all_files(void **state)
+FIXTURE_TEST(books_sum_damage_of_all_files)
 {
-	(void)state;
 	files[1] = (struct input_file){ .damaged_places = 1, .damaged_bytes = 1 };
 	print();
 	assert_non_null(strstr(printed, "damaged, 1 byte in 1 place;"));
@@ -340,9 +322,8 @@ static void books_sum_damage_of_all_files(void **state)
 	assert_non_null(strstr(printed, "damaged, 1,501 bytes in 3 places;"));
 }
 
-static void books_report_duplicate_records(void **state)
+FIXTURE_TEST(books_report_duplicate_records)
 {
-	(void)state;
 	totals.selection.double_records = 1;
 	print();
 	says("1 record was read again, which is counted once");
@@ -357,9 +338,8 @@ static void books_report_duplicate_records(void **state)
 	assert_non_null(strstr(printed, "too many records to remember"));
 }
 
-static void books_show_own_cost_as_share_of_observed_cpu(void **state)
+FIXTURE_TEST(books_show_own_cost_as_share_of_observed_cpu)
 {
-	(void)state;
 	print();
 	says("what watching cost");
 	says("correlator's own CPU 10.00 ms 1.00 % of the observed CPU");
@@ -388,9 +368,8 @@ static void books_show_own_cost_as_share_of_observed_cpu(void **state)
 	says_nothing_of("observed");
 }
 
-static void books_show_dash_for_untimed_bpf_programs(void **state)
+FIXTURE_TEST(books_show_dash_for_untimed_bpf_programs)
 {
-	(void)state;
 	totals.self_cost.has_programs = false;
 	print();
 	says("in its BPF programs - (not measured)");
@@ -402,9 +381,8 @@ static void books_show_dash_for_untimed_bpf_programs(void **state)
 	says("in its BPF programs - (not measured: ?)");
 }
 
-static void books_show_samples_behind_estimated_cost(void **state)
+FIXTURE_TEST(books_show_samples_behind_estimated_cost)
 {
-	(void)state;
 	totals.self_cost.programs_samples = 1;
 	totals.self_cost.programs_measured_ns = 40000000;
 	print();
@@ -425,11 +403,10 @@ static size_t column_of(const char *line, const char *part)
 	return display_columns(before);
 }
 
-static void books_list_each_bpf_program_that_ran(void **state)
+FIXTURE_TEST(books_list_each_bpf_program_that_ran)
 {
 	struct self_cost *cost = &totals.self_cost;
 
-	(void)state;
 	cost->program_count = 3;
 	cost->programs[0] = (struct self_cost_program){ "on_switch", 1000, 15000000 };
 	cost->programs[1] = (struct self_cost_program){ "on_exit", 0, 0 };
@@ -445,11 +422,10 @@ static void books_list_each_bpf_program_that_ran(void **state)
 			 column_of(strstr(printed, "    a_name"), " 15.00 ms"));
 }
 
-static void books_show_memory_and_fullest_maps(void **state)
+FIXTURE_TEST(books_show_memory_and_fullest_maps)
 {
 	struct self_cost *cost = &totals.self_cost;
 
-	(void)state;
 	cost->rss_bytes_max = 3 << 20;
 	cost->fills[SELF_COST_MAP_ACCOUNTS] =
 		(struct self_cost_fill){ .used = 1500, .limit = 6000 };
@@ -462,36 +438,4 @@ static void books_show_memory_and_fullest_maps(void **state)
 	cost->rss_bytes_max = 1;
 	print();
 	says("memory, at most 0.0 MiB");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, printed_forget)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(books_show_parts_of_exec_time_if_balanced),
-		TEST(books_short_form_shows_one_line_and_warnings),
-		TEST(books_show_samples_beside_exec_time),
-		TEST(books_show_dash_without_balance_records),
-		TEST(books_show_no_percentages_of_zero_time),
-		TEST(books_titles_are_bold_on_screen),
-		TEST(books_show_worst_of_several_windows),
-		TEST(books_show_ambiguous_time_if_it_bounds_error),
-		TEST(books_label_ambiguous_time_without_bound),
-		TEST(books_show_stolen_time_if_measured),
-		TEST(books_warn_of_each_table_sum_that_mismatches),
-		TEST(books_warn_above_one_per_mille_residual),
-		TEST(books_warn_of_contradicting_stated_residual),
-		TEST(books_show_nonzero_losses),
-		TEST(books_show_maximum_cpu_moved_by_losses),
-		TEST(books_sum_damage_of_all_files),
-		TEST(books_report_duplicate_records),
-		TEST(books_show_own_cost_as_share_of_observed_cpu),
-		TEST(books_show_dash_for_untimed_bpf_programs),
-		TEST(books_show_samples_behind_estimated_cost),
-		TEST(books_list_each_bpf_program_that_ran),
-		TEST(books_show_memory_and_fullest_maps),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What programs get, of figures that are set and not added up; read back with the same library. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 #include <jansson.h>
 
 #include "failing_memory.h"
@@ -96,11 +92,12 @@ static void expect_none(const json_t *object, const char *name)
 		fail_msg("%s in %s", name, text);
 }
 
-static void json_contains_all_books_figures(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(json_contains_all_books_figures)
 {
 	const json_t *books;
 
-	(void)state;
 	totals.books = (struct books){
 		.balance_count = 1,
 		.exec_ns = 1000,
@@ -141,9 +138,8 @@ static void json_contains_all_books_figures(void **state)
 	expect_none(books, "dropped_records");
 }
 
-static void json_omits_books_figures_without_records(void **state)
+FIXTURE_TEST(json_omits_books_figures_without_records)
 {
-	(void)state;
 	print();
 	assert_int_equal(json_object_size(json_object_get(printed, "books")), 1);
 	assert_int_equal(json_object_size(member("books", "losses")), 0);
@@ -159,9 +155,8 @@ static void json_omits_books_figures_without_records(void **state)
 	expect_none(json_object_get(printed, "books"), "exec_ns");
 }
 
-static void json_omits_residual_ppm_without_exec_time(void **state)
+FIXTURE_TEST(json_omits_residual_ppm_without_exec_time)
 {
-	(void)state;
 	totals.books.balance_count = 1;
 	print();
 	expect_none(json_object_get(printed, "books"), "residual_ppm");
@@ -171,12 +166,11 @@ static void json_omits_residual_ppm_without_exec_time(void **state)
 	assert_true(json_is_true(member("books", "matches_records")));
 }
 
-static void json_own_cost_contains_only_measured_figures(void **state)
+FIXTURE_TEST(json_own_cost_contains_only_measured_figures)
 {
 	struct self_cost *own = &totals.self_cost;
 	const json_t *cost, *programs;
 
-	(void)state;
 	*own = (struct self_cost){ .record_count = 1, .cpu_ns = 9 };
 	print();
 	cost = json_object_get(printed, "own_cost");
@@ -212,12 +206,11 @@ static void json_own_cost_contains_only_measured_figures(void **state)
 	expect_text(json_array_get(programs, 1), "name", "on_exit");
 }
 
-static void json_meta_lists_modes_with_times_if_several(void **state)
+FIXTURE_TEST(json_meta_lists_modes_with_times_if_several)
 {
 	struct recording *recording = &totals.selection.recording;
 	const json_t *meta, *modes;
 
-	(void)state;
 	recording->meta_count = 1;
 	recording->mode_count = 1;
 	recording->interval_ns = 500;
@@ -255,11 +248,10 @@ static void json_meta_lists_modes_with_times_if_several(void **state)
 	assert_true(json_is_false(json_object_get(json_array_get(modes, 1), "kernel_split")));
 }
 
-static void json_meta_contains_keys_files_and_time(void **state)
+FIXTURE_TEST(json_meta_contains_keys_files_and_time)
 {
 	const json_t *meta, *file;
 
-	(void)state;
 	print();
 	meta = json_object_get(printed, "meta");
 	expect_none(meta, "mode");
@@ -298,12 +290,11 @@ static void json_meta_contains_keys_files_and_time(void **state)
 	expect_number(file, "damaged_bytes", 90);
 }
 
-static void json_process_contains_only_known_members(void **state)
+FIXTURE_TEST(json_process_contains_only_known_members)
 {
 	struct sample sample;
 	const json_t *processes, *process;
 
-	(void)state;
 	sample_begin(&sample, "process", 42);
 	sample_text(&sample, "comm", "ruby");
 	assert_int_equal(sample_add(&sample, &totals), 0);
@@ -336,9 +327,8 @@ static void json_process_contains_only_known_members(void **state)
 	expect_number(process, "end_ns", 2000);
 }
 
-static void json_inherited_contains_only_measured_cpu(void **state)
+FIXTURE_TEST(json_inherited_contains_only_measured_cpu)
 {
-	(void)state;
 	totals.inherited = (struct costs){ .record_count = 1, .sums = { [COST_CPU] = 55 } };
 	totals.inherited_requests = 2;
 	print();
@@ -376,13 +366,12 @@ static void fill(void)
 	totals_finish(&totals);
 }
 
-static void json_returns_enomem_and_never_omits_parts(void **state)
+FIXTURE_TEST(json_returns_enomem_and_never_omits_parts)
 {
 	static char whole[16384];
 	size_t given = 0;
 	int r;
 
-	(void)state;
 	fill();
 	json_set_alloc_funcs(malloc, free);
 	print();
@@ -412,13 +401,12 @@ static int print_as(int (*format)(const struct totals *, const struct format_opt
 	return r;
 }
 
-static void formats_return_enomem_without_memory(void **state)
+FIXTURE_TEST(formats_return_enomem_without_memory)
 {
 	int (*const formats[])(const struct totals *, const struct format_options *,
 			       FILE *) = { format_table, format_csv, format_ndjson,
 					   format_unattributed };
 
-	(void)state;
 	options.width = 120;
 	fill();
 	json_set_alloc_funcs(malloc, free);
@@ -443,9 +431,8 @@ static void formats_return_enomem_without_memory(void **state)
 
 static const char *const by_request = "request_id";
 
-static void json_sums_rows_beyond_top_count_as_hidden(void **state)
+FIXTURE_TEST(json_sums_rows_beyond_top_count_as_hidden)
 {
-	(void)state;
 	totals_deinit(&totals);
 	assert_int_equal(totals_init(&totals, &by_request, 1), 0);
 	fill();
@@ -457,25 +444,4 @@ static void json_sums_rows_beyond_top_count_as_hidden(void **state)
 	expect_number(json_object_get(printed, "hidden"), "groups", 1);
 	expect_number(json_object_get(printed, "hidden"), "cpu_ns", 10 + 12 + 2);
 	expect_text(printed, "by", "request_id");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(json_contains_all_books_figures),
-		TEST(json_omits_books_figures_without_records),
-		TEST(json_omits_residual_ppm_without_exec_time),
-		TEST(json_own_cost_contains_only_measured_figures),
-		TEST(json_meta_lists_modes_with_times_if_several),
-		TEST(json_meta_contains_keys_files_and_time),
-		TEST(json_process_contains_only_known_members),
-		TEST(json_inherited_contains_only_measured_cpu),
-		TEST(json_sums_rows_beyond_top_count_as_hidden),
-		TEST(json_returns_enomem_and_never_omits_parts),
-		TEST(formats_return_enomem_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 
 #include <jansson.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/aggregate/sample_totals.h"
 #include "reader/report/formats.h"
@@ -87,12 +89,13 @@ static size_t count_lines(const char *beginning)
 	return count;
 }
 
-static void series_table_shows_sums_and_bar_per_step(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(series_table_shows_sums_and_bar_per_step)
 {
 	const struct format_options options = { .width = WIDE };
 	struct sample sample;
 
-	(void)state;
 	begin("endpoint");
 	add(1, "1", "GET /a", 8 * MS);
 	add(2, "2", "GET /a", 3 * MS);
@@ -119,13 +122,12 @@ static void series_table_shows_sums_and_bar_per_step(void **state)
 	says_nothing_of("more");
 }
 
-static void series_curve_averages_steps_sharing_a_column(void **state)
+FIXTURE_TEST(series_curve_averages_steps_sharing_a_column)
 {
 	/* As narrow as can be: 12 columns. */
 	const struct format_options options = { .width = 52, .has_step = true };
 	const struct format_options endless = { .width = 52, .has_step = true, .is_endless = true };
 
-	(void)state;
 	begin("endpoint");
 	/* Three steps in each of nine columns, but one in the last. */
 	for (unsigned int end_s = 1; end_s <= 25; end_s++)
@@ -137,14 +139,13 @@ static void series_curve_averages_steps_sharing_a_column(void **state)
 	assert_int_equal(count_lines("22:13:"), 25);
 }
 
-static void series_curve_uses_available_width(void **state)
+FIXTURE_TEST(series_curve_uses_available_width)
 {
 	static const struct {
 		size_t width;
 		size_t columns;
 	} cases[] = { { 59, 12 }, { 60, 13 }, { 106, 59 }, { 107, 60 }, { 108, 60 }, { 120, 60 } };
 
-	(void)state;
 	begin("endpoint");
 	/* As many as are a column each where there is the most room. */
 	for (unsigned int end_s = 1; end_s <= 60; end_s++)
@@ -164,12 +165,11 @@ static void series_curve_uses_available_width(void **state)
 	}
 }
 
-static void series_table_shows_at_most_60_steps_by_default(void **state)
+FIXTURE_TEST(series_table_shows_at_most_60_steps_by_default)
 {
 	const struct format_options fitting = { .width = WIDE };
 	const struct format_options asked = { .width = WIDE, .has_step = true };
 
-	(void)state;
 	begin("endpoint");
 	for (unsigned int end_s = 1; end_s <= 60; end_s++)
 		add(end_s, "1", "a", MS);
@@ -183,13 +183,12 @@ static void series_table_shows_at_most_60_steps_by_default(void **state)
 	assert_int_equal(count_lines("22:1"), 61);
 }
 
-static void series_table_counts_hidden_groups(void **state)
+FIXTURE_TEST(series_table_counts_hidden_groups)
 {
 	const struct format_options all = { .width = WIDE };
 	const struct format_options top = { .width = WIDE, .top_count = 2 };
 	char endpoint[] = "a";
 
-	(void)state;
 	begin("endpoint");
 	for (int i = 0; i < 21; i++, endpoint[0]++)
 		add(1, "1", endpoint, (21 - i) * MS);
@@ -202,12 +201,11 @@ static void series_table_counts_hidden_groups(void **state)
 	assert_int_equal(count_lines("c "), 0);
 }
 
-static void series_table_labels_missing_keys(void **state)
+FIXTURE_TEST(series_table_labels_missing_keys)
 {
 	const struct format_options options = { .width = WIDE };
 	struct sample sample;
 
-	(void)state;
 	begin("endpoint,tenant");
 	add(1, "1", "GET /a", MS);
 	begin_window(&sample, 1, "2", "");
@@ -219,11 +217,10 @@ static void series_table_labels_missing_keys(void **state)
 	says("(no endpoint) seven 1 - - - ");
 }
 
-static void series_table_shows_date_if_steps_span_days(void **state)
+FIXTURE_TEST(series_table_shows_date_if_steps_span_days)
 {
 	const struct format_options options = { .width = WIDE };
 
-	(void)state;
 	begin("endpoint");
 	add(1, "1", "a", MS);
 	add(2, "1", "a", MS);
@@ -242,11 +239,10 @@ static void series_table_shows_date_if_steps_span_days(void **state)
 	assert_null(strstr(printed, "\n22:13:20"));
 }
 
-static void series_table_shows_total_without_records(void **state)
+FIXTURE_TEST(series_table_shows_total_without_records)
 {
 	const struct format_options options = { .width = WIDE };
 
-	(void)state;
 	begin("endpoint");
 	print(format_series_table, &options);
 	says("began requests cpu user kernel run queue blocked unattributed cpu as a bar");
@@ -270,7 +266,7 @@ static void fill(void)
 	add(2, "4", "GET /a", 16);
 }
 
-static void series_csv_and_ndjson_have_a_line_per_row(void **state)
+FIXTURE_TEST(series_csv_and_ndjson_have_a_line_per_row)
 {
 	static const char *const rows[] = {
 		"step,1700000000000000000,1700000001000000000,,1,3,",
@@ -285,7 +281,6 @@ static void series_csv_and_ndjson_have_a_line_per_row(void **state)
 	const struct format_options options = { .width = WIDE };
 	const char *line;
 
-	(void)state;
 	fill();
 	print(format_series_csv, &options);
 	assert_int_equal(strncmp(printed, "row,start_ns,end_ns,endpoint,requests,cpu_ns,", 45), 0);
@@ -320,13 +315,12 @@ static int64_t number_in(const json_t *object, const char *name)
 	return json_integer_value(json_object_get(object, name));
 }
 
-static void series_json_nests_parts_in_each_step(void **state)
+FIXTURE_TEST(series_json_nests_parts_in_each_step)
 {
 	const struct format_options options = { .width = WIDE };
 	const json_t *steps, *step, *groups;
 	json_t *document;
 
-	(void)state;
 	fill();
 	print(format_series_json, &options);
 	document = json_loads(printed, 0, NULL);
@@ -366,13 +360,12 @@ static void series_json_nests_parts_in_each_step(void **state)
 	json_decref(document);
 }
 
-static void series_formats_return_enomem_without_memory(void **state)
+FIXTURE_TEST(series_formats_return_enomem_without_memory)
 {
 	static const format_fn formats[] = { format_series_table, format_series_json,
 					     format_series_ndjson, format_series_csv };
 	const struct format_options options = { .width = WIDE };
 
-	(void)state;
 	json_set_alloc_funcs(__wrap_malloc, free);
 	fill();
 	assert_int_equal(totals_finish(&totals), 0);
@@ -394,24 +387,4 @@ static void series_formats_return_enomem_without_memory(void **state)
 		assert_true(failures > 2);
 	}
 	json_set_alloc_funcs(malloc, free);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(series_table_shows_sums_and_bar_per_step),
-		TEST(series_curve_averages_steps_sharing_a_column),
-		TEST(series_curve_uses_available_width),
-		TEST(series_table_shows_at_most_60_steps_by_default),
-		TEST(series_table_counts_hidden_groups),
-		TEST(series_table_labels_missing_keys),
-		TEST(series_table_shows_date_if_steps_span_days),
-		TEST(series_table_shows_total_without_records),
-		TEST(series_csv_and_ndjson_have_a_line_per_row),
-		TEST(series_json_nests_parts_in_each_step),
-		TEST(series_formats_return_enomem_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

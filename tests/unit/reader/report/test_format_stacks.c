@@ -5,6 +5,8 @@
 
 #include <jansson.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/profile/recorded_stacks.h"
 #include "reader/report/formats.h"
@@ -107,7 +109,11 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void stacks_merge_lines_of_method_and_fold_chains(void **state)
+static int setup_waits(void **state);
+
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(stacks_merge_lines_of_method_and_fold_chains)
 {
 	struct stacks *stacks = *state;
 	char *text, *a, *b;
@@ -137,7 +143,7 @@ static void stacks_merge_lines_of_method_and_fold_chains(void **state)
 	free(text);
 }
 
-static void stacks_show_recursive_method_as_one_line(void **state)
+FIXTURE_TEST(stacks_show_recursive_method_as_one_line)
 {
 	struct stacks *stacks = *state;
 	char *text;
@@ -166,7 +172,7 @@ static void add_frame_in(struct stacks *stacks, const char *id, const char *pare
 	recorded_stacks_add(stacks, &sample);
 }
 
-static void stacks_never_fold_application_behind_library(void **state)
+FIXTURE_TEST(stacks_never_fold_application_behind_library)
 {
 	struct stacks *stacks = *state;
 	char *text, *first, *second;
@@ -191,7 +197,7 @@ static void stacks_never_fold_application_behind_library(void **state)
 	free(text);
 }
 
-static void stacks_escape_and_cut_forged_name(void **state)
+FIXTURE_TEST(stacks_escape_and_cut_forged_name)
 {
 	char name[600];
 	char *text, *line;
@@ -211,7 +217,7 @@ static void stacks_escape_and_cut_forged_name(void **state)
 	free(text);
 }
 
-static void stacks_hide_methods_below_one_percent(void **state)
+FIXTURE_TEST(stacks_hide_methods_below_one_percent)
 {
 	static const char *const names[] = { "most", "hundredth", "less" };
 	static const int64_t samples[] = { 9801, 100, 99 };
@@ -243,7 +249,7 @@ static size_t blanks_before(const char *text, const char *name)
 	return count;
 }
 
-static void stacks_limit_indentation_of_names(void **state)
+FIXTURE_TEST(stacks_limit_indentation_of_names)
 {
 	char *text;
 
@@ -265,7 +271,7 @@ static void stacks_limit_indentation_of_names(void **state)
 	free(text);
 }
 
-static void stacks_cut_name_at_width_but_keep_minimum(void **state)
+FIXTURE_TEST(stacks_cut_name_at_width_but_keep_minimum)
 {
 	static const struct {
 		size_t width, shown;
@@ -290,7 +296,7 @@ static void stacks_cut_name_at_width_but_keep_minimum(void **state)
 	}
 }
 
-static void stacks_show_no_tree_without_samples(void **state)
+FIXTURE_TEST(stacks_show_no_tree_without_samples)
 {
 	char *text;
 
@@ -301,7 +307,7 @@ static void stacks_show_no_tree_without_samples(void **state)
 	free(text);
 }
 
-static void stacks_count_recursive_method_once_in_total(void **state)
+FIXTURE_TEST(stacks_count_recursive_method_once_in_total)
 {
 	const json_t *methods, *walk;
 	json_t *root;
@@ -322,7 +328,7 @@ static void stacks_count_recursive_method_once_in_total(void **state)
 	json_decref(root);
 }
 
-static void stacks_list_methods_by_self_time(void **state)
+FIXTURE_TEST(stacks_list_methods_by_self_time)
 {
 	char *text, *leaf, *walk, *main_method;
 
@@ -339,7 +345,7 @@ static void stacks_list_methods_by_self_time(void **state)
 	free(text);
 }
 
-static void stacks_json_bottom_up_puts_callee_above_caller(void **state)
+FIXTURE_TEST(stacks_json_bottom_up_puts_callee_above_caller)
 {
 	const json_t *branches, *leaf, *walk, *caller;
 	json_t *root;
@@ -362,7 +368,7 @@ static void stacks_json_bottom_up_puts_callee_above_caller(void **state)
 	json_decref(root);
 }
 
-static void stacks_bottom_up_shows_method_and_next_caller(void **state)
+FIXTURE_TEST(stacks_bottom_up_shows_method_and_next_caller)
 {
 	struct stacks *stacks = *state;
 	char *text, *leaf;
@@ -381,7 +387,7 @@ static void stacks_bottom_up_shows_method_and_next_caller(void **state)
 	free(text);
 }
 
-static void stacks_json_splits_branches_by_line_and_adds_up(void **state)
+FIXTURE_TEST(stacks_json_splits_branches_by_line_and_adds_up)
 {
 	const json_t *branches, *first, *second, *all;
 	int64_t self_ns = 0;
@@ -431,7 +437,7 @@ static size_t count_cells(const char *line)
 	return count;
 }
 
-static void stacks_csv_rows_have_all_columns(void **state)
+FIXTURE_TEST(stacks_csv_rows_have_all_columns)
 {
 	size_t rows = 0, columns;
 	char *text;
@@ -451,7 +457,7 @@ static void stacks_csv_rows_have_all_columns(void **state)
 	free(text);
 }
 
-static void stacks_json_has_no_rows_without_samples(void **state)
+FIXTURE_TEST(stacks_json_has_no_rows_without_samples)
 {
 	json_t *root;
 
@@ -463,7 +469,7 @@ static void stacks_json_has_no_rows_without_samples(void **state)
 	json_decref(root);
 }
 
-static void stacks_formats_match_golden_files(void **state)
+FIXTURE_TEST(stacks_formats_match_golden_files)
 {
 	static const struct {
 		format_fn format;
@@ -513,7 +519,7 @@ static void expect_no_memory(const struct stacks *stacks, format_fn format, bool
 	assert_true(given > 5);
 }
 
-static void stacks_formats_return_enomem_without_memory(void **state)
+FIXTURE_TEST(stacks_formats_return_enomem_without_memory)
 {
 	add_recursion(*state);
 	assert_int_equal(stacks_finish(*state), 0);
@@ -563,7 +569,7 @@ static int setup_waits(void **state)
 	return 0;
 }
 
-static void stacks_off_cpu_are_exact_and_hide_kernel_frames(void **state)
+TEST_WITH(stacks_off_cpu_are_exact_and_hide_kernel_frames, setup_waits, teardown)
 {
 	static const char *const lines[] = {
 		"Off the CPU 1.000 s, blocked and run queue, exact; in 12 waits of 1 contexts. ",
@@ -585,7 +591,7 @@ static void stacks_off_cpu_are_exact_and_hide_kernel_frames(void **state)
 	free(text);
 }
 
-static void stacks_json_off_cpu_names_waits_and_omits_error(void **state)
+TEST_WITH(stacks_json_off_cpu_names_waits_and_omits_error, setup_waits, teardown)
 {
 	json_t *root = load(*state, false);
 	const json_t *all = json_object_get(root, "all");
@@ -605,7 +611,7 @@ static void stacks_json_off_cpu_names_waits_and_omits_error(void **state)
 	json_decref(root);
 }
 
-static void stacks_csv_off_cpu_has_wait_columns(void **state)
+TEST_WITH(stacks_csv_off_cpu_has_wait_columns, setup_waits, teardown)
 {
 	char *text = print_as(*state, format_stacks_csv, 80, false);
 
@@ -613,36 +619,4 @@ static void stacks_csv_off_cpu_has_wait_columns(void **state)
 	assert_non_null(strstr(text, ",700000000,700000000,4,4,70,,70,,\r\n"));
 	assert_non_null(strstr(text, "\r\nin_none,"));
 	free(text);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(stacks_off_cpu_are_exact_and_hide_kernel_frames,
-						setup_waits, teardown),
-		cmocka_unit_test_setup_teardown(stacks_json_off_cpu_names_waits_and_omits_error,
-						setup_waits, teardown),
-		cmocka_unit_test_setup_teardown(stacks_csv_off_cpu_has_wait_columns, setup_waits,
-						teardown),
-		TEST(stacks_merge_lines_of_method_and_fold_chains),
-		TEST(stacks_show_recursive_method_as_one_line),
-		TEST(stacks_never_fold_application_behind_library),
-		TEST(stacks_escape_and_cut_forged_name),
-		TEST(stacks_hide_methods_below_one_percent),
-		TEST(stacks_limit_indentation_of_names),
-		TEST(stacks_cut_name_at_width_but_keep_minimum),
-		TEST(stacks_show_no_tree_without_samples),
-		TEST(stacks_count_recursive_method_once_in_total),
-		TEST(stacks_list_methods_by_self_time),
-		TEST(stacks_json_bottom_up_puts_callee_above_caller),
-		TEST(stacks_bottom_up_shows_method_and_next_caller),
-		TEST(stacks_json_splits_branches_by_line_and_adds_up),
-		TEST(stacks_csv_rows_have_all_columns),
-		TEST(stacks_json_has_no_rows_without_samples),
-		TEST(stacks_formats_match_golden_files),
-		TEST(stacks_formats_return_enomem_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 #include <jansson.h>
 
 #include "failing_memory.h"
@@ -149,7 +145,9 @@ static void tell(struct story *story)
 	sample_add_window(story, &other, 4000000, 9000000, 5000000);
 }
 
-static void story_by_slices_matches_golden_file(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(story_by_slices_matches_golden_file)
 {
 	struct fixture *fixture = *state;
 
@@ -176,7 +174,7 @@ static void tell_fibers(struct story *story)
 	sample_add_window(story, &helper, 0, 7000, 7000);
 }
 
-static void story_gives_each_fiber_its_own_lane(void **state)
+FIXTURE_TEST(story_gives_each_fiber_its_own_lane)
 {
 	struct fixture *fixture = *state;
 
@@ -190,7 +188,7 @@ static void story_gives_each_fiber_its_own_lane(void **state)
 	has_not("fiber 9");
 }
 
-static void story_counts_fibers_beyond_limit(void **state)
+FIXTURE_TEST(story_counts_fibers_beyond_limit)
 {
 	struct fixture *fixture = *state;
 	struct sample_place place = own;
@@ -204,7 +202,7 @@ static void story_counts_fibers_beyond_limit(void **state)
 	has("\n… 4 more fibers and threads\n");
 }
 
-static void story_list_names_fiber_of_single_thread(void **state)
+FIXTURE_TEST(story_list_names_fiber_of_single_thread)
 {
 	struct fixture *fixture = *state;
 	struct sample_place place = own;
@@ -221,7 +219,7 @@ static void story_list_names_fiber_of_single_thread(void **state)
 
 /* 80 columns, the longest name that Linux has for a thread, large numbers, and a sum of four
  * states. */
-static void story_list_at_80_columns_names_thread_or_fiber(void **state)
+FIXTURE_TEST(story_list_at_80_columns_names_thread_or_fiber)
 {
 	static const char *const states[] = { "running", "run_queue", "blocked",
 					      "uninterruptible" };
@@ -247,7 +245,7 @@ static void story_list_at_80_columns_names_thread_or_fiber(void **state)
 	has("\n24.69 ms  … 5 more: 12.35 ms running 12.35 ms run queue ");
 }
 
-static void story_windows_at_80_columns_name_thread(void **state)
+FIXTURE_TEST(story_windows_at_80_columns_name_thread)
 {
 	struct fixture *fixture = *state;
 	struct sample_place place = { .pid = 1234567,
@@ -273,7 +271,7 @@ static void story_windows_at_80_columns_name_thread(void **state)
 	has_line("123.5 ms 123.5 ms 100.0 ms 987.7 ms 1234567/1234569 puma srv tp 001");
 }
 
-static void story_json_slices_have_their_fiber(void **state)
+FIXTURE_TEST(story_json_slices_have_their_fiber)
 {
 	struct fixture *fixture = *state;
 
@@ -288,7 +286,7 @@ static void story_json_slices_have_their_fiber(void **state)
 	has_not("\"fiber\":0");
 }
 
-static void story_on_narrow_screen_matches_golden_file(void **state)
+FIXTURE_TEST(story_on_narrow_screen_matches_golden_file)
 {
 	struct fixture *fixture = *state;
 
@@ -297,7 +295,7 @@ static void story_on_narrow_screen_matches_golden_file(void **state)
 	golden_compare("story-50.txt", printed, strlen(printed));
 }
 
-static void story_json_matches_golden_file(void **state)
+FIXTURE_TEST(story_json_matches_golden_file)
 {
 	static const struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -307,7 +305,7 @@ static void story_json_matches_golden_file(void **state)
 	golden_compare("story.json", printed, strlen(printed));
 }
 
-static void story_by_windows_matches_golden_file(void **state)
+FIXTURE_TEST(story_by_windows_matches_golden_file)
 {
 	static struct record_view view;
 	struct fixture *fixture = *state;
@@ -324,7 +322,7 @@ static void story_by_windows_matches_golden_file(void **state)
 	golden_compare("story-windows.txt", printed, strlen(printed));
 }
 
-static void story_shows_dash_for_unmeasured_figures(void **state)
+FIXTURE_TEST(story_shows_dash_for_unmeasured_figures)
 {
 	struct fixture *fixture = *state;
 	struct sample sample;
@@ -344,7 +342,7 @@ static void story_shows_dash_for_unmeasured_figures(void **state)
 	has_line("nothing else that is observed ran meanwhile");
 }
 
-static void story_shows_longest_slices_on_screen(void **state)
+FIXTURE_TEST(story_shows_longest_slices_on_screen)
 {
 	struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -363,7 +361,7 @@ static void story_shows_longest_slices_on_screen(void **state)
 	has_line("9.990 us 3 ns blocked");
 }
 
-static void story_shows_most_expensive_windows_on_screen(void **state)
+FIXTURE_TEST(story_shows_most_expensive_windows_on_screen)
 {
 	struct fixture *fixture = *state;
 
@@ -376,7 +374,7 @@ static void story_shows_most_expensive_windows_on_screen(void **state)
 	has_line("… 21 from 200 ns 204 ns 210 ns - - 63 ns 42 ns - - -");
 }
 
-static void story_limits_threads_on_screen(void **state)
+FIXTURE_TEST(story_limits_threads_on_screen)
 {
 	struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -393,7 +391,7 @@ static void story_limits_threads_on_screen(void **state)
 	has_not("more threads");
 }
 
-static void story_limits_concurrent_requests_to_top_count(void **state)
+FIXTURE_TEST(story_limits_concurrent_requests_to_top_count)
 {
 	struct format_options options = { .width = 100, .top_count = 2 };
 	struct fixture *fixture = *state;
@@ -416,7 +414,7 @@ static void story_limits_concurrent_requests_to_top_count(void **state)
 	has_not("more");
 }
 
-static void story_reports_several_processes_and_hosts(void **state)
+FIXTURE_TEST(story_reports_several_processes_and_hosts)
 {
 	struct fixture *fixture = *state;
 	struct sample_place place = own;
@@ -444,7 +442,7 @@ static void story_reports_several_processes_and_hosts(void **state)
 	has("web-2:8/- ");
 }
 
-static void story_shows_sums_without_time_and_thread(void **state)
+FIXTURE_TEST(story_shows_sums_without_time_and_thread)
 {
 	static const struct format_options options = { .width = 200 };
 	struct fixture *fixture = *state;
@@ -463,7 +461,7 @@ static void story_shows_sums_without_time_and_thread(void **state)
 	has_not("first_ns");
 }
 
-static void story_json_thread_has_namespace_tid(void **state)
+FIXTURE_TEST(story_json_thread_has_namespace_tid)
 {
 	static const struct format_options options = { .width = 200 };
 	struct fixture *fixture = *state;
@@ -478,7 +476,7 @@ static void story_json_thread_has_namespace_tid(void **state)
 	has("\"tid\":12,\"thread_name\"");
 }
 
-static void story_sorts_threads_by_pid_and_tid(void **state)
+FIXTURE_TEST(story_sorts_threads_by_pid_and_tid)
 {
 	static const int64_t places[][2] = { { 8, 12 }, { 7, 14 }, { 8, 11 }, { 7, 13 } };
 	struct fixture *fixture = *state;
@@ -500,7 +498,7 @@ static void story_sorts_threads_by_pid_and_tid(void **state)
 	}
 }
 
-static void story_reports_earlier_values_of_key(void **state)
+FIXTURE_TEST(story_reports_earlier_values_of_key)
 {
 	struct fixture *fixture = *state;
 	struct sample_place place = own;
@@ -516,7 +514,7 @@ static void story_reports_earlier_values_of_key(void **state)
 	has("GET /z (the last one; it had others before)");
 }
 
-static void story_json_omits_unknown_members(void **state)
+FIXTURE_TEST(story_json_omits_unknown_members)
 {
 	static const struct format_options options = { .width = 200 };
 	const struct sample_place nameless = { .pid = 7, .tid = 11, .request_id = "r-1" };
@@ -537,7 +535,7 @@ static void story_json_omits_unknown_members(void **state)
 	has_not("\"tid\":13");
 }
 
-static void story_limits_named_processes(void **state)
+FIXTURE_TEST(story_limits_named_processes)
 {
 	struct fixture *fixture = *state;
 	struct sample_place place = own;
@@ -549,7 +547,7 @@ static void story_limits_named_processes(void **state)
 	has_line("… 2 more");
 }
 
-static void story_reports_losses(void **state)
+FIXTURE_TEST(story_reports_losses)
 {
 	static const struct format_options options = { .width = 1000 };
 	struct fixture *fixture = *state;
@@ -569,7 +567,7 @@ static void story_reports_losses(void **state)
 	}
 }
 
-static void story_ranks_request_within_its_endpoint(void **state)
+FIXTURE_TEST(story_ranks_request_within_its_endpoint)
 {
 	struct fixture *fixture = *state;
 	struct sample_place place = own;
@@ -587,7 +585,7 @@ static void story_ranks_request_within_its_endpoint(void **state)
 	has_line("26.32 % of the CPU of all observed processes");
 }
 
-static void story_escapes_control_characters(void **state)
+FIXTURE_TEST(story_escapes_control_characters)
 {
 	static const struct format_options options = { .width = 200 };
 	struct fixture *fixture = *state;
@@ -610,7 +608,7 @@ static void story_escapes_control_characters(void **state)
 	has_not("\033");
 }
 
-static void story_reports_wait_for_unobserved_threads(void **state)
+FIXTURE_TEST(story_reports_wait_for_unobserved_threads)
 {
 	struct fixture *fixture = *state;
 	struct sample_place third = other;
@@ -625,7 +623,7 @@ static void story_reports_wait_for_unobserved_threads(void **state)
 	has("waited for that one, 5.400 ms of the 6.500 ms that it waited; the rest went to");
 }
 
-static void story_headings_are_bold_on_request(void **state)
+FIXTURE_TEST(story_headings_are_bold_on_request)
 {
 	static const struct format_options options = { .width = 100, .is_bold = true };
 	struct fixture *fixture = *state;
@@ -636,7 +634,7 @@ static void story_headings_are_bold_on_request(void **state)
 	has("\033[1mran meanwhile");
 }
 
-static void story_counts_columns_dropped_on_narrow_screen(void **state)
+FIXTURE_TEST(story_counts_columns_dropped_on_narrow_screen)
 {
 	struct fixture *fixture = *state;
 
@@ -646,7 +644,7 @@ static void story_counts_columns_dropped_on_narrow_screen(void **state)
 	has("2 more columns on a wider");
 }
 
-static void story_lane_grows_to_its_limit_on_wide_screen(void **state)
+FIXTURE_TEST(story_lane_grows_to_its_limit_on_wide_screen)
 {
 	struct fixture *fixture = *state;
 
@@ -656,7 +654,7 @@ static void story_lane_grows_to_its_limit_on_wide_screen(void **state)
 	assert_true(strlen(printed) > STORY_LANE_CELLS_MAX);
 }
 
-static void story_shows_single_character_texts(void **state)
+FIXTURE_TEST(story_shows_single_character_texts)
 {
 	static const struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -679,7 +677,7 @@ static void story_shows_single_character_texts(void **state)
 	has("\"comm\":\"c\"");
 }
 
-static void story_formats_return_enomem_without_memory(void **state)
+FIXTURE_TEST(story_formats_return_enomem_without_memory)
 {
 	static const struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -748,7 +746,7 @@ static void add_sampled_requests(struct story *story)
 	add_samples(story, &other, "2", 50);
 }
 
-static void story_shows_sampled_stacks_of_its_request(void **state)
+FIXTURE_TEST(story_shows_sampled_stacks_of_its_request)
 {
 	const struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -761,7 +759,7 @@ static void story_shows_sampled_stacks_of_its_request(void **state)
 	assert_null(strstr(text, "Cart#show"));
 }
 
-static void story_json_has_sampled_stacks_of_its_request(void **state)
+FIXTURE_TEST(story_json_has_sampled_stacks_of_its_request)
 {
 	const struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -795,7 +793,7 @@ static void add_waits(struct story *story)
 	}
 }
 
-static void story_shows_off_cpu_stacks_below_sampled_ones(void **state)
+FIXTURE_TEST(story_shows_off_cpu_stacks_below_sampled_ones)
 {
 	const struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -811,7 +809,7 @@ static void story_shows_off_cpu_stacks_below_sampled_ones(void **state)
 	assert_null(strstr(text, "Cart#show"));
 }
 
-static void story_json_has_off_cpu_stacks_member(void **state)
+FIXTURE_TEST(story_json_has_off_cpu_stacks_member)
 {
 	const struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -830,7 +828,7 @@ static void story_json_has_off_cpu_stacks_member(void **state)
 	json_decref(root);
 }
 
-static void story_json_omits_stacks_without_samples(void **state)
+FIXTURE_TEST(story_json_omits_stacks_without_samples)
 {
 	const struct format_options options = { .width = 100 };
 	struct fixture *fixture = *state;
@@ -843,46 +841,7 @@ static void story_json_omits_stacks_without_samples(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	static const struct CMUnitTest tests[] = {
-		TEST(story_by_slices_matches_golden_file),
-		TEST(story_gives_each_fiber_its_own_lane),
-		TEST(story_counts_fibers_beyond_limit),
-		TEST(story_list_names_fiber_of_single_thread),
-		TEST(story_list_at_80_columns_names_thread_or_fiber),
-		TEST(story_windows_at_80_columns_name_thread),
-		TEST(story_json_slices_have_their_fiber),
-		TEST(story_on_narrow_screen_matches_golden_file),
-		TEST(story_json_matches_golden_file),
-		TEST(story_by_windows_matches_golden_file),
-		TEST(story_shows_dash_for_unmeasured_figures),
-		TEST(story_shows_longest_slices_on_screen),
-		TEST(story_shows_most_expensive_windows_on_screen),
-		TEST(story_limits_threads_on_screen),
-		TEST(story_limits_concurrent_requests_to_top_count),
-		TEST(story_reports_several_processes_and_hosts),
-		TEST(story_shows_sums_without_time_and_thread),
-		TEST(story_json_thread_has_namespace_tid),
-		TEST(story_sorts_threads_by_pid_and_tid),
-		TEST(story_reports_earlier_values_of_key),
-		TEST(story_json_omits_unknown_members),
-		TEST(story_limits_named_processes),
-		TEST(story_reports_losses),
-		TEST(story_ranks_request_within_its_endpoint),
-		TEST(story_escapes_control_characters),
-		TEST(story_reports_wait_for_unobserved_threads),
-		TEST(story_headings_are_bold_on_request),
-		TEST(story_counts_columns_dropped_on_narrow_screen),
-		TEST(story_lane_grows_to_its_limit_on_wide_screen),
-		TEST(story_shows_single_character_texts),
-		TEST(story_shows_sampled_stacks_of_its_request),
-		TEST(story_json_has_sampled_stacks_of_its_request),
-		TEST(story_shows_off_cpu_stacks_below_sampled_ones),
-		TEST(story_json_has_off_cpu_stacks_member),
-		TEST(story_json_omits_stacks_without_samples),
-		TEST(story_formats_return_enomem_without_memory),
-	};
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	int failed = unit_test_run();
 
 	free(printed);
 	return failed;

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What is said above the tables of where the figures come from, and below them of leftovers. */
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "reader/aggregate/sample_totals.h"
@@ -53,9 +49,10 @@ static void print(void)
 	printed_end(out);
 }
 
-static void table_header_shows_dash_for_unknown_facts(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(table_header_shows_dash_for_unknown_facts)
 {
-	(void)state;
 	print();
 	says("recording one.rec (1 record)");
 	says("time -");
@@ -69,9 +66,8 @@ static void table_header_shows_dash_for_unknown_facts(void **state)
 	says("recording -");
 }
 
-static void table_header_reports_damaged_and_truncated_files(void **state)
+FIXTURE_TEST(table_header_reports_damaged_and_truncated_files)
 {
-	(void)state;
 	options.file_count = 2;
 	files[1] = (struct input_file){ .name = "two.rec", .entry_count = 1200 };
 	print();
@@ -88,9 +84,8 @@ static void table_header_reports_damaged_and_truncated_files(void **state)
 
 /* `recording  ' and `one.rec (1 record)' are 11 and 18, ', two.rec (1 record)' and the comma
  * behind it 21 more. */
-static void table_header_wraps_list_at_screen_width(void **state)
+FIXTURE_TEST(table_header_wraps_list_at_screen_width)
 {
-	(void)state;
 	options.file_count = 2;
 	files[1] = (struct input_file){ .name = "two.rec", .entry_count = 1 };
 	options.width = 11 + 18 + 21;
@@ -111,9 +106,8 @@ static void table_header_wraps_list_at_screen_width(void **state)
 	}
 }
 
-static void table_header_time_begins_at_first_window(void **state)
+FIXTURE_TEST(table_header_time_begins_at_first_window)
 {
-	(void)state;
 	totals.selection.recording.start_ns = start_ns;
 	totals.selection.recording.end_ns = start_ns + 2500000000;
 	print();
@@ -138,9 +132,8 @@ static void add_process(int64_t pid, const char *mode, const char *server, bool 
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
-static void table_header_describes_each_process(void **state)
+FIXTURE_TEST(table_header_describes_each_process)
 {
-	(void)state;
 	add_process(1, "exact", NULL, false);
 	add_process(2, "lean", "p", false);
 	add_process(3, "exact", NULL, true);
@@ -151,11 +144,10 @@ static void table_header_describes_each_process(void **state)
 	says("processes web-1:1 app, web-1:2 app (p, lean), web-1:3 app (ended)");
 }
 
-static void table_header_counts_ended_processes_by_default(void **state)
+FIXTURE_TEST(table_header_counts_ended_processes_by_default)
 {
 	struct sample sample;
 
-	(void)state;
 	options.has_books = options.has_cost = false;
 	add_process(1, "exact", NULL, true);
 	add_process(2, "exact", NULL, true);
@@ -186,9 +178,8 @@ static void add_unattributed(const char *thread_name, int64_t cpu_ns)
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
-static void table_suggests_gem_for_unattributed_pool_threads(void **state)
+FIXTURE_TEST(table_suggests_gem_for_unattributed_pool_threads)
 {
-	(void)state;
 	options.width = 400;
 	add_unattributed("puma srv tp 001", 9000);
 	add_unattributed("worker-", 500);
@@ -203,9 +194,8 @@ static void table_suggests_gem_for_unattributed_pool_threads(void **state)
 					"\"correlator/concurrent\"' attributes it"));
 }
 
-static void table_header_limits_listed_processes(void **state)
+FIXTURE_TEST(table_header_limits_listed_processes)
 {
-	(void)state;
 	options.width = 400;
 	for (int pid = 1; pid <= 12; pid++)
 		add_process(pid, "exact", NULL, false);
@@ -217,11 +207,10 @@ static void table_header_limits_listed_processes(void **state)
 	assert_non_null(strstr(printed, "11 app, 12 app, … 1 more\n"));
 }
 
-static void table_header_lists_each_mode_with_its_time(void **state)
+FIXTURE_TEST(table_header_lists_each_mode_with_its_time)
 {
 	struct recording *recording = &totals.selection.recording;
 
-	(void)state;
 	recording->meta_count = 1;
 	recording->mode_count = 1;
 	recording->start_ns = start_ns;
@@ -244,11 +233,10 @@ static void table_header_lists_each_mode_with_its_time(void **state)
 	says("… 1 more changes");
 }
 
-static void table_header_shows_system_and_keys(void **state)
+FIXTURE_TEST(table_header_shows_system_and_keys)
 {
 	struct recording *recording = &totals.selection.recording;
 
-	(void)state;
 	recording->cpu_count = 1;
 	(void)strcpy(recording->keys[0], "k");
 	recording->key_count = 1;
@@ -265,7 +253,7 @@ static void table_header_shows_system_and_keys(void **state)
 	says("keys k, tenant");
 }
 
-static void table_reports_inherited_contexts(void **state)
+FIXTURE_TEST(table_reports_inherited_contexts)
 {
 	static const char rest[] =
 		"already in force on a thread when it was first seen: flagged inherited,";
@@ -277,7 +265,6 @@ static void table_reports_inherited_contexts(void **state)
 		      { 1200, "1,200 requests were" } };
 	char line[160];
 
-	(void)state;
 	options.width = 400;
 	totals.inherited = (struct costs){ .record_count = 1, .sums = { [COST_CPU] = 5000 } };
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -293,12 +280,11 @@ static void table_reports_inherited_contexts(void **state)
 	totals.inherited_requests = 0;
 }
 
-static void table_omits_empty_groupings_except_first(void **state)
+FIXTURE_TEST(table_omits_empty_groupings_except_first)
 {
 	static const enum figure columns[] = { FIGURE_REQUESTS, FIGURE_CPU, FIGURE_USER,
 					       FIGURE_BLOCKED, FIGURE_SHARE };
 
-	(void)state;
 	options.columns = columns;
 	options.column_count = sizeof(columns) / sizeof(columns[0]);
 	print();
@@ -331,11 +317,10 @@ static void add_waiting(const char *request, const char *endpoint, int64_t gvl_n
 }
 
 /* Nor is the sum of some and not of others. */
-static void table_shows_gvl_column_if_measured(void **state)
+FIXTURE_TEST(table_shows_gvl_column_if_measured)
 {
 	static const enum figure columns[] = { FIGURE_CPU, FIGURE_GVL };
 
-	(void)state;
 	add_waiting("a", "GET /", 3000);
 	add_waiting("b", "GET /", 4000);
 	add_waiting("c", "PUT /", -1);
@@ -354,12 +339,11 @@ static void table_shows_gvl_column_if_measured(void **state)
 	options.column_count = 0;
 }
 
-static void table_shows_gc_column_if_measured(void **state)
+FIXTURE_TEST(table_shows_gc_column_if_measured)
 {
 	static const enum figure columns[] = { FIGURE_GC };
 	struct sample sample;
 
-	(void)state;
 	sample_begin_cpu(&sample, 42, 1, "a", 10000, 0);
 	sample_text(&sample, "endpoint", "GET /");
 	sample_number(&sample, "gc_ns", 3000);
@@ -379,9 +363,8 @@ static void table_shows_gc_column_if_measured(void **state)
 	options.column_count = 0;
 }
 
-static void table_omits_gvl_and_gc_columns_if_unmeasured(void **state)
+FIXTURE_TEST(table_omits_gvl_and_gc_columns_if_unmeasured)
 {
-	(void)state;
 	add_waiting("c", "PUT /", -1);
 	assert_int_equal(totals_finish(&totals), 0);
 	options.width = 1000;
@@ -390,15 +373,12 @@ static void table_omits_gvl_and_gc_columns_if_unmeasured(void **state)
 	says_nothing_of(" gc ");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-static void table_cuts_long_keys_shorter_after_first_key(void **state)
+FIXTURE_TEST(table_cuts_long_keys_shorter_after_first_key)
 {
 	static const char *const by = "first,second";
 	char first[80], second[80], expected[160];
 	struct sample sample;
 
-	(void)state;
 	totals_deinit(&totals);
 	assert_int_equal(totals_init(&totals, &by, 1), 0);
 	memset(first, 'a', sizeof(first));
@@ -436,13 +416,12 @@ static const char *cell(enum figure field)
 	return text;
 }
 
-static void table_elides_middle_of_long_thread_name(void **state)
+FIXTURE_TEST(table_elides_middle_of_long_thread_name)
 {
 	static const char *const by = "tid";
 	char name[GROUP_NAME_BYTES + 1] = "";
 	struct sample sample;
 
-	(void)state;
 	totals_deinit(&totals);
 	assert_int_equal(totals_init(&totals, &by, 1), 0);
 	memset(name, '\a', sizeof(name) - 1);
@@ -454,7 +433,7 @@ static void table_elides_middle_of_long_thread_name(void **state)
 	assert_string_equal(cell(FIGURE_THREAD_NAME), "\\x07\\x07\\x07\\x0…07\\x07\\x07\\x0b");
 }
 
-static void table_rate_has_one_decimal_below_100(void **state)
+FIXTURE_TEST(table_rate_has_one_decimal_below_100)
 {
 	static const struct {
 		uint64_t duration_ns;
@@ -465,7 +444,6 @@ static void table_rate_has_one_decimal_below_100(void **state)
 		      { 9 * NS_PER_MS, "111" } };
 	static const char *const by = "endpoint";
 
-	(void)state;
 	totals_deinit(&totals);
 	assert_int_equal(totals_init(&totals, &by, 1), 0);
 	sample_add_cpu(&totals, 1, "r", "GET /", 10, 0);
@@ -477,9 +455,8 @@ static void table_rate_has_one_decimal_below_100(void **state)
 	}
 }
 
-static void table_reports_cpu_that_rows_may_lack(void **state)
+FIXTURE_TEST(table_reports_cpu_that_rows_may_lack)
 {
-	(void)state;
 	options.width = 1000;
 	print();
 	assert_null(strstr(printed, "may lack"));
@@ -487,31 +464,4 @@ static void table_reports_cpu_that_rows_may_lack(void **state)
 	print();
 	if (!strstr(printed, "may lack up to 5.000 us of CPU"))
 		fail_msg("in\n%s", printed);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(table_header_shows_dash_for_unknown_facts),
-		TEST(table_header_reports_damaged_and_truncated_files),
-		TEST(table_header_wraps_list_at_screen_width),
-		TEST(table_header_time_begins_at_first_window),
-		TEST(table_header_describes_each_process),
-		TEST(table_header_counts_ended_processes_by_default),
-		TEST(table_header_limits_listed_processes),
-		TEST(table_suggests_gem_for_unattributed_pool_threads),
-		TEST(table_header_lists_each_mode_with_its_time),
-		TEST(table_header_shows_system_and_keys),
-		TEST(table_reports_inherited_contexts),
-		TEST(table_omits_empty_groupings_except_first),
-		TEST(table_cuts_long_keys_shorter_after_first_key),
-		TEST(table_elides_middle_of_long_thread_name),
-		TEST(table_rate_has_one_decimal_below_100),
-		TEST(table_reports_cpu_that_rows_may_lack),
-		TEST(table_shows_gvl_column_if_measured),
-		TEST(table_shows_gc_column_if_measured),
-		TEST(table_omits_gvl_and_gc_columns_if_unmeasured),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

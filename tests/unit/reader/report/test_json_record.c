@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "unit_test.h"
+
 #include "reader/report/json_record.h"
 
 #include <stdlib.h>
@@ -50,9 +52,8 @@ static void expect(const char *rest)
 	msgpack_sbuffer_destroy(&sample.buffer);
 }
 
-static void json_record_is_one_line_with_fields_in_order(void **state)
+TEST(json_record_is_one_line_with_fields_in_order)
 {
-	(void)state;
 	begin();
 	expect("}\n");
 	begin();
@@ -62,9 +63,8 @@ static void json_record_is_one_line_with_fields_in_order(void **state)
 	expect(",\"endpoint\":\"GET /a b~\",\"\":0,\"request_id\":\"\"}\n");
 }
 
-static void json_record_prints_integers_exactly(void **state)
+TEST(json_record_prints_integers_exactly)
 {
-	(void)state;
 	begin();
 	sample_number(&sample, "a", 9);
 	sample_number(&sample, "b", 10);
@@ -76,9 +76,8 @@ static void json_record_prints_integers_exactly(void **state)
 	       "\"f\":-9223372036854775808}\n");
 }
 
-static void json_record_prints_booleans_null_and_lists(void **state)
+TEST(json_record_prints_booleans_null_and_lists)
 {
-	(void)state;
 	begin();
 	msgpack_pack_str_with_body(&sample.packer, "yes", 3);
 	msgpack_pack_true(&sample.packer);
@@ -97,7 +96,7 @@ static void json_record_prints_booleans_null_and_lists(void **state)
 	       "\"two\":[\"a\",\"\\\"\\\\x0a\"]}\n");
 }
 
-static void json_record_escapes_quotes_and_control_characters(void **state)
+TEST(json_record_escapes_quotes_and_control_characters)
 {
 	static const struct {
 		const char *text, *expected;
@@ -114,7 +113,6 @@ static void json_record_escapes_quotes_and_control_characters(void **state)
 	};
 	char expected[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin();
 		sample_text(&sample, "endpoint", cases[i].text);
@@ -128,9 +126,8 @@ static void json_record_escapes_quotes_and_control_characters(void **state)
 	}
 }
 
-static void json_record_keeps_last_value_of_duplicate_member(void **state)
+TEST(json_record_keeps_last_value_of_duplicate_member)
 {
-	(void)state;
 	begin();
 	sample_text(&sample, "a", "first");
 	sample_text(&sample, "b", "x");
@@ -146,11 +143,10 @@ static void json_record_keeps_last_value_of_duplicate_member(void **state)
 	expect("}\n");
 }
 
-static void json_record_field_wall_ns_replaces_record_time(void **state)
+TEST(json_record_field_wall_ns_replaces_record_time)
 {
 	char *line;
 
-	(void)state;
 	begin();
 	sample_number(&sample, "wall_ns", 5);
 	sample_decode(&sample, &view);
@@ -161,12 +157,11 @@ static void json_record_field_wall_ns_replaces_record_time(void **state)
 }
 
 /* Longer than what is collected, and of just that size. */
-static void json_record_prints_lines_longer_than_buffer(void **state)
+TEST(json_record_prints_lines_longer_than_buffer)
 {
 	static char text[RECORD_VIEW_TEXT_BYTES_MAX + 1];
 	char name[16];
 
-	(void)state;
 	for (size_t size_bytes = 3900; size_bytes < 4096; size_bytes++) {
 		memset(text, 'x', size_bytes);
 		text[size_bytes] = '\0';
@@ -181,19 +176,4 @@ static void json_record_prints_lines_longer_than_buffer(void **state)
 		sample_text(&sample, name, text);
 	}
 	expect(NULL);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(json_record_is_one_line_with_fields_in_order),
-		cmocka_unit_test(json_record_prints_integers_exactly),
-		cmocka_unit_test(json_record_prints_booleans_null_and_lists),
-		cmocka_unit_test(json_record_escapes_quotes_and_control_characters),
-		cmocka_unit_test(json_record_keeps_last_value_of_duplicate_member),
-		cmocka_unit_test(json_record_field_wall_ns_replaces_record_time),
-		cmocka_unit_test(json_record_prints_lines_longer_than_buffer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
 #include <locale.h>
 #include <stdlib.h>
 
+#include "unit_test.h"
+
 #include "reader/aggregate/sample_totals.h"
 #include "reader/report/format.h"
 
@@ -84,11 +86,10 @@ static void expect_printed(size_t width, const char *part)
 	free(text);
 }
 
-static void grouping_by_pid_or_comm_includes_unattributed_time(void **state)
+TEST(grouping_by_pid_or_comm_includes_unattributed_time)
 {
 	static const char *const bys[] = { "pid", "comm" };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		begin(bys[i]);
 		add_process("puma");
@@ -103,9 +104,8 @@ static void grouping_by_pid_or_comm_includes_unattributed_time(void **state)
 	}
 }
 
-static void table_by_tid_shows_latest_thread_name(void **state)
+TEST(table_by_tid_shows_latest_thread_name)
 {
-	(void)state;
 	begin("tid");
 	add_cpu(7, "ruby", "req", 400, 1, NULL);
 	add_process("puma");
@@ -116,11 +116,10 @@ static void table_by_tid_shows_latest_thread_name(void **state)
 	expect_printed(200, "total                        510 ns");
 }
 
-static void totals_usage_is_percent_of_cpu_and_of_machine(void **state)
+TEST(totals_usage_is_percent_of_cpu_and_of_machine)
 {
 	double percent;
 
-	(void)state;
 	begin("pid");
 	add_meta("exact", 4, NULL);
 	add_cpu(7, "a", "req", 500, 1, NULL);
@@ -132,11 +131,10 @@ static void totals_usage_is_percent_of_cpu_and_of_machine(void **state)
 	expect_printed(100, "150.00      37.50");
 }
 
-static void totals_machine_percent_needs_one_known_cpu_count(void **state)
+TEST(totals_machine_percent_needs_one_known_cpu_count)
 {
 	double percent;
 
-	(void)state;
 	begin("pid");
 	add_cpu(7, "a", "req", 500, 1, NULL);
 	assert_false(totals_machine_percent(&totals, &totals.all, &percent));
@@ -147,11 +145,10 @@ static void totals_machine_percent_needs_one_known_cpu_count(void **state)
 	expect_printed(100, " 50.00          - ");
 }
 
-static void table_sorts_by_migrations_and_thread_name(void **state)
+TEST(table_sorts_by_migrations_and_thread_name)
 {
 	char *text;
 
-	(void)state;
 	begin("tid");
 	add_cpu(7, "b", "req", 500, 1, NULL);
 	add_cpu(8, "a", "req", 400, 9, NULL);
@@ -166,9 +163,8 @@ static void table_sorts_by_migrations_and_thread_name(void **state)
 	free(text);
 }
 
-static void table_shows_mode_changes_with_time_and_reason(void **state)
+TEST(table_shows_mode_changes_with_time_and_reason)
 {
-	(void)state;
 	begin("request_id");
 	add_cpu(7, "a", "req", 500, 1, NULL);
 	add_meta("exact", 4, NULL);
@@ -203,12 +199,11 @@ static void add_process_event(const char *event, const char *server, int64_t sta
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
-static void recording_replaces_ended_process_of_reused_pid(void **state)
+TEST(recording_replaces_ended_process_of_reused_pid)
 {
 	struct recording_process_info info;
 	const void *cursor = NULL;
 
-	(void)state;
 	begin("pid");
 	add_process_event("found", "puma", 1000, 0);
 	add_process_event("exit", NULL, 0, 2000);
@@ -220,9 +215,8 @@ static void recording_replaces_ended_process_of_reused_pid(void **state)
 	expect_printed(100, "processes  42 ruby\n");
 }
 
-static void table_counts_inherited_requests_once(void **state)
+TEST(table_counts_inherited_requests_once)
 {
-	(void)state;
 	begin("endpoint");
 	add_cpu(7, "a", "req-1", 500, 1, "inherited");
 	add_cpu(8, "b", "req-1", 20, 1, "inherited");
@@ -235,9 +229,8 @@ static void table_counts_inherited_requests_once(void **state)
 		       "flagged inherited, 523 ns of CPU\n");
 }
 
-static void table_shows_window_with_largest_residual(void **state)
+TEST(table_shows_window_with_largest_residual)
 {
-	(void)state;
 	begin("request_id");
 	sample_add_balance(&totals, 1000000, 999000, 0, 0);
 	sample_add_balance(&totals, 4000000, 4002000, 0, 0);
@@ -245,12 +238,11 @@ static void table_shows_window_with_largest_residual(void **state)
 	expect_printed(100, "  largest of a window     -2,000 ns  = -500.00 ppm of its exec time");
 }
 
-static void table_shows_stolen_time_only_if_nonzero(void **state)
+TEST(table_shows_stolen_time_only_if_nonzero)
 {
 	struct sample sample;
 	char *text;
 
-	(void)state;
 	begin("request_id");
 	add_cpu(7, "a", "req", 500, 1, NULL);
 	text = print(100, FIGURE_CPU);
@@ -263,23 +255,11 @@ static void table_shows_stolen_time_only_if_nonzero(void **state)
 	expect_printed(100, "  stolen 1.234 us: taken from the CPUs");
 }
 
-#define TEST(name) cmocka_unit_test(name)
+TEST_GROUP(setup, NULL)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(grouping_by_pid_or_comm_includes_unattributed_time),
-		TEST(table_by_tid_shows_latest_thread_name),
-		TEST(totals_usage_is_percent_of_cpu_and_of_machine),
-		TEST(totals_machine_percent_needs_one_known_cpu_count),
-		TEST(table_sorts_by_migrations_and_thread_name),
-		TEST(table_shows_mode_changes_with_time_and_reason),
-		TEST(recording_replaces_ended_process_of_reused_pid),
-		TEST(table_counts_inherited_requests_once),
-		TEST(table_shows_window_with_largest_residual),
-		TEST(table_shows_stolen_time_only_if_nonzero),
-	};
-	int failed = cmocka_run_group_tests(tests, setup, NULL);
+	int failed = unit_test_run();
 
 	totals_deinit(&totals);
 	return failed;

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A sheet of each kind of rows and cells, in each format. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "printed.h"
@@ -89,9 +85,10 @@ static int print(enum output_format format)
 	return r;
 }
 
-static void sheet_lines_repeat_inherited_columns(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, NULL, printed_forget)
+
+FIXTURE_TEST(sheet_lines_repeat_inherited_columns)
 {
-	(void)state;
 	assert_int_equal(print(FORMAT_CSV), 0);
 	assert_string_equal(printed, "row,start,\"na,me\",used_cpu,used_share,is_new\r\n"
 				     "step,-1,,,,\r\n"
@@ -114,9 +111,8 @@ static void sheet_lines_repeat_inherited_columns(void **state)
 		"{\"row\":\"total\",\"by\":\"x\",\"is_new\":false}\n");
 }
 
-static void sheet_document_nests_inner_rows(void **state)
+FIXTURE_TEST(sheet_document_nests_inner_rows)
 {
-	(void)state;
 	assert_int_equal(print(FORMAT_JSON), 0);
 	assert_string_equal(printed, "{\"by\":\"x\",\n\"before\":1,\n"
 				     "\"steps\":[\n"
@@ -129,11 +125,10 @@ static void sheet_document_nests_inner_rows(void **state)
 				     "\"behind\":2}\n");
 }
 
-static void sheet_document_without_rows_has_empty_arrays(void **state)
+FIXTURE_TEST(sheet_document_without_rows_has_empty_arrays)
 {
 	FILE *out = printed_begin();
 
-	(void)state;
 	begin(FORMAT_JSON, out);
 	sheet_end_rows(&sheet);
 	assert_int_equal(sheet_finish(&sheet), 0);
@@ -141,12 +136,11 @@ static void sheet_document_without_rows_has_empty_arrays(void **state)
 	assert_string_equal(printed, "{\"by\":\"x\",\n\"steps\":[],\n\"lines\":[]}\n");
 }
 
-static void sheet_document_continues_with_other_row_kinds(void **state)
+FIXTURE_TEST(sheet_document_continues_with_other_row_kinds)
 {
 	static const struct sheet_kind thread = { "thread", "threads", false,
 						  SHEET_PART_OF_DOCUMENTS };
 
-	(void)state;
 	for (int format = FORMAT_JSON; format <= FORMAT_NDJSON; format++) {
 		FILE *out = printed_begin();
 		bool is_document = format == FORMAT_JSON;
@@ -166,9 +160,8 @@ static void sheet_document_continues_with_other_row_kinds(void **state)
 	}
 }
 
-static void sheet_returns_enomem_without_memory(void **state)
+TEST(sheet_returns_enomem_without_memory)
 {
-	(void)state;
 	json_set_alloc_funcs(malloc, free);
 	for (int format = FORMAT_JSON; format <= FORMAT_NDJSON; format++) {
 		size_t given = 0;
@@ -190,19 +183,4 @@ static void sheet_returns_enomem_without_memory(void **state)
 		} while (r < 0);
 		assert_true(given > (format == FORMAT_CSV ? 0 : 20));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(sheet_lines_repeat_inherited_columns, printed_forget),
-		cmocka_unit_test_teardown(sheet_document_nests_inner_rows, printed_forget),
-		cmocka_unit_test_teardown(sheet_document_without_rows_has_empty_arrays,
-					  printed_forget),
-		cmocka_unit_test_teardown(sheet_document_continues_with_other_row_kinds,
-					  printed_forget),
-		cmocka_unit_test(sheet_returns_enomem_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

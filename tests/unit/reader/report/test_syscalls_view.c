@@ -7,6 +7,8 @@
 
 #include <jansson.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/report/formats.h"
 #include "record/sample.h"
@@ -158,9 +160,10 @@ static void expect(format_fn format, size_t top_count, const char *wanted)
 	free(text);
 }
 
-static void syscalls_sort_endpoints_and_calls_by_count(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(syscalls_sort_endpoints_and_calls_by_count)
 {
-	(void)state;
 	add_some();
 	expect(format_syscalls_csv, 0,
 	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\n"
@@ -170,9 +173,8 @@ static void syscalls_sort_endpoints_and_calls_by_count(void **state)
 	       "unattributed,,,futex,4,40\r\n");
 }
 
-static void syscalls_table_sums_rows_beyond_top_count(void **state)
+FIXTURE_TEST(syscalls_table_sums_rows_beyond_top_count)
 {
-	(void)state;
 	add_some();
 	expect(format_syscalls, 1,
 	       "endpoint      requests  calls  a request     share  inside  inside a request   each\n"
@@ -188,12 +190,11 @@ static void syscalls_table_sums_rows_beyond_top_count(void **state)
 	       "These are all 20 calls of the accounts.\n");
 }
 
-static void syscalls_json_lists_calls_of_each_group(void **state)
+FIXTURE_TEST(syscalls_json_lists_calls_of_each_group)
 {
 	char *text;
 	json_t *root, *groups, *group;
 
-	(void)state;
 	add_some();
 	text = print(format_syscalls_json, 80, 0);
 	root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -213,9 +214,8 @@ static void syscalls_json_lists_calls_of_each_group(void **state)
 	free(text);
 }
 
-static void syscalls_ndjson_has_line_per_group_and_call(void **state)
+FIXTURE_TEST(syscalls_ndjson_has_line_per_group_and_call)
 {
-	(void)state;
 	add_some();
 	expect(format_syscalls_ndjson, 1,
 	       "{\"by\":\"endpoint\",\"row\":\"group\",\"endpoint\":\"GET /a\",\"requests\":2,\"syscall\":\"stat\","
@@ -224,9 +224,8 @@ static void syscalls_ndjson_has_line_per_group_and_call(void **state)
 }
 
 /* As its router does: what it called before is that endpoint's. */
-static void syscalls_apply_late_endpoint_to_whole_request(void **state)
+FIXTURE_TEST(syscalls_apply_late_endpoint_to_whole_request)
 {
-	(void)state;
 	add_meta("endpoint");
 	add_cpu("a", NULL, 3);
 	add_call("a", NULL, "read", 3);
@@ -235,9 +234,8 @@ static void syscalls_apply_late_endpoint_to_whole_request(void **state)
 	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\ngroup,GET /a,1,read,3,30\r\n");
 }
 
-static void syscalls_show_requests_without_endpoint_in_own_row(void **state)
+FIXTURE_TEST(syscalls_show_requests_without_endpoint_in_own_row)
 {
-	(void)state;
 	add_meta("endpoint");
 	add_cpu("a", NULL, 3);
 	add_call("a", NULL, "read", 3);
@@ -246,9 +244,8 @@ static void syscalls_show_requests_without_endpoint_in_own_row(void **state)
 	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\nwithout_key,,2,read,3,30\r\n");
 }
 
-static void syscalls_group_by_request_if_no_endpoint_recorded(void **state)
+FIXTURE_TEST(syscalls_group_by_request_if_no_endpoint_recorded)
 {
-	(void)state;
 	add_meta("tenant");
 	add_cpu("a", NULL, 3);
 	add_call("a", NULL, "read", 3);
@@ -256,11 +253,10 @@ static void syscalls_group_by_request_if_no_endpoint_recorded(void **state)
 	       "row,request_id,requests,syscall,syscalls,inside_ns\r\ngroup,a,1,read,3,30\r\n");
 }
 
-static void syscalls_group_by_any_key(void **state)
+FIXTURE_TEST(syscalls_group_by_any_key)
 {
 	struct sample sample;
 
-	(void)state;
 	syscalls_deinit(&syscalls);
 	begin_with("tenant", NULL);
 	begin_record(&sample, "syscall", "a", "GET /a");
@@ -272,9 +268,8 @@ static void syscalls_group_by_any_key(void **state)
 	       "row,tenant,requests,syscall,syscalls,inside_ns\r\ngroup,x,1,read,2,0\r\n");
 }
 
-static void syscalls_filter_whole_requests(void **state)
+FIXTURE_TEST(syscalls_filter_whole_requests)
 {
-	(void)state;
 	syscalls_deinit(&syscalls);
 	begin_with(NULL, "endpoint=GET /a");
 	add_some();
@@ -290,11 +285,10 @@ static void syscalls_filter_whole_requests(void **state)
 	assert_int_equal(syscalls.account_calls, 18);
 }
 
-static void syscalls_of_overflow_count_as_no_requests(void **state)
+FIXTURE_TEST(syscalls_of_overflow_count_as_no_requests)
 {
 	struct sample sample;
 
-	(void)state;
 	begin_record(&sample, "syscall", NULL, NULL);
 	sample_flag(&sample, "overflow");
 	sample_text(&sample, "syscall", "read");
@@ -312,9 +306,8 @@ static void syscalls_of_overflow_count_as_no_requests(void **state)
 	       "unattributed,,,read,4,5\r\noverflow,,,read,2,3\r\n");
 }
 
-static void syscalls_keep_calls_of_other_abi_apart(void **state)
+FIXTURE_TEST(syscalls_keep_calls_of_other_abi_apart)
 {
-	(void)state;
 	assert_int_equal(try_call("a", "GET /a", "read", "i386", 1), 0);
 	assert_int_equal(try_call("a", "GET /a", "read", NULL, 2), 0);
 	expect(format_syscalls_csv, 0,
@@ -322,11 +315,10 @@ static void syscalls_keep_calls_of_other_abi_apart(void **state)
 	       "group,GET /a,1,read,2,20\r\ngroup,GET /a,1,i386 read,1,10\r\n");
 }
 
-static void syscalls_table_reports_lost_calls(void **state)
+FIXTURE_TEST(syscalls_table_reports_lost_calls)
 {
 	char *text;
 
-	(void)state;
 	add_some();
 	add_cpu("e", "GET /e", 7);
 	add_balance(7);
@@ -335,11 +327,10 @@ static void syscalls_table_reports_lost_calls(void **state)
 	free(text);
 }
 
-static void syscalls_table_escapes_control_characters(void **state)
+FIXTURE_TEST(syscalls_table_escapes_control_characters)
 {
 	char *text;
 
-	(void)state;
 	add_call("a", "GET /\x1b[31m", "re\tad", 1);
 	text = print(format_syscalls, 100, 0);
 	assert_null(strchr(text, '\x1b'));
@@ -347,11 +338,10 @@ static void syscalls_table_escapes_control_characters(void **state)
 	free(text);
 }
 
-static void syscalls_count_names_beyond_limit(void **state)
+FIXTURE_TEST(syscalls_count_names_beyond_limit)
 {
 	char name[32];
 
-	(void)state;
 	for (int i = 0; i < SYSCALLS_KINDS_MAX + 3; i++) {
 		(void)snprintf(name, sizeof(name), "call_%d", i);
 		add_call("a", "GET /a", name, 1);
@@ -361,9 +351,8 @@ static void syscalls_count_names_beyond_limit(void **state)
 	assert_int_equal(syscalls.calls, SYSCALLS_KINDS_MAX);
 }
 
-static void syscalls_sums_saturate_at_int64_max(void **state)
+FIXTURE_TEST(syscalls_sums_saturate_at_int64_max)
 {
-	(void)state;
 	add_call("a", "GET /a", "read", INT64_MAX / 10);
 	for (int i = 0; i < 11; i++)
 		add_call("a", "GET /a", "read", INT64_MAX / 10);
@@ -372,12 +361,11 @@ static void syscalls_sums_saturate_at_int64_max(void **state)
 }
 
 /* Each failing once: it is said, and nothing is lost of what was there. */
-static void syscalls_return_enomem_without_memory(void **state)
+FIXTURE_TEST(syscalls_return_enomem_without_memory)
 {
 	const struct format_syscalls_options options = { .width = 80 };
 	int added = -ENOMEM, finished = -ENOMEM;
 
-	(void)state;
 	for (size_t given = 0; added < 0 || finished < 0; given++) {
 		syscalls_deinit(&syscalls);
 		begin_with(NULL, NULL);
@@ -395,30 +383,4 @@ static void syscalls_return_enomem_without_memory(void **state)
 	memory_fails_after(0);
 	assert_int_equal(format_syscalls(&syscalls, &options, stdout), -ENOMEM);
 	memory_never_fails();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(syscalls_sort_endpoints_and_calls_by_count),
-		TEST(syscalls_table_sums_rows_beyond_top_count),
-		TEST(syscalls_json_lists_calls_of_each_group),
-		TEST(syscalls_ndjson_has_line_per_group_and_call),
-		TEST(syscalls_apply_late_endpoint_to_whole_request),
-		TEST(syscalls_show_requests_without_endpoint_in_own_row),
-		TEST(syscalls_group_by_request_if_no_endpoint_recorded),
-		TEST(syscalls_group_by_any_key),
-		TEST(syscalls_filter_whole_requests),
-		TEST(syscalls_of_overflow_count_as_no_requests),
-		TEST(syscalls_keep_calls_of_other_abi_apart),
-		TEST(syscalls_table_reports_lost_calls),
-		TEST(syscalls_table_escapes_control_characters),
-		TEST(syscalls_count_names_beyond_limit),
-		TEST(syscalls_sums_saturate_at_int64_max),
-		TEST(syscalls_return_enomem_without_memory),
-#undef TEST
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/display.h"
 #include "reader/report/printed.h"
@@ -82,9 +78,10 @@ static void expect(const char *expected)
 	assert_string_equal(printed, expected);
 }
 
-static void table_names_dropped_columns_if_they_fit(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, printed_forget)
+
+FIXTURE_TEST(table_names_dropped_columns_if_they_fit)
 {
-	(void)state;
 	columns[1].title = "a title of forty columns, which are many";
 	table.width = 47;
 	print();
@@ -105,18 +102,16 @@ static void table_names_dropped_columns_if_they_fit(void **state)
 	assert_string_equal(note, "");
 }
 
-static void table_columns_are_as_wide_as_their_cells(void **state)
+FIXTURE_TEST(table_columns_are_as_wide_as_their_cells)
 {
-	(void)state;
 	expect("k    cpu  name  share\n"
 	       "a      1  x       1 %\n"
 	       "bcd   20  y         -\n"
 	       "e      -  long  100 %\n");
 }
 
-static void table_drops_columns_only_if_too_narrow(void **state)
+FIXTURE_TEST(table_drops_columns_only_if_too_narrow)
 {
-	(void)state;
 	table.width = 21;
 	expect("k    cpu  name  share\n"
 	       "a      1  x       1 %\n"
@@ -145,9 +140,8 @@ static void table_drops_columns_only_if_too_narrow(void **state)
 	       "e      -\n");
 }
 
-static void table_drops_first_of_equal_rank(void **state)
+FIXTURE_TEST(table_drops_first_of_equal_rank)
 {
-	(void)state;
 	columns[1].rank = columns[2].rank = columns[3].rank = 1;
 	table.width = 20;
 	expect("k    name  share\n"
@@ -171,9 +165,8 @@ static bool write_second_row(const void *context, size_t row,
 	return true;
 }
 
-static void table_row_text_does_not_widen_columns(void **state)
+FIXTURE_TEST(table_row_text_does_not_widen_columns)
 {
-	(void)state;
 	table.text = write_second_row;
 	cells[1][2] = "not asked for";
 	expect("k    cpu  name  share\n"
@@ -186,9 +179,8 @@ static void table_row_text_does_not_widen_columns(void **state)
 	assert_non_null(strstr(printed, "\nbcd  12 more\n    of them\n"));
 }
 
-static void table_rules_precede_rows_at_table_width(void **state)
+FIXTURE_TEST(table_rules_precede_rows_at_table_width)
 {
-	(void)state;
 	table.rules[0] = 1;
 	table.rules[1] = 2;
 	table.column_count = 2;
@@ -208,9 +200,8 @@ static void table_rules_precede_rows_at_table_width(void **state)
 	       "e      -  100 %\n");
 }
 
-static void table_heading_is_bold_on_request(void **state)
+FIXTURE_TEST(table_heading_is_bold_on_request)
 {
-	(void)state;
 	table.is_bold = true;
 	table.column_count = 1;
 	table.row_count = 1;
@@ -226,7 +217,7 @@ static size_t first_line_columns(const char *line)
 	return display_columns(first);
 }
 
-static void table_shrinks_first_column_to_its_minimum(void **state)
+FIXTURE_TEST(table_shrinks_first_column_to_its_minimum)
 {
 	static const struct {
 		size_t screen, columns;
@@ -244,7 +235,6 @@ static void table_shrinks_first_column_to_its_minimum(void **state)
 		{ 24, 25, false },
 	};
 
-	(void)state;
 	cells[0][0] = "0123456789012345678901234567890123456789012345678901234567890z";
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		table.width = cases[i].screen;
@@ -256,9 +246,8 @@ static void table_shrinks_first_column_to_its_minimum(void **state)
 	}
 }
 
-static void table_measures_cells_in_display_columns(void **state)
+FIXTURE_TEST(table_measures_cells_in_display_columns)
 {
-	(void)state;
 	cells[0][0] = "日本";
 	cells[0][2] = "é";
 	expect("k     cpu  name  share\n"
@@ -267,11 +256,10 @@ static void table_measures_cells_in_display_columns(void **state)
 	       "e       -  long  100 %\n");
 }
 
-static void table_stops_printing_after_write_error(void **state)
+FIXTURE_TEST(table_stops_printing_after_write_error)
 {
 	FILE *out = fopen("/dev/full", "we");
 
-	(void)state;
 	assert_non_null(out);
 	setbuf(out, NULL);
 	asked = 0;
@@ -280,24 +268,4 @@ static void table_stops_printing_after_write_error(void **state)
 	/* To be measured, and no more. */
 	assert_int_equal(asked, ROWS * COLUMNS);
 	(void)fclose(out);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, printed_forget)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(table_columns_are_as_wide_as_their_cells),
-		TEST(table_drops_columns_only_if_too_narrow),
-		TEST(table_names_dropped_columns_if_they_fit),
-		TEST(table_drops_first_of_equal_rank),
-		TEST(table_row_text_does_not_widen_columns),
-		TEST(table_rules_precede_rows_at_table_width),
-		TEST(table_heading_is_bold_on_request),
-		TEST(table_shrinks_first_column_to_its_minimum),
-		TEST(table_measures_cells_in_display_columns),
-		TEST(table_stops_printing_after_write_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/story/sample_story.h"
 
@@ -45,7 +47,9 @@ static struct story *finish(struct fixture *fixture)
 	return &fixture->story;
 }
 
-static void story_sums_its_records_over_threads(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(story_sums_its_records_over_threads)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -83,7 +87,7 @@ static void story_sums_its_records_over_threads(void **state)
 	assert_int_equal(story->totals->observed.sums[COST_CPU], 5120);
 }
 
-static void story_derives_missing_window_start_from_its_length(void **state)
+FIXTURE_TEST(story_derives_missing_window_start_from_its_length)
 {
 	static const int64_t tids[] = { 11, 13, 12 };
 	struct fixture *fixture = *state;
@@ -105,7 +109,7 @@ static void story_derives_missing_window_start_from_its_length(void **state)
 		assert_int_equal(story->windows[i].thread->key.tid, tids[i]);
 }
 
-static void story_ignores_overflow_and_unknown_records(void **state)
+FIXTURE_TEST(story_ignores_overflow_and_unknown_records)
 {
 	struct fixture *fixture = *state;
 	struct sample sample;
@@ -121,7 +125,7 @@ static void story_ignores_overflow_and_unknown_records(void **state)
 	assert_int_equal(fixture->story.costs.record_count, 0);
 }
 
-static void story_is_inherited_if_any_record_is_inherited(void **state)
+FIXTURE_TEST(story_is_inherited_if_any_record_is_inherited)
 {
 	struct fixture *fixture = *state;
 	struct sample sample;
@@ -133,7 +137,7 @@ static void story_is_inherited_if_any_record_is_inherited(void **state)
 	assert_true(finish(fixture)->is_inherited);
 }
 
-static void story_accepts_one_byte_request_id(void **state)
+FIXTURE_TEST(story_accepts_one_byte_request_id)
 {
 	struct fixture *fixture = *state;
 	struct sample_place place = own;
@@ -143,7 +147,7 @@ static void story_accepts_one_byte_request_id(void **state)
 	assert_int_equal(finish(fixture)->costs.sums[COST_CPU], 5);
 }
 
-static void story_skips_records_excluded_by_time_filter(void **state)
+FIXTURE_TEST(story_skips_records_excluded_by_time_filter)
 {
 	struct fixture *fixture = *state;
 
@@ -154,7 +158,7 @@ static void story_skips_records_excluded_by_time_filter(void **state)
 	assert_int_equal(finish(fixture)->costs.sums[COST_CPU], 5);
 }
 
-static void story_key_shows_last_value_and_notes_change(void **state)
+FIXTURE_TEST(story_key_shows_last_value_and_notes_change)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -174,7 +178,7 @@ static void story_key_shows_last_value_and_notes_change(void **state)
 	assert_int_equal(story->key_count, 1);
 }
 
-static void story_limits_number_of_keys(void **state)
+FIXTURE_TEST(story_limits_number_of_keys)
 {
 	struct fixture *fixture = *state;
 	struct sample sample;
@@ -191,7 +195,7 @@ static void story_limits_number_of_keys(void **state)
 	assert_null(story_value(&fixture->story, names[STORY_KEYS_MAX - 1]));
 }
 
-static void story_sorts_slices_by_time(void **state)
+FIXTURE_TEST(story_sorts_slices_by_time)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -224,7 +228,7 @@ static void story_sorts_slices_by_time(void **state)
 	assert_int_equal(story->last_ns, SAMPLE_NS + 80);
 }
 
-static void story_drops_and_counts_invalid_slices(void **state)
+FIXTURE_TEST(story_drops_and_counts_invalid_slices)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -246,7 +250,7 @@ static void story_drops_and_counts_invalid_slices(void **state)
 	assert_int_equal(story->slice_count, 1);
 }
 
-static void story_adds_record_without_thread_to_sums_only(void **state)
+FIXTURE_TEST(story_adds_record_without_thread_to_sums_only)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -262,7 +266,7 @@ static void story_adds_record_without_thread_to_sums_only(void **state)
 	assert_int_equal(story->last_ns, 0);
 }
 
-static void story_neighbours_exclude_incomplete_records(void **state)
+FIXTURE_TEST(story_neighbours_exclude_incomplete_records)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -285,7 +289,7 @@ static void story_neighbours_exclude_incomplete_records(void **state)
 	assert_int_equal(finish(fixture)->beside.ranking_count, 0);
 }
 
-static void story_counts_slices_without_start_or_end(void **state)
+FIXTURE_TEST(story_counts_slices_without_start_or_end)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -305,7 +309,7 @@ static void story_counts_slices_without_start_or_end(void **state)
 	assert_int_equal(story->slices_left_out, 2);
 }
 
-static void story_sorts_slices_with_equal_start_by_end(void **state)
+FIXTURE_TEST(story_sorts_slices_with_equal_start_by_end)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -318,7 +322,7 @@ static void story_sorts_slices_with_equal_start_by_end(void **state)
 		assert_int_equal(story->slices[i].view.end_ns, SAMPLE_NS + 10 * (i + 1));
 }
 
-static void story_span_includes_record_without_thread(void **state)
+FIXTURE_TEST(story_span_includes_record_without_thread)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -336,7 +340,7 @@ static void story_span_includes_record_without_thread(void **state)
 	assert_int_equal(story->window_count, 0);
 }
 
-static void story_wait_without_known_cpu_counts_no_time_ahead(void **state)
+FIXTURE_TEST(story_wait_without_known_cpu_counts_no_time_ahead)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -351,7 +355,7 @@ static void story_wait_without_known_cpu_counts_no_time_ahead(void **state)
 	assert_int_equal(story->beside.ranking[0]->ahead_ns, 0);
 }
 
-static void story_fails_with_enomem_when_allocation_fails(void **state)
+FIXTURE_TEST(story_fails_with_enomem_when_allocation_fails)
 {
 	static const char *const kinds[] = { "cpu", "slice", "other cpu", "finish" };
 	struct fixture *fixture = *state;
@@ -383,7 +387,7 @@ static void story_fails_with_enomem_when_allocation_fails(void **state)
 	}
 }
 
-static void story_takes_lost_slices_from_balance(void **state)
+FIXTURE_TEST(story_takes_lost_slices_from_balance)
 {
 	struct fixture *fixture = *state;
 	struct sample sample;
@@ -399,7 +403,7 @@ static void story_takes_lost_slices_from_balance(void **state)
 	assert_int_equal(story_slices_lost(&fixture->story), 9);
 }
 
-static void story_filter_selects_whole_request(void **state)
+FIXTURE_TEST(story_filter_selects_whole_request)
 {
 	struct fixture *fixture = *state;
 	struct sample_place early = own;
@@ -415,7 +419,7 @@ static void story_filter_selects_whole_request(void **state)
 	assert_int_equal(fixture->totals.all.sums[COST_CPU], 12);
 }
 
-static void story_filter_excludes_other_hosts(void **state)
+FIXTURE_TEST(story_filter_excludes_other_hosts)
 {
 	struct fixture *fixture = *state;
 	struct sample_place elsewhere = own;
@@ -431,7 +435,7 @@ static void story_filter_excludes_other_hosts(void **state)
 	assert_int_equal(fixture->story.costs.sums[COST_CPU], 4);
 }
 
-static void story_filter_rejects_record_without_value_after_mismatch(void **state)
+FIXTURE_TEST(story_filter_rejects_record_without_value_after_mismatch)
 {
 	struct fixture *fixture = *state;
 	struct sample_place early = own;
@@ -444,7 +448,7 @@ static void story_filter_rejects_record_without_value_after_mismatch(void **stat
 	assert_int_equal(fixture->story.costs.record_count, 0);
 }
 
-static void story_endpoint_group_covers_all_its_requests(void **state)
+FIXTURE_TEST(story_endpoint_group_covers_all_its_requests)
 {
 	struct fixture *fixture = *state;
 	struct sample_place same = other;
@@ -459,7 +463,7 @@ static void story_endpoint_group_covers_all_its_requests(void **state)
 	assert_int_equal(histogram_count_below(&group->requests->costs[REQUEST_CPU], 3), 1);
 }
 
-static void story_endpoint_is_null_without_endpoint_key(void **state)
+FIXTURE_TEST(story_endpoint_is_null_without_endpoint_key)
 {
 	struct fixture *fixture = *state;
 	struct sample_place bare = own;
@@ -470,7 +474,7 @@ static void story_endpoint_is_null_without_endpoint_key(void **state)
 	assert_null(story_endpoint(finish(fixture)));
 }
 
-static void story_hints_list_similar_request_ids(void **state)
+FIXTURE_TEST(story_hints_list_similar_request_ids)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -489,7 +493,7 @@ static void story_hints_list_similar_request_ids(void **state)
 	assert_string_equal(story->hints[2].request_id, "shop-order-12");
 }
 
-static void story_hints_need_common_prefix_of_four_bytes(void **state)
+FIXTURE_TEST(story_hints_need_common_prefix_of_four_bytes)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -508,7 +512,7 @@ static void story_hints_need_common_prefix_of_four_bytes(void **state)
 }
 
 /* The byte behind it in the record: the mark of a name of eight bytes. */
-static void story_hints_compare_within_request_id_length(void **state)
+FIXTURE_TEST(story_hints_compare_within_request_id_length)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -522,7 +526,7 @@ static void story_hints_compare_within_request_id_length(void **state)
 	finish(fixture);
 }
 
-static void story_neighbours_come_from_windows_without_slices(void **state)
+FIXTURE_TEST(story_neighbours_come_from_windows_without_slices)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -548,7 +552,7 @@ static void story_neighbours_come_from_windows_without_slices(void **state)
 	assert_false(story_beside_is_incomplete(story));
 }
 
-static void story_neighbours_come_from_slices_if_present(void **state)
+FIXTURE_TEST(story_neighbours_come_from_slices_if_present)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -567,7 +571,7 @@ static void story_neighbours_come_from_slices_if_present(void **state)
 	assert_int_equal(story->beside.ranking[0]->ahead_ns, 10);
 }
 
-static void story_wait_targets_next_cpu_of_same_thread(void **state)
+FIXTURE_TEST(story_wait_targets_next_cpu_of_same_thread)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -588,7 +592,7 @@ static void story_wait_targets_next_cpu_of_same_thread(void **state)
 	assert_int_equal(story->beside.ranking[0]->ahead_ns, 3);
 }
 
-static void story_joins_wait_split_by_window(void **state)
+FIXTURE_TEST(story_joins_wait_split_by_window)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -605,7 +609,7 @@ static void story_joins_wait_split_by_window(void **state)
 	assert_int_equal(story->beside.ranking[0]->ahead_ns, 17);
 }
 
-static void story_neighbours_exclude_other_hosts(void **state)
+FIXTURE_TEST(story_neighbours_exclude_other_hosts)
 {
 	struct fixture *fixture = *state;
 	struct sample_place elsewhere = other;
@@ -616,7 +620,7 @@ static void story_neighbours_exclude_other_hosts(void **state)
 	assert_int_equal(finish(fixture)->beside.ranking_count, 0);
 }
 
-static void story_comm_is_last_name_of_process(void **state)
+FIXTURE_TEST(story_comm_is_last_name_of_process)
 {
 	struct fixture *fixture = *state;
 	char comm[STORY_VALUE_BYTES];
@@ -641,7 +645,7 @@ static void story_comm_is_last_name_of_process(void **state)
 	assert_string_equal(comm, "puma");
 }
 
-static void story_limits_slices_and_windows_and_counts_excess(void **state)
+FIXTURE_TEST(story_limits_slices_and_windows_and_counts_excess)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
@@ -656,46 +660,4 @@ static void story_limits_slices_and_windows_and_counts_excess(void **state)
 	assert_int_equal(finish(fixture)->slice_count, STORY_SLICES_MAX);
 	assert_int_equal(story->slices_left_out, 3);
 	assert_int_equal(story->last_ns, SAMPLE_NS + STORY_SLICES_MAX);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	static const struct CMUnitTest tests[] = {
-		TEST(story_sums_its_records_over_threads),
-		TEST(story_derives_missing_window_start_from_its_length),
-		TEST(story_ignores_overflow_and_unknown_records),
-		TEST(story_is_inherited_if_any_record_is_inherited),
-		TEST(story_accepts_one_byte_request_id),
-		TEST(story_skips_records_excluded_by_time_filter),
-		TEST(story_key_shows_last_value_and_notes_change),
-		TEST(story_limits_number_of_keys),
-		TEST(story_sorts_slices_by_time),
-		TEST(story_drops_and_counts_invalid_slices),
-		TEST(story_adds_record_without_thread_to_sums_only),
-		TEST(story_neighbours_exclude_incomplete_records),
-		TEST(story_counts_slices_without_start_or_end),
-		TEST(story_sorts_slices_with_equal_start_by_end),
-		TEST(story_span_includes_record_without_thread),
-		TEST(story_wait_without_known_cpu_counts_no_time_ahead),
-		TEST(story_fails_with_enomem_when_allocation_fails),
-		TEST(story_takes_lost_slices_from_balance),
-		TEST(story_filter_selects_whole_request),
-		TEST(story_filter_excludes_other_hosts),
-		TEST(story_filter_rejects_record_without_value_after_mismatch),
-		TEST(story_endpoint_group_covers_all_its_requests),
-		TEST(story_endpoint_is_null_without_endpoint_key),
-		TEST(story_hints_list_similar_request_ids),
-		TEST(story_hints_need_common_prefix_of_four_bytes),
-		TEST(story_hints_compare_within_request_id_length),
-		TEST(story_neighbours_come_from_windows_without_slices),
-		TEST(story_neighbours_come_from_slices_if_present),
-		TEST(story_wait_targets_next_cpu_of_same_thread),
-		TEST(story_joins_wait_split_by_window),
-		TEST(story_neighbours_exclude_other_hosts),
-		TEST(story_comm_is_last_name_of_process),
-		TEST(story_limits_slices_and_windows_and_counts_excess),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

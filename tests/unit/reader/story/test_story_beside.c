@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "reader/story/story_beside.h"
@@ -52,7 +48,9 @@ static int64_t cpu_of_first(const struct beside *beside)
 	return beside->ranking_count > 0 ? beside->ranking[0]->cpu_ns : 0;
 }
 
-static void beside_ranks_neighbours_by_cpu_in_span(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(beside_ranks_neighbours_by_cpu_in_span)
 {
 	struct beside *beside = *state;
 
@@ -74,7 +72,7 @@ static void beside_ranks_neighbours_by_cpu_in_span(void **state)
 	assert_ptr_equal(beside->ranking[3]->thread, &two);
 }
 
-static void beside_clips_neighbours_to_request_span(void **state)
+FIXTURE_TEST(beside_clips_neighbours_to_request_span)
 {
 	struct beside *beside = *state;
 
@@ -94,7 +92,7 @@ static void beside_clips_neighbours_to_request_span(void **state)
 	assert_int_equal(beside->ranking[2]->cpu_ns, 1);
 }
 
-static void beside_is_empty_without_request_span(void **state)
+FIXTURE_TEST(beside_is_empty_without_request_span)
 {
 	struct beside *beside = *state;
 
@@ -104,7 +102,7 @@ static void beside_is_empty_without_request_span(void **state)
 	assert_false(beside_is_incomplete(beside, &host));
 }
 
-static void beside_ignores_span_without_cpu_or_with_reversed_times(void **state)
+FIXTURE_TEST(beside_ignores_span_without_cpu_or_with_reversed_times)
 {
 	struct beside *beside = *state;
 	struct beside_span span = { NULL, 0, 10, 0, 2, true };
@@ -116,7 +114,7 @@ static void beside_ignores_span_without_cpu_or_with_reversed_times(void **state)
 	assert_null(beside->neighbours);
 }
 
-static void beside_bounds_cpu_of_window_crossing_request_span(void **state)
+FIXTURE_TEST(beside_bounds_cpu_of_window_crossing_request_span)
 {
 	struct beside *beside = *state;
 	struct beside_span span = { NULL, 0, 100, 60, -1, false };
@@ -134,7 +132,7 @@ static void beside_bounds_cpu_of_window_crossing_request_span(void **state)
 	assert_string_equal(beside->ranking[1]->endpoint, "");
 }
 
-static void beside_groups_time_outside_requests_by_endpoint(void **state)
+FIXTURE_TEST(beside_groups_time_outside_requests_by_endpoint)
 {
 	struct beside *beside = *state;
 	struct beside_span span = { NULL, 0, 100, 60, -1, false };
@@ -158,7 +156,7 @@ static void beside_groups_time_outside_requests_by_endpoint(void **state)
 	assert_string_equal(beside->ranking[3]->endpoint, "GET /health");
 }
 
-static void beside_does_not_add_windows_to_slices(void **state)
+FIXTURE_TEST(beside_does_not_add_windows_to_slices)
 {
 	struct beside *beside = *state;
 	struct beside_span span = { NULL, 0, 100, 60, -1, false };
@@ -177,7 +175,7 @@ static struct beside_wait wait_for(int64_t cpu_number, int64_t start_ns, int64_t
 	return (struct beside_wait){ &host, cpu_number, start_ns, end_ns, -1 };
 }
 
-static void beside_measures_time_ahead_on_awaited_cpu(void **state)
+FIXTURE_TEST(beside_measures_time_ahead_on_awaited_cpu)
 {
 	struct beside *beside = *state;
 	struct story_host elsewhere = { .name = "web-2" };
@@ -205,7 +203,7 @@ static void beside_measures_time_ahead_on_awaited_cpu(void **state)
 	assert_int_equal(beside->ranking_count, 7);
 }
 
-static void beside_counts_no_time_ahead_on_unknown_cpu(void **state)
+FIXTURE_TEST(beside_counts_no_time_ahead_on_unknown_cpu)
 {
 	struct beside *beside = *state;
 	struct beside_wait waits[] = { wait_for(-1, 0, 100), wait_for(0, 0, 100) };
@@ -226,7 +224,7 @@ static void fill(struct beside *beside, int64_t from_ns)
 		ran(beside, &two, "filler", from_ns + i, from_ns + i + 1);
 }
 
-static void beside_evaluates_oldest_spans_when_ring_is_full(void **state)
+FIXTURE_TEST(beside_evaluates_oldest_spans_when_ring_is_full)
 {
 	struct beside *beside = *state;
 
@@ -243,7 +241,7 @@ static void beside_evaluates_oldest_spans_when_ring_is_full(void **state)
 	assert_int_equal(cpu_of_first(beside), 10);
 }
 
-static void beside_ring_keeps_newest_spans(void **state)
+FIXTURE_TEST(beside_ring_keeps_newest_spans)
 {
 	struct beside *beside = *state;
 
@@ -259,7 +257,7 @@ static void beside_ring_keeps_newest_spans(void **state)
 	assert_true(beside_is_incomplete(beside, &host));
 }
 
-static void beside_is_incomplete_if_request_grows_over_dropped_spans(void **state)
+FIXTURE_TEST(beside_is_incomplete_if_request_grows_over_dropped_spans)
 {
 	struct beside *beside = *state;
 
@@ -277,7 +275,7 @@ static void beside_is_incomplete_if_request_grows_over_dropped_spans(void **stat
 	assert_true(beside_is_incomplete(beside, &host));
 }
 
-static void beside_dropped_crossing_span_is_missing_only_outside(void **state)
+FIXTURE_TEST(beside_dropped_crossing_span_is_missing_only_outside)
 {
 	struct beside *beside = *state;
 
@@ -292,7 +290,7 @@ static void beside_dropped_crossing_span_is_missing_only_outside(void **state)
 	assert_true(beside_is_incomplete(beside, &host));
 }
 
-static void beside_limits_number_of_neighbours(void **state)
+FIXTURE_TEST(beside_limits_number_of_neighbours)
 {
 	struct beside *beside = *state;
 	char id[16];
@@ -307,7 +305,7 @@ static void beside_limits_number_of_neighbours(void **state)
 	assert_int_equal(beside->span_count, BESIDE_NEIGHBOURS_MAX + 1);
 }
 
-static void beside_fails_with_enomem_when_allocation_fails(void **state)
+FIXTURE_TEST(beside_fails_with_enomem_when_allocation_fails)
 {
 	struct beside *beside = *state;
 	struct beside_span span = { NULL, 0, 10, 5, 2, true };
@@ -325,28 +323,4 @@ static void beside_fails_with_enomem_when_allocation_fails(void **state)
 	r = beside_finish(beside, true, NULL, 0);
 	memory_fails_after(SIZE_MAX);
 	assert_int_equal(r, -ENOMEM);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	static const struct CMUnitTest tests[] = {
-		TEST(beside_ranks_neighbours_by_cpu_in_span),
-		TEST(beside_clips_neighbours_to_request_span),
-		TEST(beside_is_empty_without_request_span),
-		TEST(beside_ignores_span_without_cpu_or_with_reversed_times),
-		TEST(beside_bounds_cpu_of_window_crossing_request_span),
-		TEST(beside_groups_time_outside_requests_by_endpoint),
-		TEST(beside_does_not_add_windows_to_slices),
-		TEST(beside_measures_time_ahead_on_awaited_cpu),
-		TEST(beside_counts_no_time_ahead_on_unknown_cpu),
-		TEST(beside_evaluates_oldest_spans_when_ring_is_full),
-		TEST(beside_ring_keeps_newest_spans),
-		TEST(beside_is_incomplete_if_request_grows_over_dropped_spans),
-		TEST(beside_dropped_crossing_span_is_missing_only_outside),
-		TEST(beside_limits_number_of_neighbours),
-		TEST(beside_fails_with_enomem_when_allocation_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

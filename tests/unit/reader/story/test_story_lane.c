@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "reader/story/story_lane.h"
@@ -53,7 +49,7 @@ static const char *lane_of(struct story_slice *slices, size_t count, int64_t las
 	return join(&lane);
 }
 
-static void lane_cell_shows_longest_state(void **state)
+TEST(lane_cell_shows_longest_state)
 {
 	struct story_slice slices[] = {
 		slice_of(&one, 0, 14, SCHED_RUNNING),
@@ -64,11 +60,10 @@ static void lane_cell_shows_longest_state(void **state)
 		slice_of(&one, 96, 97, SCHED_RUNNING),
 	};
 
-	(void)state;
 	assert_string_equal(lane_of(slices, 6, 99, 10), "█▒·····• █");
 }
 
-static void lane_slice_fills_all_cells_it_covers(void **state)
+TEST(lane_slice_fills_all_cells_it_covers)
 {
 	struct story_slice slices[] = {
 		slice_of(&one, 9, 31, SCHED_RUNNING),
@@ -76,25 +71,22 @@ static void lane_slice_fills_all_cells_it_covers(void **state)
 		slice_of(&one, 0, 2, SCHED_RUN_QUEUE),
 	};
 
-	(void)state;
 	assert_string_equal(lane_of(slices, 3, 49, 5), "▒██· ");
 }
 
-static void lane_of_one_instant_has_one_cell(void **state)
+TEST(lane_of_one_instant_has_one_cell)
 {
 	struct story_slice slices[] = {
 		slice_of(&one, 0, 0, SCHED_RUNNING),
 	};
 
-	(void)state;
 	assert_string_equal(lane_of(slices, 1, 0, 5), " ");
 }
 
-static void lane_never_exceeds_maximum_number_of_cells(void **state)
+TEST(lane_never_exceeds_maximum_number_of_cells)
 {
 	struct story story = { .first_ns = 5 };
 
-	(void)state;
 	for (int64_t length = 0; length < 100; length++) {
 		for (size_t room = 1; room < 20; room++) {
 			int64_t cell_ns;
@@ -131,7 +123,7 @@ static const char *lane_of_windows(struct story_window *windows, size_t count, i
 	return join(&lane);
 }
 
-static void lane_height_is_share_of_window_on_cpu(void **state)
+TEST(lane_height_is_share_of_window_on_cpu)
 {
 	struct story_window windows[] = {
 		window(&one, 0, 9, 9),	   window(&one, 10, 19, 0), window(&one, 20, 39, 1),
@@ -139,11 +131,10 @@ static void lane_height_is_share_of_window_on_cpu(void **state)
 		window(&one, 70, 79, 100), window(&one, 80, 80, 1),
 	};
 
-	(void)state;
 	assert_string_equal(lane_of_windows(windows, 8, 99, 10), "█·▁▁ ▄▅██ ");
 }
 
-static void lane_cell_shows_highest_of_its_windows(void **state)
+TEST(lane_cell_shows_highest_of_its_windows)
 {
 	struct story_window windows[] = {
 		window(&one, 0, 3, 3),
@@ -153,17 +144,15 @@ static void lane_cell_shows_highest_of_its_windows(void **state)
 		{ .thread = &one, .costs = { .lacks_span = true } },
 	};
 
-	(void)state;
 	assert_string_equal(lane_of_windows(windows, 5, 29, 3), "██ ");
 }
 
-static void fold_shows_all_lines_of_short_list(void **state)
+TEST(fold_shows_all_lines_of_short_list)
 {
 	static const int64_t weights[] = { 1, 2, 3, 4 };
 	struct story_lines lines[LINES_MAX];
 	size_t count = 0;
 
-	(void)state;
 	for (size_t shown = 0; shown < 3; shown++) {
 		assert_int_equal(story_fold(weights, 4, shown, lines, &count), 0);
 		if (shown == 1)
@@ -176,13 +165,12 @@ static void fold_shows_all_lines_of_short_list(void **state)
 	assert_int_equal(count, 0);
 }
 
-static void fold_shows_heaviest_lines_of_long_list(void **state)
+TEST(fold_shows_heaviest_lines_of_long_list)
 {
 	static const int64_t weights[] = { 5, 9, 1, 1, 5, 5, 8, 2 };
 	struct story_lines lines[LINES_MAX];
 	size_t count = 0;
 
-	(void)state;
 	assert_int_equal(story_fold(weights, 8, 3, lines, &count), 0);
 	assert_int_equal(count, 5);
 	/* Of equal ones the first. */
@@ -198,13 +186,12 @@ static void fold_shows_heaviest_lines_of_long_list(void **state)
 	assert_int_equal(lines[4].count, 1);
 }
 
-static void fold_starts_above_twice_the_shown_count(void **state)
+TEST(fold_starts_above_twice_the_shown_count)
 {
 	static const int64_t weights[] = { 1, 2, 3, 4, 5 };
 	struct story_lines lines[LINES_MAX];
 	size_t count = 0;
 
-	(void)state;
 	assert_int_equal(story_fold(weights, 4, 2, lines, &count), 0);
 	assert_int_equal(count, 4);
 	assert_int_equal(story_fold(weights, 5, 2, lines, &count), 0);
@@ -212,14 +199,13 @@ static void fold_starts_above_twice_the_shown_count(void **state)
 	assert_int_equal(lines[0].count, 3);
 }
 
-static void fold_fails_with_enomem_when_allocation_fails(void **state)
+TEST(fold_fails_with_enomem_when_allocation_fails)
 {
 	static const int64_t weights[] = { 1, 2, 3, 4, 5 };
 	struct story_lines lines[LINES_MAX];
 	size_t count = 77;
 	int r;
 
-	(void)state;
 	memory_fails_after(0);
 	r = story_fold(weights, 5, 2, lines, &count);
 	memory_fails_after(SIZE_MAX);
@@ -227,37 +213,17 @@ static void fold_fails_with_enomem_when_allocation_fails(void **state)
 	assert_int_equal(count, 77);
 }
 
-static void lane_owners_fail_with_enomem_when_allocation_fails(void **state)
+TEST(lane_owners_fail_with_enomem_when_allocation_fails)
 {
 	struct story_lane_owner *owners = NULL;
 	struct story story = { 0 };
 	size_t count = 77;
 	int r;
 
-	(void)state;
 	memory_fails_after(0);
 	r = story_lane_owners(&story, &owners, &count);
 	memory_fails_after(SIZE_MAX);
 	assert_int_equal(r, -ENOMEM);
 	assert_null(owners);
 	assert_int_equal(count, 77);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lane_cell_shows_longest_state),
-		cmocka_unit_test(lane_slice_fills_all_cells_it_covers),
-		cmocka_unit_test(lane_of_one_instant_has_one_cell),
-		cmocka_unit_test(lane_never_exceeds_maximum_number_of_cells),
-		cmocka_unit_test(lane_height_is_share_of_window_on_cpu),
-		cmocka_unit_test(lane_cell_shows_highest_of_its_windows),
-		cmocka_unit_test(fold_shows_all_lines_of_short_list),
-		cmocka_unit_test(fold_shows_heaviest_lines_of_long_list),
-		cmocka_unit_test(fold_starts_above_twice_the_shown_count),
-		cmocka_unit_test(fold_fails_with_enomem_when_allocation_fails),
-		cmocka_unit_test(lane_owners_fail_with_enomem_when_allocation_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

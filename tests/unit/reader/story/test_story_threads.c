@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/story/story_threads.h"
 #include "record/sample.h"
@@ -52,7 +54,9 @@ static struct story_thread *of(struct story_threads *threads, const char *host, 
 	return thread;
 }
 
-static void story_thread_is_identified_by_host_process_and_tid(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(story_thread_is_identified_by_host_process_and_tid)
 {
 	struct story_threads *threads = *state;
 	struct story_thread *thread = of(threads, "a", 7, 11, NULL);
@@ -69,7 +73,7 @@ static void story_thread_is_identified_by_host_process_and_tid(void **state)
 	assert_ptr_not_equal(story_threads_find(threads, &threads->hosts[1], 7, 11), thread);
 }
 
-static void story_threads_sort_by_host_process_and_tid(void **state)
+FIXTURE_TEST(story_threads_sort_by_host_process_and_tid)
 {
 	struct story_thread *in_order[] = {
 		of(*state, "a", 7, 12, NULL),
@@ -87,7 +91,7 @@ static void story_threads_sort_by_host_process_and_tid(void **state)
 	}
 }
 
-static void story_thread_keeps_last_nonempty_name(void **state)
+FIXTURE_TEST(story_thread_keeps_last_nonempty_name)
 {
 	struct story_thread *thread = of(*state, "a", 7, 11, NULL);
 
@@ -104,7 +108,7 @@ static void story_thread_keeps_last_nonempty_name(void **state)
 }
 
 /* Records that wait for a value come late. */
-static void story_thread_is_not_renamed_by_earlier_record(void **state)
+FIXTURE_TEST(story_thread_is_not_renamed_by_earlier_record)
 {
 	struct story_threads *threads = *state;
 	struct story_thread *thread = of(threads, "a", 7, 11, "new");
@@ -114,14 +118,14 @@ static void story_thread_is_not_renamed_by_earlier_record(void **state)
 	assert_string_equal(thread->name, "new");
 }
 
-static void story_threads_ignore_record_without_tid(void **state)
+FIXTURE_TEST(story_threads_ignore_record_without_tid)
 {
 	assert_null(of(*state, "a", 7, -1, NULL));
 	assert_non_null(of(*state, "a", 7, 0, NULL));
 	assert_false(((struct story_threads *)*state)->is_full);
 }
 
-static void story_threads_limit_number_of_hosts(void **state)
+FIXTURE_TEST(story_threads_limit_number_of_hosts)
 {
 	struct story_threads *threads = *state;
 	char name[16];
@@ -136,7 +140,7 @@ static void story_threads_limit_number_of_hosts(void **state)
 	assert_non_null(of(threads, "h3", 7, 12, NULL));
 }
 
-static void story_threads_limit_number_of_threads(void **state)
+FIXTURE_TEST(story_threads_limit_number_of_threads)
 {
 	struct story_threads *threads = *state;
 
@@ -148,11 +152,10 @@ static void story_threads_limit_number_of_threads(void **state)
 	assert_non_null(of(threads, "a", 7, 5, NULL));
 }
 
-static void story_host_span_grows_at_both_ends(void **state)
+FIXTURE_TEST(story_host_span_grows_at_both_ends)
 {
 	struct story_host host = { .name = "" };
 
-	(void)state;
 	story_host_extend(&host, 50, 60);
 	assert_true(host.has_span);
 	assert_int_equal(host.first_ns, 50);
@@ -165,7 +168,7 @@ static void story_host_span_grows_at_both_ends(void **state)
 	assert_int_equal(host.last_ns, 70);
 }
 
-static void story_threads_fail_with_enomem_when_allocation_fails(void **state)
+FIXTURE_TEST(story_threads_fail_with_enomem_when_allocation_fails)
 {
 	struct story_thread *thread = NULL;
 	int r = -ENOMEM;
@@ -189,22 +192,4 @@ static void story_threads_fail_with_enomem_when_allocation_fails(void **state)
 	}
 	assert_int_equal(r, 0);
 	assert_true(i > 2);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	static const struct CMUnitTest tests[] = {
-		TEST(story_thread_is_identified_by_host_process_and_tid),
-		TEST(story_threads_sort_by_host_process_and_tid),
-		TEST(story_thread_keeps_last_nonempty_name),
-		TEST(story_thread_is_not_renamed_by_earlier_record),
-		TEST(story_threads_ignore_record_without_tid),
-		TEST(story_threads_limit_number_of_hosts),
-		TEST(story_threads_limit_number_of_threads),
-		TEST(story_host_span_grows_at_both_ends),
-		TEST(story_threads_fail_with_enomem_when_allocation_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <locale.h>
 
+#include "unit_test.h"
+
 #include "reader/top/drawing.h"
 #include "reader/top/streams.h"
 #include "record/golden.h"
@@ -183,9 +185,10 @@ static void expect_row(size_t row, const char *expected)
 	free(text);
 }
 
-static void drawing_matches_golden_groups_in_three_sizes(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(drawing_matches_golden_groups_in_three_sizes)
 {
-	(void)state;
 	fill();
 	draw(120, 30);
 	expect("top-120x30.txt");
@@ -195,9 +198,8 @@ static void drawing_matches_golden_groups_in_three_sizes(void **state)
 	expect("top-40x10.txt");
 }
 
-static void drawing_matches_golden_of_other_lists_and_help(void **state)
+FIXTURE_TEST(drawing_matches_golden_of_other_lists_and_help)
 {
-	(void)state;
 	fill();
 	draw(100, 16);
 	press('2');
@@ -216,13 +218,12 @@ static void drawing_matches_golden_of_other_lists_and_help(void **state)
 	expect("top-help.txt");
 }
 
-static void drawing_matches_golden_code_of_selected_row(void **state)
+FIXTURE_TEST(drawing_matches_golden_code_of_selected_row)
 {
 	const struct stream_cpu one = {
 		.window = 2, .tid = 43, .request_id = "slow", .endpoint = "GET /orders/:id"
 	};
 
-	(void)state;
 	fill();
 	draw(100, 16);
 	press('c');
@@ -236,9 +237,8 @@ static void drawing_matches_golden_code_of_selected_row(void **state)
 	expect("top-code.txt");
 }
 
-static void drawing_limits_height_of_plain_frame_to_its_rows(void **state)
+FIXTURE_TEST(drawing_limits_height_of_plain_frame_to_its_rows)
 {
-	(void)state;
 	fill();
 	drawing.is_plain = true;
 	draw(160, 1);
@@ -248,9 +248,8 @@ static void drawing_limits_height_of_plain_frame_to_its_rows(void **state)
 	expect("top-plain.txt");
 }
 
-static void drawing_sums_hidden_rows_in_plain_frame(void **state)
+FIXTURE_TEST(drawing_sums_hidden_rows_in_plain_frame)
 {
-	(void)state;
 	fill();
 	drawing.is_plain = true;
 	draw(100, 1);
@@ -264,9 +263,8 @@ static void drawing_sums_hidden_rows_in_plain_frame(void **state)
 		"ms  455.0 ms");
 }
 
-static void drawing_scrolls_list_to_selected_row(void **state)
+FIXTURE_TEST(drawing_scrolls_list_to_selected_row)
 {
-	(void)state;
 	fill();
 	draw(60, 11);
 	/* Head 2, heading 1, unattributed and total 2, foot 2. */
@@ -280,13 +278,12 @@ static void drawing_scrolls_list_to_selected_row(void **state)
 	expect_row(3, "GET /orders/:id            4.0  24.04 ms      2.40  24.07 ms");
 }
 
-static void drawing_scrolls_books_from_first_to_last_line(void **state)
+FIXTURE_TEST(drawing_scrolls_books_from_first_to_last_line)
 {
 	char last[512];
 	size_t size_bytes;
 	const char *text;
 
-	(void)state;
 	fill();
 	draw(80, 12);
 	press('4');
@@ -303,9 +300,8 @@ static void drawing_scrolls_books_from_first_to_last_line(void **state)
 	expect_row(2, "the books");
 }
 
-static void drawing_counts_story_records_left_out(void **state)
+FIXTURE_TEST(drawing_counts_story_records_left_out)
 {
-	(void)state;
 	for (int i = 0; i < LISTING_STORY_MAX; i++)
 		put_request(1, 1, "GET /a", 1000);
 	history_close_window(&history);
@@ -321,9 +317,8 @@ static void drawing_counts_story_records_left_out(void **state)
 	expect_row(10, "residual - ns  losses 0   without split  own -  1 records left out");
 }
 
-static void drawing_reports_needed_size_on_small_screen(void **state)
+FIXTURE_TEST(drawing_reports_needed_size_on_small_screen)
 {
-	(void)state;
 	fill();
 	draw(39, 30);
 	expect_row(0, "too small:");
@@ -338,9 +333,8 @@ static void drawing_reports_needed_size_on_small_screen(void **state)
 	expect_row(0, "pid 42  22:13:21  last 1.000 s");
 }
 
-static void drawing_shows_status_before_first_window(void **state)
+FIXTURE_TEST(drawing_shows_status_before_first_window)
 {
-	(void)state;
 	draw(60, 10);
 	/* Heading, its list's heading, and the reason, between what frames them. */
 	assert_int_equal(drawing_height(&drawing, 20), 6);
@@ -352,11 +346,10 @@ static void drawing_shows_status_before_first_window(void **state)
 	expect_row(8, "");
 }
 
-static void drawing_explains_empty_list(void **state)
+FIXTURE_TEST(drawing_explains_empty_list)
 {
 	struct sample sample;
 
-	(void)state;
 	sample_begin(&sample, "gap", 1);
 	assert_int_equal(stream_put(&history, &sample, stream_end_ns(1)), 0);
 	history_close_window(&history);
@@ -390,9 +383,8 @@ static void drawing_explains_empty_list(void **state)
 	expect_row(3, "the filter lets nothing pass: / changes it, Esc takes it away");
 }
 
-static void drawing_title_shows_time_span_and_status(void **state)
+FIXTURE_TEST(drawing_title_shows_time_span_and_status)
 {
-	(void)state;
 	fill();
 	draw(80, 12);
 	expect_row(0, "correlator top  pid 42  22:13:21  last 1.000 s");
@@ -407,9 +399,8 @@ static void drawing_title_shows_time_span_and_status(void **state)
 	expect_row(0, "pid 42  22:13:20  FROZEN, 1 back  last 500.0 ms");
 }
 
-static void drawing_marks_sort_column_and_direction(void **state)
+FIXTURE_TEST(drawing_marks_sort_column_and_direction)
 {
-	(void)state;
 	fill();
 	draw(60, 12);
 	expect_row(2, "endpoint                 req/s      cpu▼     % CPU  wall p99");
@@ -419,9 +410,8 @@ static void drawing_marks_sort_column_and_direction(void **state)
 	expect_row(2, "endpoint                req/s▲       cpu     % CPU  wall p99");
 }
 
-static void drawing_replaces_panes_by_place_on_narrow_screen(void **state)
+FIXTURE_TEST(drawing_replaces_panes_by_place_on_narrow_screen)
 {
-	(void)state;
 	fill();
 	draw(60, 12);
 	expect_row(1, "1 groups 2 in flight 3 threads 4 books");
@@ -437,9 +427,8 @@ static void drawing_replaces_panes_by_place_on_narrow_screen(void **state)
 	expect_row(1, "the story of slow");
 }
 
-static void drawing_shows_filter_while_typed(void **state)
+FIXTURE_TEST(drawing_shows_filter_while_typed)
 {
-	(void)state;
 	fill();
 	draw(80, 12);
 	press('/');
@@ -448,11 +437,10 @@ static void drawing_shows_filter_while_typed(void **state)
 	assert_int_equal(screen_at(&screen, 11, 0)->style, SCREEN_HEADING);
 }
 
-static void drawing_highlights_accounting_errors_as_alarm(void **state)
+FIXTURE_TEST(drawing_highlights_accounting_errors_as_alarm)
 {
 	struct sample sample;
 
-	(void)state;
 	put_meta("lean", 0);
 	stream_balance(&history, 1, 1000000, 900000, 0);
 	sample_begin(&sample, "balance", 42);
@@ -482,37 +470,10 @@ static void drawing_highlights_accounting_errors_as_alarm(void **state)
 	assert_int_equal(screen_at(&screen, 10, 66)->style, SCREEN_ALARM);
 }
 
-static void drawing_shows_dash_without_balance_and_self_records(void **state)
+FIXTURE_TEST(drawing_shows_dash_without_balance_and_self_records)
 {
-	(void)state;
 	put_request(1, 1, "GET /a", 1000);
 	history_close_window(&history);
 	draw(100, 12);
 	expect_row(10, "residual - ns  losses 0   without split  own -");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(drawing_matches_golden_groups_in_three_sizes),
-		TEST(drawing_matches_golden_of_other_lists_and_help),
-		TEST(drawing_matches_golden_code_of_selected_row),
-		TEST(drawing_limits_height_of_plain_frame_to_its_rows),
-		TEST(drawing_sums_hidden_rows_in_plain_frame),
-		TEST(drawing_scrolls_list_to_selected_row),
-		TEST(drawing_scrolls_books_from_first_to_last_line),
-		TEST(drawing_counts_story_records_left_out),
-		TEST(drawing_reports_needed_size_on_small_screen),
-		TEST(drawing_shows_status_before_first_window),
-		TEST(drawing_explains_empty_list),
-		TEST(drawing_title_shows_time_span_and_status),
-		TEST(drawing_marks_sort_column_and_direction),
-		TEST(drawing_replaces_panes_by_place_on_narrow_screen),
-		TEST(drawing_shows_filter_while_typed),
-		TEST(drawing_highlights_accounting_errors_as_alarm),
-		TEST(drawing_shows_dash_without_balance_and_self_records),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/top/streams.h"
 
@@ -44,9 +46,10 @@ static int64_t cpu_of(const struct history_span *span)
 	return cpu_ns;
 }
 
-static void history_window_holds_records_with_same_end(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(history_window_holds_records_with_same_end)
 {
-	(void)state;
 	assert_int_equal(history_closed_count(&history), 0);
 	put_request(1, "a", 10);
 	put_request(1, "b", 20);
@@ -67,9 +70,8 @@ static void history_window_holds_records_with_same_end(void **state)
 	assert_int_equal(history_window(&history, 1)->record_count, 1);
 }
 
-static void history_late_record_reopens_last_window(void **state)
+FIXTURE_TEST(history_late_record_reopens_last_window)
 {
-	(void)state;
 	put_request(1, "a", 10);
 	put_request(2, "a", 20);
 	history_close_window(&history);
@@ -82,9 +84,8 @@ static void history_late_record_reopens_last_window(void **state)
 	assert_int_equal(history_window(&history, 1)->end_ns, stream_end_ns(2));
 }
 
-static void history_span_sums_its_windows(void **state)
+FIXTURE_TEST(history_span_sums_its_windows)
 {
-	(void)state;
 	put_request(1, "a", 1);
 	put_request(2, "b", 2);
 	put_request(3, "c", 4);
@@ -99,14 +100,13 @@ static bool is_tag(const void *context, uint64_t tag)
 	return tag == *(const uint64_t *)context;
 }
 
-static void history_span_selects_requests_by_tag_and_keeps_balance(void **state)
+FIXTURE_TEST(history_span_selects_requests_by_tag_and_keeps_balance)
 {
 	uint64_t tag = history_tag(&history, (struct record_text){ "b", 1 });
 	struct history_span span = { .first = 0, .last = 1, .wants = is_tag, .context = &tag };
 	const char *by = "request_id";
 	struct totals totals;
 
-	(void)state;
 	assert_int_equal(history_tag(&history, (struct record_text){ "", 0 }), 0);
 	assert_int_not_equal(tag, 0);
 	assert_int_not_equal(tag, history_tag(&history, (struct record_text){ "a", 1 }));
@@ -135,12 +135,11 @@ static int note(void *user, const struct history_window *window, const struct re
 	return cpu_ns == 3 ? -EINTR : 0;
 }
 
-static void history_visits_oldest_first_until_callback_fails(void **state)
+FIXTURE_TEST(history_visits_oldest_first_until_callback_fails)
 {
 	const struct history_span span = { .first = 0, .last = 2 };
 	int64_t sum = 0;
 
-	(void)state;
 	put_request(1, "a", 1);
 	stream_balance(&history, 1, 5, 5, 0);
 	put_request(2, "b", 2);
@@ -155,11 +154,10 @@ static void history_visits_oldest_first_until_callback_fails(void **state)
 	assert_int_equal(sum, 123);
 }
 
-static void history_ignores_duplicate_record(void **state)
+FIXTURE_TEST(history_ignores_duplicate_record)
 {
 	struct sample sample;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		sample_begin(&sample, "cpu", 42);
 		memcpy(memmem(sample.buffer.data, sample.buffer.size, "\xa2id", 3), "\xa2:1", 3);
@@ -169,11 +167,10 @@ static void history_ignores_duplicate_record(void **state)
 	assert_int_equal(history_window(&history, 0)->record_count, 1);
 }
 
-static void history_counts_balance_without_times_as_damaged(void **state)
+FIXTURE_TEST(history_counts_balance_without_times_as_damaged)
 {
 	struct sample sample;
 
-	(void)state;
 	sample_begin(&sample, "balance", 42);
 	sample_number(&sample, "exec_ns", 9);
 	assert_int_equal(stream_put(&history, &sample, stream_end_ns(1)), 0);
@@ -181,7 +178,7 @@ static void history_counts_balance_without_times_as_damaged(void **state)
 	assert_int_equal(history.count, 0);
 }
 
-static void history_applies_process_and_meta_records_to_all_windows(void **state)
+FIXTURE_TEST(history_applies_process_and_meta_records_to_all_windows)
 {
 	struct sample sample;
 	struct totals totals;
@@ -189,7 +186,6 @@ static void history_applies_process_and_meta_records_to_all_windows(void **state
 	static struct record_view view;
 	const char *by = "comm";
 
-	(void)state;
 	sample_begin(&sample, "process", 42);
 	sample_text(&sample, "event", "found");
 	sample_text(&sample, "comm", "puma");
@@ -217,11 +213,10 @@ static void history_applies_process_and_meta_records_to_all_windows(void **state
 	msgpack_sbuffer_destroy(&sample.buffer);
 }
 
-static void history_drops_windows_beyond_maximum_age(void **state)
+FIXTURE_TEST(history_drops_windows_beyond_maximum_age)
 {
 	const uint64_t per_minute = 120, most = HISTORY_SECONDS_MAX * 2;
 
-	(void)state;
 	for (uint64_t window = 1; window <= most + 1; window++)
 		put_request(window, "a", 1);
 	/* The first ended 600 s before the last. */
@@ -235,11 +230,10 @@ static void history_drops_windows_beyond_maximum_age(void **state)
 	assert_int_equal(history.count, 1);
 }
 
-static void history_drops_oldest_windows_beyond_byte_limit(void **state)
+FIXTURE_TEST(history_drops_oldest_windows_beyond_byte_limit)
 {
 	size_t bytes = 0;
 
-	(void)state;
 	history.bytes_max = 20000;
 	for (uint64_t window = 1; window <= 1000; window++)
 		put_request(window, "a", 1);
@@ -257,11 +251,10 @@ static void history_drops_oldest_windows_beyond_byte_limit(void **state)
 	assert_int_equal(history_window(&history, 1000)->record_count, 1);
 }
 
-static void history_limits_number_of_windows(void **state)
+FIXTURE_TEST(history_limits_number_of_windows)
 {
 	struct sample sample;
 
-	(void)state;
 	for (uint64_t i = 1; i <= HISTORY_WINDOWS_MAX + 5; i++) {
 		sample_begin(&sample, "gap", 42);
 		assert_int_equal(stream_put(&history, &sample, stream_end_ns(1) + i), 0);
@@ -271,11 +264,10 @@ static void history_limits_number_of_windows(void **state)
 	assert_int_equal(history_window(&history, 6)->end_ns, stream_end_ns(1) + 7);
 }
 
-static void history_drops_and_counts_records_of_excess_shapes(void **state)
+FIXTURE_TEST(history_drops_and_counts_records_of_excess_shapes)
 {
 	struct sample sample;
 
-	(void)state;
 	for (int i = 0; i < PACKING_SHAPES_MAX + 3; i++) {
 		char name[8];
 
@@ -288,13 +280,12 @@ static void history_drops_and_counts_records_of_excess_shapes(void **state)
 	assert_int_equal(history_window(&history, 0)->record_count, PACKING_SHAPES_MAX);
 }
 
-static void history_keeps_frames_of_dropped_windows(void **state)
+FIXTURE_TEST(history_keeps_frames_of_dropped_windows)
 {
 	const struct stream_cpu cpu = { .tid = 7, .request_id = "r", .endpoint = "GET /a" };
 	struct history_span span;
 	struct stacks stacks;
 
-	(void)state;
 	history.bytes_max = 1;
 	stream_frame(&history, 1, "1", "", "main");
 	for (uint64_t window = 1; window <= 5; window++) {
@@ -316,11 +307,10 @@ static void history_keeps_frames_of_dropped_windows(void **state)
 	stacks_deinit(&stacks);
 }
 
-static void history_drops_and_counts_frames_beyond_byte_limit(void **state)
+FIXTURE_TEST(history_drops_and_counts_frames_beyond_byte_limit)
 {
 	char name[2001];
 
-	(void)state;
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	while (history.frames.size_bytes < HISTORY_FRAMES_BYTES_MAX)
@@ -334,13 +324,12 @@ static void history_drops_and_counts_frames_beyond_byte_limit(void **state)
 	assert_int_equal(history.count, 0);
 }
 
-static void history_fails_with_enomem_when_allocation_fails(void **state)
+FIXTURE_TEST(history_fails_with_enomem_when_allocation_fails)
 {
 	struct history other;
 	struct sample sample;
 	int r = -ENOMEM;
 
-	(void)state;
 	memory_fails_after(0);
 	assert_int_equal(history_init(&other), -ENOMEM);
 	history_deinit(&other);
@@ -364,28 +353,4 @@ static void history_fails_with_enomem_when_allocation_fails(void **state)
 	assert_int_equal(history_closed_count(&history), 1);
 	assert_int_equal(history.bytes, history_window(&history, 0)->records.capacity_bytes);
 	assert_int_equal(cpu_of(&(struct history_span){ 0 }), 2);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(history_window_holds_records_with_same_end),
-		TEST(history_late_record_reopens_last_window),
-		TEST(history_span_sums_its_windows),
-		TEST(history_span_selects_requests_by_tag_and_keeps_balance),
-		TEST(history_visits_oldest_first_until_callback_fails),
-		TEST(history_ignores_duplicate_record),
-		TEST(history_counts_balance_without_times_as_damaged),
-		TEST(history_applies_process_and_meta_records_to_all_windows),
-		TEST(history_drops_windows_beyond_maximum_age),
-		TEST(history_drops_oldest_windows_beyond_byte_limit),
-		TEST(history_limits_number_of_windows),
-		TEST(history_drops_and_counts_records_of_excess_shapes),
-		TEST(history_keeps_frames_of_dropped_windows),
-		TEST(history_drops_and_counts_frames_beyond_byte_limit),
-		TEST(history_fails_with_enomem_when_allocation_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/top/in_flight.h"
 #include "reader/top/streams.h"
@@ -43,9 +45,10 @@ static void put(const char *id, int64_t tid, int64_t last_ns, const int64_t spen
 
 static const int64_t ran[4] = { 5, 0, 0, 0 };
 
-static void in_flight_lists_requests_active_at_window_end(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(in_flight_lists_requests_active_at_window_end)
 {
-	(void)state;
 	put("gone", 1, IN_FLIGHT_FLUSH_NS + 1, ran);
 	put("there", 2, IN_FLIGHT_FLUSH_NS, ran);
 	put("", 3, 0, ran);
@@ -61,9 +64,8 @@ static void in_flight_lists_requests_active_at_window_end(void **state)
 	assert_int_equal(in_flight_find(&in_flight, tag("too"))->tid, 4);
 }
 
-static void in_flight_ignores_other_windows(void **state)
+FIXTURE_TEST(in_flight_ignores_other_windows)
 {
-	(void)state;
 	put("first", 1, 0, ran);
 	stream_cpu(&history, (struct stream_cpu){ .window = 2, .tid = 2, .request_id = "second" });
 	assert_int_equal(in_flight_init(&in_flight, &history, 1), 0);
@@ -71,9 +73,8 @@ static void in_flight_ignores_other_windows(void **state)
 	assert_non_null(in_flight_find(&in_flight, tag("second")));
 }
 
-static void in_flight_reports_most_recent_thread_of_request(void **state)
+FIXTURE_TEST(in_flight_reports_most_recent_thread_of_request)
 {
-	(void)state;
 	put("r", 1, 500, ran);
 	put("r", 2, 100, ran);
 	put("r", 3, 300, ran);
@@ -82,7 +83,7 @@ static void in_flight_reports_most_recent_thread_of_request(void **state)
 	assert_int_equal(in_flight_find(&in_flight, tag("r"))->tid, 2);
 }
 
-static void in_flight_state_is_longest_scheduler_state(void **state)
+FIXTURE_TEST(in_flight_state_is_longest_scheduler_state)
 {
 	static const struct {
 		int64_t spent_ns[4]; /* CPU, run queue, blocked, of it uninterruptible */
@@ -94,7 +95,6 @@ static void in_flight_state_is_longest_scheduler_state(void **state)
 		{ { 0, 0, 5, 2 }, "blocked" }, { { 0, 0, 5, 5 }, "uninterruptible" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
 		char id[8];
 
@@ -113,20 +113,18 @@ static void in_flight_state_is_longest_scheduler_state(void **state)
 	}
 }
 
-static void in_flight_skips_record_without_times(void **state)
+FIXTURE_TEST(in_flight_skips_record_without_times)
 {
 	struct sample sample;
 
-	(void)state;
 	sample_begin_cpu(&sample, 42, 7, "r", 1, 1);
 	assert_int_equal(stream_put(&history, &sample, stream_end_ns(1)), 0);
 	assert_int_equal(in_flight_init(&in_flight, &history, 0), 0);
 	assert_int_equal(in_flight.count, 0);
 }
 
-static void in_flight_finds_each_request_up_to_maximum(void **state)
+FIXTURE_TEST(in_flight_finds_each_request_up_to_maximum)
 {
-	(void)state;
 	for (int64_t i = 0; i < IN_FLIGHT_MAX + 10; i++) {
 		char id[16];
 
@@ -143,11 +141,10 @@ static void in_flight_finds_each_request_up_to_maximum(void **state)
 	}
 }
 
-static void in_flight_truncates_long_thread_name(void **state)
+FIXTURE_TEST(in_flight_truncates_long_thread_name)
 {
 	char name[GROUP_NAME_BYTES + 10];
 
-	(void)state;
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	stream_cpu(&history,
@@ -156,11 +153,10 @@ static void in_flight_truncates_long_thread_name(void **state)
 	assert_int_equal(strlen(in_flight.requests[0].thread_name), GROUP_NAME_BYTES);
 }
 
-static void in_flight_is_empty_when_allocation_fails(void **state)
+FIXTURE_TEST(in_flight_is_empty_when_allocation_fails)
 {
 	int r = -ENOMEM;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		char id[16];
 
@@ -174,21 +170,4 @@ static void in_flight_is_empty_when_allocation_fails(void **state)
 		assert_true(r == 0 || (r == -ENOMEM && !in_flight.requests));
 	}
 	assert_int_equal(in_flight.count, 20);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(in_flight_lists_requests_active_at_window_end),
-		TEST(in_flight_ignores_other_windows),
-		TEST(in_flight_reports_most_recent_thread_of_request),
-		TEST(in_flight_state_is_longest_scheduler_state),
-		TEST(in_flight_skips_record_without_times),
-		TEST(in_flight_finds_each_request_up_to_maximum),
-		TEST(in_flight_truncates_long_thread_name),
-		TEST(in_flight_is_empty_when_allocation_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

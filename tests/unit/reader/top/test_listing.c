@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <locale.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/report/table.h"
 #include "reader/top/listing.h"
@@ -109,9 +111,10 @@ static void expect_cell(size_t row, int field, const char *expected)
 	fail_msg("there is no such column");
 }
 
-static void listing_groups_cover_chosen_span(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(listing_groups_cover_chosen_span)
 {
-	(void)state;
 	list();
 	expect_rows("GET /busy,GET /slow");
 	expect_cell(0, FIGURE_CPU, "10.00 ms");
@@ -130,9 +133,8 @@ static void listing_groups_cover_chosen_span(void **state)
 	assert_int_equal(listing.frame.all.record_count, 0);
 }
 
-static void listing_last_seconds_span_covers_ten_seconds(void **state)
+FIXTURE_TEST(listing_last_seconds_span_covers_ten_seconds)
 {
-	(void)state;
 	for (uint64_t window = 5; window <= 30; window++)
 		stream_balance(&history, window, 1, 1, 0);
 	list();
@@ -145,9 +147,8 @@ static void listing_last_seconds_span_covers_ten_seconds(void **state)
 	assert_int_equal(listing.first, 0);
 }
 
-static void listing_last_seconds_span_handles_windows_near_epoch(void **state)
+FIXTURE_TEST(listing_last_seconds_span_handles_windows_near_epoch)
 {
-	(void)state;
 	history_deinit(&history);
 	assert_int_equal(history_init(&history), 0);
 	for (uint64_t second = 1; second <= 3; second++) {
@@ -164,9 +165,8 @@ static void listing_last_seconds_span_handles_windows_near_epoch(void **state)
 	assert_int_equal(listing.end_ns, 3000000000);
 }
 
-static void listing_frozen_shows_its_window_or_oldest(void **state)
+FIXTURE_TEST(listing_frozen_shows_its_window_or_oldest)
 {
-	(void)state;
 	navigation.span = SPAN_WINDOW;
 	navigation.is_frozen = true;
 	navigation.frozen_at = 1;
@@ -186,9 +186,8 @@ static void listing_frozen_shows_its_window_or_oldest(void **state)
 	assert_int_equal(listing.last, 4);
 }
 
-static void listing_cycles_through_recorded_group_keys(void **state)
+FIXTURE_TEST(listing_cycles_through_recorded_group_keys)
 {
-	(void)state;
 	list();
 	assert_string_equal(listing.by, "endpoint");
 	press('g');
@@ -207,9 +206,8 @@ static void listing_cycles_through_recorded_group_keys(void **state)
 	assert_string_equal(listing.by, "endpoint");
 }
 
-static void listing_sorts_rows_and_reverses_them(void **state)
+FIXTURE_TEST(listing_sorts_rows_and_reverses_them)
 {
-	(void)state;
 	navigation.orders[LIST_GROUPS].field = FIGURE_BLOCKED;
 	list();
 	expect_rows("GET /slow,GET /busy");
@@ -222,9 +220,8 @@ static void listing_sorts_rows_and_reverses_them(void **state)
 	expect_rows("s1,b4,b3,b2,b1");
 }
 
-static void listing_filters_by_name_ignoring_case_or_by_condition(void **state)
+FIXTURE_TEST(listing_filters_by_name_ignoring_case_or_by_condition)
 {
-	(void)state;
 	(void)strcpy(navigation.filter, "SLO");
 	list();
 	expect_rows("GET /slow");
@@ -250,9 +247,8 @@ static void listing_filters_by_name_ignoring_case_or_by_condition(void **state)
 	expect_rows("");
 }
 
-static void listing_in_flight_shows_age_state_and_thread(void **state)
+FIXTURE_TEST(listing_in_flight_shows_age_state_and_thread)
 {
-	(void)state;
 	navigation.span = SPAN_WINDOW;
 	press('2');
 	expect_rows("s1");
@@ -267,9 +263,8 @@ static void listing_in_flight_shows_age_state_and_thread(void **state)
 	expect_cell(0, FIGURE_CPU, "3.000 us");
 }
 
-static void listing_threads_include_unattributed_time(void **state)
+FIXTURE_TEST(listing_threads_include_unattributed_time)
 {
-	(void)state;
 	press('3');
 	expect_rows("1,3,2");
 	expect_cell(1, FIGURE_CPU, "28.00 us");
@@ -277,9 +272,8 @@ static void listing_threads_include_unattributed_time(void **state)
 	expect_cell(0, FIGURE_KEY, "42/1");
 }
 
-static void listing_opens_requests_of_group_and_story_of_request(void **state)
+FIXTURE_TEST(listing_opens_requests_of_group_and_story_of_request)
 {
-	(void)state;
 	press(KEY_OF_ENTER);
 	expect_rows("b4,b3,b2,b1");
 	assert_int_equal(listing.rows.other_count, 1);
@@ -302,9 +296,8 @@ static void listing_opens_requests_of_group_and_story_of_request(void **state)
 	assert_int_equal(listing.row_count, 3);
 }
 
-static void listing_bar_shows_states_and_is_clamped_to_window(void **state)
+FIXTURE_TEST(listing_bar_shows_states_and_is_clamped_to_window)
 {
-	(void)state;
 	stream_cpu(&history, (struct stream_cpu){ .window = 5,
 						  .request_id = "bar",
 						  .cpu_ns = 250000000,
@@ -325,9 +318,8 @@ static void listing_bar_shows_states_and_is_clamped_to_window(void **state)
 	expect_cell(1, LISTING_BAR, "████████████████████");
 }
 
-static void listing_opens_requests_of_thread(void **state)
+FIXTURE_TEST(listing_opens_requests_of_thread)
 {
-	(void)state;
 	press('3');
 	press(KEY_OF_END);
 	press(KEY_OF_ENTER);
@@ -342,9 +334,8 @@ static void listing_opens_requests_of_thread(void **state)
 	expect_rows("b4,b3,b2,b1");
 }
 
-static void listing_selection_follows_row_value(void **state)
+FIXTURE_TEST(listing_selection_follows_row_value)
 {
-	(void)state;
 	list();
 	assert_int_equal(listing.selected, 0);
 	press(KEY_OF_DOWN);
@@ -370,11 +361,10 @@ static void listing_selection_follows_row_value(void **state)
 	assert_string_equal(navigation_place(&navigation)->value, "3");
 }
 
-static void listing_books_are_split_into_lines(void **state)
+FIXTURE_TEST(listing_books_are_split_into_lines)
 {
 	size_t lines = 0;
 
-	(void)state;
 	press('4');
 	for (const char *at = listing.text; *at; at++)
 		lines += *at == '\n';
@@ -385,13 +375,12 @@ static void listing_books_are_split_into_lines(void **state)
 	assert_int_equal(listing.selected, lines - 1);
 }
 
-static void listing_is_empty_without_windows(void **state)
+FIXTURE_TEST(listing_is_empty_without_windows)
 {
 	enum figure fields[LISTING_COLUMNS_MAX];
 	char value[NAVIGATION_VALUE_BYTES] = "x";
 	struct scene scene;
 
-	(void)state;
 	history_deinit(&history);
 	assert_int_equal(history_init(&history), 0);
 	list();
@@ -403,13 +392,12 @@ static void listing_is_empty_without_windows(void **state)
 	assert_string_equal(listing.by, "pid");
 }
 
-static void listing_scene_describes_selection_and_columns(void **state)
+FIXTURE_TEST(listing_scene_describes_selection_and_columns)
 {
 	enum figure fields[LISTING_COLUMNS_MAX];
 	char value[NAVIGATION_VALUE_BYTES];
 	struct scene scene;
 
-	(void)state;
 	press(KEY_OF_DOWN);
 	listing_scene(&listing, fields, value, &scene);
 	assert_string_equal(scene.value, "GET /slow");
@@ -444,7 +432,7 @@ static void fill_code(void)
 	history_close_window(&history);
 }
 
-static void listing_code_shows_wait_stacks_below_samples(void **state)
+FIXTURE_TEST(listing_code_shows_wait_stacks_below_samples)
 {
 	const struct stream_cpu busy = { .window = 4,
 					 .tid = 1,
@@ -453,7 +441,6 @@ static void listing_code_shows_wait_stacks_below_samples(void **state)
 					 .blocked_ns = 1000000 };
 	const char *sampled, *waited;
 
-	(void)state;
 	stream_frame(&history, 4, "4", "1", "Order#lock");
 	stream_cpu(&history, busy);
 	stream_wait(&history, busy, "4");
@@ -465,9 +452,8 @@ static void listing_code_shows_wait_stacks_below_samples(void **state)
 	assert_non_null(strstr(listing.text, "Off the CPU "));
 }
 
-static void listing_code_is_limited_to_row_filter_and_span(void **state)
+FIXTURE_TEST(listing_code_is_limited_to_row_filter_and_span)
 {
-	(void)state;
 	fill_code();
 	press('c');
 	assert_non_null(strstr(listing.text, "CPU 10.00 ms, exact; spread over stacks by 3 samples "
@@ -502,11 +488,10 @@ static void listing_code_is_limited_to_row_filter_and_span(void **state)
 	assert_int_equal(listing.row_count, 0);
 }
 
-static void listing_fails_with_enomem_when_allocation_fails(void **state)
+FIXTURE_TEST(listing_fails_with_enomem_when_allocation_fails)
 {
 	static const char keys[] = "1234c";
 
-	(void)state;
 	fill_code();
 	for (size_t i = 0; i < sizeof(keys) - 1; i++) {
 		int r = -ENOMEM;
@@ -521,32 +506,4 @@ static void listing_fails_with_enomem_when_allocation_fails(void **state)
 			listing_deinit(&listing);
 		}
 	}
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(listing_groups_cover_chosen_span),
-		TEST(listing_last_seconds_span_covers_ten_seconds),
-		TEST(listing_last_seconds_span_handles_windows_near_epoch),
-		TEST(listing_frozen_shows_its_window_or_oldest),
-		TEST(listing_cycles_through_recorded_group_keys),
-		TEST(listing_sorts_rows_and_reverses_them),
-		TEST(listing_filters_by_name_ignoring_case_or_by_condition),
-		TEST(listing_in_flight_shows_age_state_and_thread),
-		TEST(listing_threads_include_unattributed_time),
-		TEST(listing_opens_requests_of_group_and_story_of_request),
-		TEST(listing_bar_shows_states_and_is_clamped_to_window),
-		TEST(listing_opens_requests_of_thread),
-		TEST(listing_selection_follows_row_value),
-		TEST(listing_books_are_split_into_lines),
-		TEST(listing_is_empty_without_windows),
-		TEST(listing_scene_describes_selection_and_columns),
-		TEST(listing_code_shows_wait_stacks_below_samples),
-		TEST(listing_code_is_limited_to_row_filter_and_span),
-		TEST(listing_fails_with_enomem_when_allocation_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

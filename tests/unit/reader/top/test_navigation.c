@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "reader/top/navigation.h"
 
@@ -50,9 +45,10 @@ static const struct navigation_place *place(void)
 	return navigation_place(&navigation);
 }
 
-static void navigation_starts_with_groups_of_last_seconds_by_cpu(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, NULL)
+
+FIXTURE_TEST(navigation_starts_with_groups_of_last_seconds_by_cpu)
 {
-	(void)state;
 	assert_int_equal(place()->list, LIST_GROUPS);
 	assert_int_equal(navigation.span, SPAN_SECONDS);
 	assert_int_equal(navigation_order(&navigation)->field, FIGURE_CPU);
@@ -61,9 +57,8 @@ static void navigation_starts_with_groups_of_last_seconds_by_cpu(void **state)
 	assert_false(navigation.is_frozen);
 }
 
-static void navigation_selects_panes_by_digit_and_tab(void **state)
+FIXTURE_TEST(navigation_selects_panes_by_digit_and_tab)
 {
-	(void)state;
 	for (int pane = 0; pane < _LIST_PANES; pane++) {
 		take('1' + pane);
 		assert_int_equal(place()->list, pane);
@@ -76,9 +71,8 @@ static void navigation_selects_panes_by_digit_and_tab(void **state)
 	assert_int_equal(place()->list, LIST_BOOKS);
 }
 
-static void navigation_enter_descends_to_story_and_escape_returns(void **state)
+FIXTURE_TEST(navigation_enter_descends_to_story_and_escape_returns)
 {
-	(void)state;
 	take(KEY_OF_ENTER);
 	assert_int_equal(place()->list, LIST_REQUESTS);
 	assert_string_equal(place()->of, "endpoint=GET /a");
@@ -100,9 +94,8 @@ static void navigation_enter_descends_to_story_and_escape_returns(void **state)
 	assert_int_equal(place()->list, LIST_THREADS);
 }
 
-static void navigation_enter_target_depends_on_row_key(void **state)
+FIXTURE_TEST(navigation_enter_target_depends_on_row_key)
 {
-	(void)state;
 	scene.by = "request_id";
 	scene.value = "r1";
 	take(KEY_OF_ENTER);
@@ -126,9 +119,8 @@ static void navigation_enter_target_depends_on_row_key(void **state)
 	assert_int_equal(place()->list, LIST_GROUPS);
 }
 
-static void navigation_cycles_sort_column_and_reverses_order(void **state)
+FIXTURE_TEST(navigation_cycles_sort_column_and_reverses_order)
 {
-	(void)state;
 	take('>');
 	assert_int_equal(navigation_order(&navigation)->field, FIGURE_BLOCKED);
 	take('s');
@@ -149,9 +141,8 @@ static void navigation_cycles_sort_column_and_reverses_order(void **state)
 	assert_int_equal(navigation_order(&navigation)->field, FIGURE_CPU);
 }
 
-static void navigation_replaces_sort_column_that_is_not_shown(void **state)
+FIXTURE_TEST(navigation_replaces_sort_column_that_is_not_shown)
 {
-	(void)state;
 	navigation.orders[LIST_GROUPS].field = FIGURE_STOLEN;
 	take('>');
 	assert_int_equal(navigation_order(&navigation)->field, FIGURE_CPU);
@@ -160,9 +151,8 @@ static void navigation_replaces_sort_column_that_is_not_shown(void **state)
 	assert_int_equal(navigation_order(&navigation)->field, FIGURE_BLOCKED);
 }
 
-static void navigation_cycles_grouping_key(void **state)
+FIXTURE_TEST(navigation_cycles_grouping_key)
 {
-	(void)state;
 	take('g');
 	assert_string_equal(navigation.by, "pid");
 	scene.by = "pid";
@@ -177,9 +167,8 @@ static void navigation_cycles_grouping_key(void **state)
 	assert_string_equal(navigation.by, "request_id");
 }
 
-static void navigation_space_toggles_freeze(void **state)
+FIXTURE_TEST(navigation_space_toggles_freeze)
 {
-	(void)state;
 	take(' ');
 	assert_true(navigation.is_frozen);
 	assert_int_equal(navigation.frozen_at, 20);
@@ -193,9 +182,8 @@ static void navigation_space_toggles_freeze(void **state)
 	assert_false(navigation.is_frozen);
 }
 
-static void navigation_steps_through_available_windows(void **state)
+FIXTURE_TEST(navigation_steps_through_available_windows)
 {
-	(void)state;
 	take('[');
 	assert_true(navigation.is_frozen);
 	assert_int_equal(navigation.frozen_at, 19);
@@ -213,9 +201,8 @@ static void navigation_steps_through_available_windows(void **state)
 	assert_int_equal(navigation.frozen_at, 19);
 }
 
-static void navigation_cycles_time_span(void **state)
+FIXTURE_TEST(navigation_cycles_time_span)
 {
-	(void)state;
 	take('w');
 	assert_int_equal(navigation.span, SPAN_ALL);
 	take('w');
@@ -224,7 +211,7 @@ static void navigation_cycles_time_span(void **state)
 	assert_int_equal(navigation.span, SPAN_SECONDS);
 }
 
-static void navigation_keeps_selection_within_list(void **state)
+FIXTURE_TEST(navigation_keeps_selection_within_list)
 {
 	static const struct {
 		int key;
@@ -236,7 +223,6 @@ static void navigation_keeps_selection_within_list(void **state)
 		{ KEY_OF_HOME, 0 },
 	};
 
-	(void)state;
 	assert_false(place()->has_picked);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		take(keys[i].key);
@@ -248,9 +234,8 @@ static void navigation_keeps_selection_within_list(void **state)
 	assert_int_equal(place()->selected, 0);
 }
 
-static void navigation_settle_tracks_picked_row_by_value(void **state)
+FIXTURE_TEST(navigation_settle_tracks_picked_row_by_value)
 {
-	(void)state;
 	navigation_settle(&navigation, 0, "GET /a");
 	assert_string_equal(place()->value, "");
 	take(KEY_OF_DOWN);
@@ -263,9 +248,8 @@ static void navigation_settle_tracks_picked_row_by_value(void **state)
 	assert_int_equal(place()->selected, 4);
 }
 
-static void navigation_filter_is_edited_accepted_and_cancelled(void **state)
+FIXTURE_TEST(navigation_filter_is_edited_accepted_and_cancelled)
 {
-	(void)state;
 	take('/');
 	assert_true(navigation.is_typing);
 	type("qx[");
@@ -293,9 +277,8 @@ static void navigation_filter_is_edited_accepted_and_cancelled(void **state)
 	assert_string_equal(navigation.typed, "");
 }
 
-static void navigation_filter_is_bounded_and_escapes_controls(void **state)
+FIXTURE_TEST(navigation_filter_is_bounded_and_escapes_controls)
 {
-	(void)state;
 	take('/');
 	take('\t');
 	take(0x9b);
@@ -305,9 +288,8 @@ static void navigation_filter_is_bounded_and_escapes_controls(void **state)
 	assert_int_equal(strlen(navigation.typed), NAVIGATION_FILTER_BYTES - 1);
 }
 
-static void navigation_shows_help_until_next_key(void **state)
+FIXTURE_TEST(navigation_shows_help_until_next_key)
 {
-	(void)state;
 	take('?');
 	assert_true(navigation.shows_help);
 	take('q');
@@ -321,9 +303,8 @@ static void navigation_shows_help_until_next_key(void **state)
 	assert_true(navigation.has_quit);
 }
 
-static void filter_is_condition_only_if_it_starts_with_key(void **state)
+FIXTURE_TEST(filter_is_condition_only_if_it_starts_with_key)
 {
-	(void)state;
 	assert_true(navigation_filter_is_condition("endpoint=GET /a"));
 	assert_true(navigation_filter_is_condition("endpoint~GET *"));
 	assert_true(navigation_filter_is_condition("k="));
@@ -336,11 +317,10 @@ static void filter_is_condition_only_if_it_starts_with_key(void **state)
 	assert_false(navigation_filter_is_condition("*=b"));
 }
 
-static void navigation_ignores_unbound_keys(void **state)
+FIXTURE_TEST(navigation_ignores_unbound_keys)
 {
 	struct navigation before = navigation;
 
-	(void)state;
 	take('x');
 	take(0x1f600);
 	take('5');
@@ -366,9 +346,8 @@ static void expect_code(enum list list, const char *of_place, const char *value,
 	assert_int_equal(place()->list, list);
 }
 
-static void navigation_c_opens_code_of_selected_row(void **state)
+FIXTURE_TEST(navigation_c_opens_code_of_selected_row)
 {
-	(void)state;
 	expect_code(LIST_GROUPS, "", "GET /a", "endpoint=GET /a");
 	expect_code(LIST_THREADS, "", "17", "tid=17");
 	expect_code(LIST_IN_FLIGHT, "", "r-1", "request_id=r-1");
@@ -378,9 +357,8 @@ static void navigation_c_opens_code_of_selected_row(void **state)
 	expect_code(LIST_GROUPS, "", "", "");
 }
 
-static void navigation_reaches_maximum_depth_at_code_of_story(void **state)
+FIXTURE_TEST(navigation_reaches_maximum_depth_at_code_of_story)
 {
-	(void)state;
 	take(KEY_OF_ENTER);
 	take(KEY_OF_ENTER);
 	take('c');
@@ -389,32 +367,4 @@ static void navigation_reaches_maximum_depth_at_code_of_story(void **state)
 	for (int i = 0; i < 3; i++)
 		take(KEY_OF_ESCAPE);
 	assert_int_equal(place()->list, LIST_GROUPS);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, setup)
-	const struct CMUnitTest tests[] = {
-		TEST(navigation_starts_with_groups_of_last_seconds_by_cpu),
-		TEST(navigation_selects_panes_by_digit_and_tab),
-		TEST(navigation_enter_descends_to_story_and_escape_returns),
-		TEST(navigation_enter_target_depends_on_row_key),
-		TEST(navigation_cycles_sort_column_and_reverses_order),
-		TEST(navigation_replaces_sort_column_that_is_not_shown),
-		TEST(navigation_cycles_grouping_key),
-		TEST(navigation_space_toggles_freeze),
-		TEST(navigation_steps_through_available_windows),
-		TEST(navigation_cycles_time_span),
-		TEST(navigation_keeps_selection_within_list),
-		TEST(navigation_settle_tracks_picked_row_by_value),
-		TEST(navigation_filter_is_edited_accepted_and_cancelled),
-		TEST(navigation_filter_is_bounded_and_escapes_controls),
-		TEST(navigation_shows_help_until_next_key),
-		TEST(filter_is_condition_only_if_it_starts_with_key),
-		TEST(navigation_ignores_unbound_keys),
-		TEST(navigation_c_opens_code_of_selected_row),
-		TEST(navigation_reaches_maximum_depth_at_code_of_story),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

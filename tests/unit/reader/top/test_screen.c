@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <locale.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "reader/top/screen.h"
@@ -42,17 +37,17 @@ static void expect(const char *expected)
 	free(text);
 }
 
-static void screen_starts_blank_and_plain(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(screen_starts_blank_and_plain)
 {
-	(void)state;
 	expect("\n\n\n");
 	assert_string_equal(screen_at(&screen, 2, 9)->text, " ");
 	assert_int_equal(screen_at(&screen, 2, 9)->style, SCREEN_PLAIN);
 }
 
-static void screen_puts_text_at_position_and_clips_at_edge(void **state)
+FIXTURE_TEST(screen_puts_text_at_position_and_clips_at_edge)
 {
-	(void)state;
 	assert_int_equal(screen_put(&screen, 1, 2, SCREEN_HEADING, "abc"), 5);
 	assert_int_equal(screen_put(&screen, 2, 7, SCREEN_PLAIN, "wxyz"), 10);
 	assert_int_equal(screen_put(&screen, 0, 10, SCREEN_PLAIN, "no"), 10);
@@ -64,9 +59,8 @@ static void screen_puts_text_at_position_and_clips_at_edge(void **state)
 	assert_int_equal(screen_at(&screen, 1, 5)->style, SCREEN_PLAIN);
 }
 
-static void screen_gives_wide_characters_two_cells_and_accents_none(void **state)
+FIXTURE_TEST(screen_gives_wide_characters_two_cells_and_accents_none)
 {
-	(void)state;
 	assert_int_equal(screen_put(&screen, 0, 0, SCREEN_PLAIN, "日e\xcc\x81x"), 4);
 	assert_string_equal(screen_at(&screen, 0, 0)->text, "日");
 	assert_string_equal(screen_at(&screen, 0, 1)->text, "");
@@ -79,9 +73,8 @@ static void screen_gives_wide_characters_two_cells_and_accents_none(void **state
 	expect("日e\xcc\x81x\n\n        日\n");
 }
 
-static void screen_joins_accent_to_preceding_wide_character(void **state)
+FIXTURE_TEST(screen_joins_accent_to_preceding_wide_character)
 {
-	(void)state;
 	assert_int_equal(screen_put(&screen, 0, 0, SCREEN_PLAIN, "日\xcc\x81z"), 3);
 	assert_string_equal(screen_at(&screen, 0, 0)->text, "日\xcc\x81");
 	/* In front of everything there is nothing that it could be of. */
@@ -89,29 +82,26 @@ static void screen_joins_accent_to_preceding_wide_character(void **state)
 	expect("日\xcc\x81z\nz\n\n");
 }
 
-static void screen_drops_accents_beyond_cell_size(void **state)
+FIXTURE_TEST(screen_drops_accents_beyond_cell_size)
 {
 	char text[201] = "e";
 
-	(void)state;
 	for (int i = 0; i < 99; i++)
 		(void)strcat(text, "\xcc\x81");
 	assert_int_equal(screen_put(&screen, 0, 0, SCREEN_PLAIN, text), 1);
 	assert_int_equal(strlen(screen_at(&screen, 0, 0)->text), SCREEN_CELL_BYTES - 1);
 }
 
-static void screen_replaces_control_and_invalid_bytes(void **state)
+FIXTURE_TEST(screen_replaces_control_and_invalid_bytes)
 {
-	(void)state;
 	(void)screen_put(&screen, 0, 0, SCREEN_PLAIN, "a\033[2Jb");
 	(void)screen_put(&screen, 1, 0, SCREEN_PLAIN, "\x7f\xc2\x9b\xc2\xa0\x1f~");
 	(void)screen_put(&screen, 2, 0, SCREEN_PLAIN, "\xff\xe6\x97z");
 	expect("a?[2Jb\n??\xc2\xa0?~\n???z\n");
 }
 
-static void screen_fill_styles_row_and_keeps_text(void **state)
+FIXTURE_TEST(screen_fill_styles_row_and_keeps_text)
 {
-	(void)state;
 	(void)screen_put(&screen, 1, 0, SCREEN_PLAIN, "abc");
 	screen_fill(&screen, 1, SCREEN_BAR);
 	screen_fill(&screen, 3, SCREEN_BAR);
@@ -123,11 +113,10 @@ static void screen_fill_styles_row_and_keeps_text(void **state)
 	expect("\nabc\n\n");
 }
 
-static void screen_init_clamps_sides_and_reports_enomem(void **state)
+FIXTURE_TEST(screen_init_clamps_sides_and_reports_enomem)
 {
 	struct screen other;
 
-	(void)state;
 	assert_int_equal(screen_init(&other, SCREEN_SIDE_MAX + 1, 1), 0);
 	assert_int_equal(other.width, SCREEN_SIDE_MAX);
 	assert_int_equal(other.height, 1);
@@ -142,21 +131,4 @@ static void screen_init_clamps_sides_and_reports_enomem(void **state)
 	assert_int_equal(screen_init(&other, 0, 0), 0);
 	assert_int_equal(screen_put(&other, 0, 0, SCREEN_PLAIN, "x"), 0);
 	screen_deinit(&other);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(screen_starts_blank_and_plain),
-		TEST(screen_puts_text_at_position_and_clips_at_edge),
-		TEST(screen_gives_wide_characters_two_cells_and_accents_none),
-		TEST(screen_joins_accent_to_preceding_wide_character),
-		TEST(screen_drops_accents_beyond_cell_size),
-		TEST(screen_replaces_control_and_invalid_bytes),
-		TEST(screen_fill_styles_row_and_keeps_text),
-		TEST(screen_init_clamps_sides_and_reports_enomem),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "unit_test.h"
+
 #include "base/clock.h"
 #include "failing_memory.h"
 #include "reader/top/recorder.h"
@@ -85,9 +87,10 @@ static void expect_due(uint64_t ms)
 	assert_int_equal(due_ns, T0 + ms * NS_PER_MS);
 }
 
-static void source_replays_file_at_given_speed(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(source_replays_file_at_given_speed)
 {
-	(void)state;
 	write_at(file, "meta", 0);
 	write_at(file, "cpu", 0);
 	write_at(file, "cpu", 0);
@@ -114,9 +117,8 @@ static void source_replays_file_at_given_speed(void **state)
 	assert_int_equal(history.count, 3);
 }
 
-static void source_shortens_long_gap_in_replay(void **state)
+FIXTURE_TEST(source_shortens_long_gap_in_replay)
 {
-	(void)state;
 	write_at(file, "cpu", 0);
 	write_at(file, "cpu", 60000);
 	write_at(file, "cpu", 61000);
@@ -130,9 +132,8 @@ static void source_shortens_long_gap_in_replay(void **state)
 	expect_due(SOURCE_GAP_SECONDS * 1000 + 1000);
 }
 
-static void source_keeps_gap_of_exactly_maximum_length(void **state)
+FIXTURE_TEST(source_keeps_gap_of_exactly_maximum_length)
 {
-	(void)state;
 	write_at(file, "cpu", 0);
 	write_at(file, "cpu", SOURCE_GAP_SECONDS * 1000);
 	write_at(file, "cpu", SOURCE_GAP_SECONDS * 1000 + 500);
@@ -143,9 +144,8 @@ static void source_keeps_gap_of_exactly_maximum_length(void **state)
 	expect_due(SOURCE_GAP_SECONDS * 1000 + 500);
 }
 
-static void source_delivers_older_timestamp_at_once(void **state)
+FIXTURE_TEST(source_delivers_older_timestamp_at_once)
 {
-	(void)state;
 	write_at(file, "cpu", 2000);
 	write_at(file, "cpu", 1000);
 	write_at(file, "cpu", 2500);
@@ -156,12 +156,11 @@ static void source_delivers_older_timestamp_at_once(void **state)
 	expect_due(500);
 }
 
-static void source_without_speed_delivers_one_window_per_read(void **state)
+FIXTURE_TEST(source_without_speed_delivers_one_window_per_read)
 {
 	uint64_t due_ns;
 	int fd;
 
-	(void)state;
 	for (uint32_t window = 0; window < 10; window++)
 		write_at(file, "cpu", 1000 * window);
 	assert_int_equal(source_open(&source, path, 0), 0);
@@ -179,9 +178,8 @@ static void source_without_speed_delivers_one_window_per_read(void **state)
 	assert_int_equal(fd, -1);
 }
 
-static void source_limits_records_per_read(void **state)
+FIXTURE_TEST(source_limits_records_per_read)
 {
-	(void)state;
 	for (int i = 0; i < SOURCE_READ_MAX + 1; i++)
 		write_at(file, "cpu", 0);
 	assert_int_equal(source_open(&source, path, 0), 0);
@@ -194,7 +192,7 @@ static void source_limits_records_per_read(void **state)
 	assert_int_equal(history_window(&history, 0)->record_count, SOURCE_READ_MAX + 1);
 }
 
-static void source_closes_window_of_pipe_after_quiet_period(void **state)
+FIXTURE_TEST(source_closes_window_of_pipe_after_quiet_period)
 {
 	const uint64_t quiet_ms = SOURCE_QUIET_NS / NS_PER_MS;
 	char name[32];
@@ -202,7 +200,6 @@ static void source_closes_window_of_pipe_after_quiet_period(void **state)
 	int fds[2], fd;
 	FILE *out;
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	out = fdopen(fds[1], "wb");
 	(void)snprintf(name, sizeof(name), "/dev/fd/%d", fds[0]);
@@ -235,13 +232,12 @@ static void source_closes_window_of_pipe_after_quiet_period(void **state)
 }
 
 /* top may open it before the recorder does. */
-static void source_waits_for_writer_of_named_pipe(void **state)
+FIXTURE_TEST(source_waits_for_writer_of_named_pipe)
 {
 	char name[64];
 	int fd;
 	FILE *out;
 
-	(void)state;
 	(void)snprintf(name, sizeof(name), "%s.pipe", path);
 	assert_int_equal(mkfifo(name, 0600), 0);
 	assert_int_equal(source_open(&source, name, 1), 0);
@@ -261,9 +257,8 @@ static void source_waits_for_writer_of_named_pipe(void **state)
 	assert_int_equal(unlink(name), 0);
 }
 
-static void source_flags_damaged_recording_and_reads_on(void **state)
+FIXTURE_TEST(source_flags_damaged_recording_and_reads_on)
 {
-	(void)state;
 	write_at(file, "cpu", 0);
 	assert_int_equal(fputs("garbage", file), 1);
 	write_at(file, "cpu", 1000);
@@ -275,9 +270,8 @@ static void source_flags_damaged_recording_and_reads_on(void **state)
 	assert_int_equal(history.count, 2);
 }
 
-static void source_rejects_foreign_and_missing_file(void **state)
+FIXTURE_TEST(source_rejects_foreign_and_missing_file)
 {
-	(void)state;
 	assert_int_equal(fputs("hello\n", file), 1);
 	assert_int_equal(fflush(file), 0);
 	assert_int_equal(source_open(&source, path, 0), 0);
@@ -286,12 +280,11 @@ static void source_rejects_foreign_and_missing_file(void **state)
 	assert_int_equal(source_open(&source, "/nonexistent/file", 0), -ENOENT);
 }
 
-static void source_keeps_tail_of_recorder_messages(void **state)
+FIXTURE_TEST(source_keeps_tail_of_recorder_messages)
 {
 	char text[1000];
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe2(fds, O_NONBLOCK), 0);
 	source = (struct source){ .fd = -1, .said_fd = fds[0] };
 	assert_int_equal(write(fds[1], "one\n", 4), 4);
@@ -342,12 +335,11 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-static void source_collects_records_messages_and_status_of_recorder(void **state)
+FIXTURE_TEST(source_collects_records_messages_and_status_of_recorder)
 {
 	char copy[sizeof(path) + 8];
 	char *const argv[] = { "top", "say:one", copy, "say:two", "exit:3", NULL };
 
-	(void)state;
 	(void)snprintf(copy, sizeof(copy), "copy:%s", path);
 	write_at(file, "cpu", 0);
 	write_at(file, "cpu", 1000);
@@ -358,13 +350,12 @@ static void source_collects_records_messages_and_status_of_recorder(void **state
 	assert_false(source.is_damaged);
 }
 
-static void source_leaves_recorder_messages_on_stderr_if_not_captured(void **state)
+FIXTURE_TEST(source_leaves_recorder_messages_on_stderr_if_not_captured)
 {
 	char *const argv[] = { "top", "say:to whom it may concern", NULL };
 	int fds[2], stderr_fd = dup(STDERR_FILENO);
 	char said[64] = "";
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_true(dup2(fds[1], STDERR_FILENO) >= 0);
 	start_recorder(argv, false);
@@ -379,13 +370,12 @@ static void source_leaves_recorder_messages_on_stderr_if_not_captured(void **sta
 }
 
 /* No terminal, no signal of ours, and none of its own is held back; it ends with us. */
-static void source_isolates_recorder_from_terminal_and_signals(void **state)
+FIXTURE_TEST(source_isolates_recorder_from_terminal_and_signals)
 {
 	char *const argv[] = { "top", "look round", NULL };
 	int fds[2], stdin_fd = dup(STDIN_FILENO);
 	sigset_t blocked, before;
 
-	(void)state;
 	/* What is typed is for us. */
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(write(fds[1], "q", 1), 1);
@@ -402,11 +392,10 @@ static void source_isolates_recorder_from_terminal_and_signals(void **state)
 	assert_int_equal(source_exit_code(&source), 0);
 }
 
-static void source_exit_code_of_killed_recorder_includes_signal(void **state)
+FIXTURE_TEST(source_exit_code_of_killed_recorder_includes_signal)
 {
 	char *const argv[] = { "top", "raise:9", NULL };
 
-	(void)state;
 	start_recorder(argv, true);
 	assert_int_equal(source_exit_code(&source), 128 + 9);
 }
@@ -423,12 +412,11 @@ static pid_t start_one_that_stays(char *how)
 	return source.recorder;
 }
 
-static void source_deinit_terminates_recorder_and_closes_pipes(void **state)
+FIXTURE_TEST(source_deinit_terminates_recorder_and_closes_pipes)
 {
 	pid_t pid = start_one_that_stays("leave when told");
 	int fd = source.fd, said_fd = source.said_fd;
 
-	(void)state;
 	/* Nothing has come, and nobody waits for it. */
 	read_at(0);
 	assert_false(source.has_ended);
@@ -446,11 +434,10 @@ static void source_deinit_terminates_recorder_and_closes_pipes(void **state)
 	assert_true(is_open(STDIN_FILENO));
 }
 
-static void source_deinit_kills_stubborn_recorder_after_five_seconds(void **state)
+FIXTURE_TEST(source_deinit_kills_stubborn_recorder_after_five_seconds)
 {
 	pid_t pid = start_one_that_stays("be stubborn");
 
-	(void)state;
 	nap_ns = 0;
 	source_deinit(&source);
 	assert_int_equal(nap_ns, 5 * (int64_t)NS_PER_S);
@@ -458,24 +445,22 @@ static void source_deinit_kills_stubborn_recorder_after_five_seconds(void **stat
 	assert_int_equal(errno, ESRCH);
 }
 
-static void source_deinit_skips_wait_for_exited_recorder(void **state)
+FIXTURE_TEST(source_deinit_skips_wait_for_exited_recorder)
 {
 	char *const argv[] = { "top", "exit:0", NULL };
 
-	(void)state;
 	start_recorder(argv, true);
 	naps = 0;
 	source_deinit(&source);
 	assert_int_equal(naps, 0);
 }
 
-static void source_start_fails_with_emfile_without_descriptors(void **state)
+FIXTURE_TEST(source_start_fails_with_emfile_without_descriptors)
 {
 	char *const argv[] = { "top", "stay", NULL };
 	struct rlimit before, none;
 	int lowest = dup(STDIN_FILENO);
 
-	(void)state;
 	(void)close(lowest);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	for (int more = 0; more < 4; more++) {
@@ -495,13 +480,12 @@ static void source_start_fails_with_emfile_without_descriptors(void **state)
 	}
 }
 
-static void source_start_fails_with_enomem_when_allocation_fails(void **state)
+FIXTURE_TEST(source_start_fails_with_enomem_when_allocation_fails)
 {
 	char *const argv[] = { "top", "stay", NULL };
 	size_t successes = 0;
 	int r;
 
-	(void)state;
 	do {
 		memory_fails_once_after(successes++);
 		r = source_start(&source, argv, true);
@@ -515,11 +499,10 @@ static void source_start_fails_with_enomem_when_allocation_fails(void **state)
 	assert_true(successes > 2);
 }
 
-static void source_read_fails_with_enomem_when_allocation_fails(void **state)
+FIXTURE_TEST(source_read_fails_with_enomem_when_allocation_fails)
 {
 	int r = -ENOMEM;
 
-	(void)state;
 	write_at(file, "cpu", 0);
 	for (size_t successes = 0; r < 0; successes++) {
 		source_deinit(&source);
@@ -532,13 +515,12 @@ static void source_read_fails_with_enomem_when_allocation_fails(void **state)
 	assert_int_equal(history.count, 1);
 }
 
-static void source_reads_standard_input_without_pacing(void **state)
+FIXTURE_TEST(source_reads_standard_input_without_pacing)
 {
 	int fds[2], stdin_fd = dup(STDIN_FILENO), fd;
 	uint64_t due_ns;
 	FILE *out;
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_true(dup2(fds[0], STDIN_FILENO) >= 0);
 	out = fdopen(fds[1], "wb");
@@ -562,9 +544,8 @@ static void source_reads_standard_input_without_pacing(void **state)
 	assert_true(source.has_ended);
 }
 
-static void source_exit_code_decodes_wait_status(void **state)
+FIXTURE_TEST(source_exit_code_decodes_wait_status)
 {
-	(void)state;
 	source = (struct source){ .fd = -1, .said_fd = -1, .exit_status = 4 << 8 };
 	assert_int_equal(source_exit_code(&source), 4);
 	source.exit_status = 9;
@@ -573,34 +554,7 @@ static void source_exit_code_decodes_wait_status(void **state)
 
 int main(int argc, char **argv)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(source_replays_file_at_given_speed),
-		TEST(source_shortens_long_gap_in_replay),
-		TEST(source_keeps_gap_of_exactly_maximum_length),
-		TEST(source_delivers_older_timestamp_at_once),
-		TEST(source_without_speed_delivers_one_window_per_read),
-		TEST(source_limits_records_per_read),
-		TEST(source_closes_window_of_pipe_after_quiet_period),
-		TEST(source_waits_for_writer_of_named_pipe),
-		TEST(source_flags_damaged_recording_and_reads_on),
-		TEST(source_rejects_foreign_and_missing_file),
-		TEST(source_keeps_tail_of_recorder_messages),
-		TEST(source_exit_code_decodes_wait_status),
-		TEST(source_collects_records_messages_and_status_of_recorder),
-		TEST(source_leaves_recorder_messages_on_stderr_if_not_captured),
-		TEST(source_isolates_recorder_from_terminal_and_signals),
-		TEST(source_exit_code_of_killed_recorder_includes_signal),
-		TEST(source_deinit_terminates_recorder_and_closes_pipes),
-		TEST(source_deinit_kills_stubborn_recorder_after_five_seconds),
-		TEST(source_deinit_skips_wait_for_exited_recorder),
-		TEST(source_start_fails_with_emfile_without_descriptors),
-		TEST(source_start_fails_with_enomem_when_allocation_fails),
-		TEST(source_read_fails_with_enomem_when_allocation_fails),
-		TEST(source_reads_standard_input_without_pacing),
-	};
-
 	if (argc > 1)
 		return recorder_main(argv + 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_test_run();
 }

@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <locale.h>
 
+#include "unit_test.h"
+
 #include "base/cleanup.h"
 #include "reader/top/navigation.h"
 #include "reader/top/terminal.h"
@@ -163,11 +165,12 @@ static void see_styles(bool has_colour)
 	assert_true(has_style(SCREEN_ALARM, true, false, has_colour ? RED : -1));
 }
 
-static void terminal_shows_screen_and_restores_modes_on_close(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, NULL, teardown)
+
+FIXTURE_TEST(terminal_shows_screen_and_restores_modes_on_close)
 {
 	struct termios before, after;
 
-	(void)state;
 	see_styles(false);
 	for (int row = 0; row < _SCREEN_STYLE_MAX; row++)
 		assert_string_equal(user_row(&user, row), "style 漢");
@@ -193,9 +196,8 @@ static void terminal_shows_screen_and_restores_modes_on_close(void **state)
 	assert_true(after.c_oflag & ONLCR);
 }
 
-static void terminal_uses_colours_for_bar_and_alarm(void **state)
+FIXTURE_TEST(terminal_uses_colours_for_bar_and_alarm)
 {
-	(void)state;
 	see_styles(true);
 }
 
@@ -207,7 +209,7 @@ static void expect_key(int number, int key)
 	(void)user_awaits(&user, text);
 }
 
-static void terminal_decodes_keys_and_resize(void **state)
+FIXTURE_TEST(terminal_decodes_keys_and_resize)
 {
 	static const struct {
 		const char *bytes;
@@ -234,7 +236,6 @@ static void terminal_decodes_keys_and_resize(void **state)
 	struct wish wish = plain;
 	int count = 0;
 
-	(void)state;
 	user_starts(&user, WIDTH, HEIGHT, show_keys, &wish);
 	expect_key(count++, 0);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -248,11 +249,10 @@ static void terminal_decodes_keys_and_resize(void **state)
 	assert_int_equal(user_awaits_end(&user), 0);
 }
 
-static void terminal_holds_back_standard_error_until_close(void **state)
+FIXTURE_TEST(terminal_holds_back_standard_error_until_close)
 {
 	struct wish wish = plain;
 
-	(void)state;
 	wish.said = "it is late\n";
 	user_starts(&user, WIDTH, HEIGHT, show_keys, &wish);
 	user_types(&user, "x");
@@ -263,12 +263,11 @@ static void terminal_holds_back_standard_error_until_close(void **state)
 	assert_true(user_has_seen(&user, "it is late"));
 }
 
-static void terminal_keeps_tail_of_long_standard_error(void **state)
+FIXTURE_TEST(terminal_keeps_tail_of_long_standard_error)
 {
 	static char said[8192 + 8];
 	struct wish wish = plain;
 
-	(void)state;
 	memset(said, '.', sizeof(said) - 1);
 	memcpy(said, "gone<kept", 9);
 	memcpy(said + sizeof(said) - 4, "end", 3);
@@ -282,13 +281,12 @@ static void terminal_keeps_tail_of_long_standard_error(void **state)
 	assert_false(user_has_seen(&user, "gone"));
 }
 
-static void terminal_passes_redirected_standard_error_at_once(void **state)
+FIXTURE_TEST(terminal_passes_redirected_standard_error_at_once)
 {
 	struct wish wish = plain;
 	char said[32] = "";
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	wish.said = "elsewhere";
 	wish.said_fd = fds[1];
@@ -302,11 +300,10 @@ static void terminal_passes_redirected_standard_error_at_once(void **state)
 	(void)close(fds[1]);
 }
 
-static void terminal_reads_keys_from_tty_if_stdin_is_redirected(void **state)
+FIXTURE_TEST(terminal_reads_keys_from_tty_if_stdin_is_redirected)
 {
 	struct wish wish = plain;
 
-	(void)state;
 	wish.takes_tty = true;
 	user_starts(&user, WIDTH, HEIGHT, show_keys_of_tty, &wish);
 	expect_key(0, 0);
@@ -316,18 +313,17 @@ static void terminal_reads_keys_from_tty_if_stdin_is_redirected(void **state)
 	assert_int_equal(user_awaits_end(&user), 0);
 }
 
-static void terminal_open_fails_without_controlling_tty(void **state)
+FIXTURE_TEST(terminal_open_fails_without_controlling_tty)
 {
 	struct wish wish = plain;
 
-	(void)state;
 	wish.takes_tty = true;
 	user_starts(&user, WIDTH, HEIGHT, open_without_tty, &wish);
 	assert_int_equal(user_awaits_end(&user), ENXIO);
 	assert_true(user_has_seen(&user, "/dev/tty"));
 }
 
-static void terminal_open_names_unknown_or_unset_term(void **state)
+FIXTURE_TEST(terminal_open_names_unknown_or_unset_term)
 {
 	static const struct {
 		const char *terminal;
@@ -340,7 +336,6 @@ static void terminal_open_names_unknown_or_unset_term(void **state)
 		{ NULL, "(TERM is not set)", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct wish wish = plain;
 
@@ -353,27 +348,7 @@ static void terminal_open_names_unknown_or_unset_term(void **state)
 	}
 }
 
-static void terminal_close_accepts_null(void **state)
+FIXTURE_TEST(terminal_close_accepts_null)
 {
-	(void)state;
 	terminal_close(NULL);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_teardown(name, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(terminal_shows_screen_and_restores_modes_on_close),
-		TEST(terminal_uses_colours_for_bar_and_alarm),
-		TEST(terminal_decodes_keys_and_resize),
-		TEST(terminal_holds_back_standard_error_until_close),
-		TEST(terminal_keeps_tail_of_long_standard_error),
-		TEST(terminal_passes_redirected_standard_error_at_once),
-		TEST(terminal_reads_keys_from_tty_if_stdin_is_redirected),
-		TEST(terminal_open_fails_without_controlling_tty),
-		TEST(terminal_open_names_unknown_or_unset_term),
-		TEST(terminal_close_accepts_null),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

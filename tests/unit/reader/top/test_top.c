@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "reader/top/recorder.h"
 #include "reader/top/streams.h"
@@ -200,12 +202,13 @@ static void quit(void)
 	assert_int_equal(user_awaits_end(&user), 0);
 }
 
-static void batch_prints_one_frame_per_second_and_marks_end_in_last(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(batch_prints_one_frame_per_second_and_marks_end_in_last)
 {
 	static const uint32_t ends_ms[] = { 0, 500, 999, 1000, 1500, 3100, 3200 };
 	struct run run = run_of(path);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ends_ms) / sizeof(ends_ms[0]); i++)
 		write_work(ends_ms[i], "GET /a", "id-1", 1000000);
 	assert_int_equal(await_frames(&run), 0);
@@ -221,11 +224,10 @@ static void batch_prints_one_frame_per_second_and_marks_end_in_last(void **state
 }
 
 /* As where cron starts it. */
-static void batch_ignores_closed_standard_input(void **state)
+FIXTURE_TEST(batch_ignores_closed_standard_input)
 {
 	struct run run = run_of(path);
 
-	(void)state;
 	run.has_lost_input = true;
 	write_work(0, "GET /a", "id-1", 1000000);
 	write_work(1000, "GET /a", "id-1", 1000000);
@@ -234,11 +236,10 @@ static void batch_ignores_closed_standard_input(void **state)
 	assert_int_equal(count_of(ENDED), 1);
 }
 
-static void batch_marks_end_in_last_frame_if_no_records_follow(void **state)
+FIXTURE_TEST(batch_marks_end_in_last_frame_if_no_records_follow)
 {
 	struct run run = run_of(path);
 
-	(void)state;
 	write_work(0, "GET /a", "id-1", 1000000);
 	write_work(1000, "GET /a", "id-1", 1000000);
 	assert_int_equal(await_frames(&run), 0);
@@ -246,9 +247,8 @@ static void batch_marks_end_in_last_frame_if_no_records_follow(void **state)
 	assert_int_equal(count_of("22:13:22  " ENDED), 1);
 }
 
-static void batch_stops_after_frame_count(void **state)
+FIXTURE_TEST(batch_stops_after_frame_count)
 {
-	(void)state;
 	for (uint32_t window = 0; window < 5; window++)
 		write_work(1000 * window, "GET /a", "id-1", 1000000);
 	for (uint64_t count = 1; count < 4; count++) {
@@ -262,11 +262,10 @@ static void batch_stops_after_frame_count(void **state)
 	}
 }
 
-static void batch_frame_is_limited_to_twenty_rows_and_width(void **state)
+FIXTURE_TEST(batch_frame_is_limited_to_twenty_rows_and_width)
 {
 	struct run run = run_of(path);
 
-	(void)state;
 	write_routes(0);
 	assert_int_equal(await_frames(&run), 0);
 	assert_int_equal(count_of("\nGET /"), 20);
@@ -284,12 +283,11 @@ static void batch_frame_is_limited_to_twenty_rows_and_width(void **state)
 	assert_int_equal(count_of("\nGET /"), 20);
 }
 
-static void batch_frame_height_follows_row_count(void **state)
+FIXTURE_TEST(batch_frame_height_follows_row_count)
 {
 	struct run run = run_of(path);
 	size_t lines;
 
-	(void)state;
 	write_work(0, "GET /a", "id-1", 1000000);
 	assert_int_equal(await_frames(&run), 0);
 	lines = count_of("\n");
@@ -299,7 +297,7 @@ static void batch_frame_height_follows_row_count(void **state)
 	assert_int_equal(count_of("\n"), lines + 1);
 }
 
-static void batch_reports_missing_empty_foreign_and_damaged_recording(void **state)
+FIXTURE_TEST(batch_reports_missing_empty_foreign_and_damaged_recording)
 {
 	static const struct {
 		const char *bytes;
@@ -312,7 +310,6 @@ static void batch_reports_missing_empty_foreign_and_damaged_recording(void **sta
 	};
 	struct run run = run_of("/nonexistent/file");
 
-	(void)state;
 	assert_int_equal(await_frames(&run), 1);
 	assert_true(user_has_seen(&user, "/nonexistent/file: No such file"));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -345,12 +342,11 @@ static int run_without_memory(void *argument)
 	return top_run(&run->options, &write_error);
 }
 
-static void batch_fails_with_enomem_when_allocation_fails(void **state)
+FIXTURE_TEST(batch_fails_with_enomem_when_allocation_fails)
 {
 	size_t failures = 0;
 	int code;
 
-	(void)state;
 	write_work(0, "GET /a", "id-1", 1000000);
 	write_work(1000, "GET /a", "id-1", 1000000);
 	do {
@@ -368,13 +364,12 @@ static void batch_fails_with_enomem_when_allocation_fails(void **state)
 	assert_true(failures > 6);
 }
 
-static void batch_ends_and_reports_write_error(void **state)
+FIXTURE_TEST(batch_ends_and_reports_write_error)
 {
 	char copy[64];
 	char *const recorder[] = { "top", copy, "stay", NULL };
 	struct run run = run_of(NULL);
 
-	(void)state;
 	(void)snprintf(copy, sizeof(copy), "copy:%s", path);
 	write_work(0, "GET /a", "id-1", 1000000);
 	run.options.recorder = recorder;
@@ -384,14 +379,13 @@ static void batch_ends_and_reports_write_error(void **state)
 	assert_true(user_has_seen(&user, "write error: No space left on device"));
 }
 
-static void top_exits_with_status_of_failed_recorder(void **state)
+FIXTURE_TEST(top_exits_with_status_of_failed_recorder)
 {
 	char copy[64];
 	char *const at_once[] = { "top", "say:cannot look", "exit:4", NULL };
 	char *const later[] = { "top", copy, "say:cannot look", "exit:4", NULL };
 	char *const *const recorders[] = { at_once, later };
 
-	(void)state;
 	(void)snprintf(copy, sizeof(copy), "copy:%s", path);
 	write_work(0, "GET /a", "id-1", 1000000);
 	for (size_t i = 0; i < 2; i++) {
@@ -411,7 +405,7 @@ static void top_exits_with_status_of_failed_recorder(void **state)
 	}
 }
 
-static void top_forwards_only_warnings_of_successful_recorder(void **state)
+FIXTURE_TEST(top_forwards_only_warnings_of_successful_recorder)
 {
 	char copy[64];
 	char *const recorder[] = {
@@ -420,7 +414,6 @@ static void top_forwards_only_warnings_of_successful_recorder(void **state)
 	};
 	struct run run = run_on_terminal(NULL);
 
-	(void)state;
 	(void)snprintf(copy, sizeof(copy), "copy:%s", path);
 	write_work(0, "GET /a", "id-1", 1000000);
 	run.options.recorder = recorder;
@@ -434,7 +427,7 @@ static void top_forwards_only_warnings_of_successful_recorder(void **state)
 	assert_false(is_said_afterwards("nor this"));
 }
 
-static void top_shows_last_recorder_line_until_first_window(void **state)
+FIXTURE_TEST(top_shows_last_recorder_line_until_first_window)
 {
 	char copy[64];
 	char *const recorder[] = {
@@ -443,7 +436,6 @@ static void top_shows_last_recorder_line_until_first_window(void **state)
 	struct run run = run_on_terminal(NULL);
 	FILE *pipe;
 
-	(void)state;
 	/* The recorder waits for what comes by it. */
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
@@ -466,11 +458,10 @@ static void top_shows_last_recorder_line_until_first_window(void **state)
 	assert_int_equal(user_awaits_end(&user), 0);
 }
 
-static void top_applies_keys_to_current_list(void **state)
+FIXTURE_TEST(top_applies_keys_to_current_list)
 {
 	struct run run = run_on_terminal(path);
 
-	(void)state;
 	write_routes(0);
 	start(&run);
 	assert_int_equal(user_awaits(&user, ENDED), 0);
@@ -507,11 +498,10 @@ static void top_applies_keys_to_current_list(void **state)
 	quit();
 }
 
-static void top_redraws_after_resize(void **state)
+FIXTURE_TEST(top_redraws_after_resize)
 {
 	struct run run = run_on_terminal(path);
 
-	(void)state;
 	write_routes(0);
 	start(&run);
 	(void)user_awaits(&user, ENDED);
@@ -524,11 +514,10 @@ static void top_redraws_after_resize(void **state)
 	quit();
 }
 
-static void top_handles_resize_just_before_sleep(void **state)
+FIXTURE_TEST(top_handles_resize_just_before_sleep)
 {
 	struct run run = run_on_terminal(path);
 
-	(void)state;
 	write_routes(0);
 	is_to_resize = true;
 	start(&run);
@@ -540,11 +529,10 @@ static void top_handles_resize_just_before_sleep(void **state)
 	quit();
 }
 
-static void top_replays_recording_at_given_speed(void **state)
+FIXTURE_TEST(top_replays_recording_at_given_speed)
 {
 	struct run run = run_on_terminal(path);
 
-	(void)state;
 	write_work(0, "GET /a", "id-1", 1000000);
 	write_work(200, "GET /b", "id-2", 1000000);
 	write_work(300, "GET /c", "id-3", 1000000);
@@ -557,13 +545,12 @@ static void top_replays_recording_at_given_speed(void **state)
 	quit();
 }
 
-static void top_sleeps_while_only_keys_are_pending(void **state)
+FIXTURE_TEST(top_sleeps_while_only_keys_are_pending)
 {
 	struct run run = run_on_terminal(path);
 	struct pollfd asleep = { .events = POLLIN };
 	int fds[2];
 
-	(void)state;
 	write_work(0, "GET /a", "id-1", 1000000);
 	assert_int_equal(pipe(fds), 0);
 	asleep_fd = fds[1];
@@ -578,21 +565,19 @@ static void top_sleeps_while_only_keys_are_pending(void **state)
 	quit();
 }
 
-static void top_accepts_empty_recording_on_terminal(void **state)
+FIXTURE_TEST(top_accepts_empty_recording_on_terminal)
 {
 	struct run run = run_on_terminal(path);
 
-	(void)state;
 	start(&run);
 	(void)user_awaits(&user, ENDED);
 	quit();
 }
 
-static void top_fails_on_damaged_recording_on_terminal(void **state)
+FIXTURE_TEST(top_fails_on_damaged_recording_on_terminal)
 {
 	struct run run = run_on_terminal(path);
 
-	(void)state;
 	write_work(0, "GET /a", "id-1", 1000000);
 	assert_true(fputs("garbage", recording) >= 0);
 	assert_int_equal(fflush(recording), 0);
@@ -604,12 +589,11 @@ static void top_fails_on_damaged_recording_on_terminal(void **state)
 	assert_true(is_said_afterwards("damaged"));
 }
 
-static void top_exits_when_terminal_hangs_up(void **state)
+FIXTURE_TEST(top_exits_when_terminal_hangs_up)
 {
 	struct run run = run_on_terminal(path);
 	int status;
 
-	(void)state;
 	write_work(0, "GET /a", "id-1", 1000000);
 	start(&run);
 	(void)user_awaits(&user, ENDED);
@@ -623,31 +607,7 @@ static void top_exits_when_terminal_hangs_up(void **state)
 
 int main(int argc, char **argv)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(batch_prints_one_frame_per_second_and_marks_end_in_last),
-		TEST(batch_ignores_closed_standard_input),
-		TEST(batch_marks_end_in_last_frame_if_no_records_follow),
-		TEST(batch_stops_after_frame_count),
-		TEST(batch_frame_is_limited_to_twenty_rows_and_width),
-		TEST(batch_frame_height_follows_row_count),
-		TEST(batch_reports_missing_empty_foreign_and_damaged_recording),
-		TEST(batch_fails_with_enomem_when_allocation_fails),
-		TEST(batch_ends_and_reports_write_error),
-		TEST(top_exits_with_status_of_failed_recorder),
-		TEST(top_forwards_only_warnings_of_successful_recorder),
-		TEST(top_shows_last_recorder_line_until_first_window),
-		TEST(top_applies_keys_to_current_list),
-		TEST(top_redraws_after_resize),
-		TEST(top_handles_resize_just_before_sleep),
-		TEST(top_replays_recording_at_given_speed),
-		TEST(top_sleeps_while_only_keys_are_pending),
-		TEST(top_accepts_empty_recording_on_terminal),
-		TEST(top_fails_on_damaged_recording_on_terminal),
-		TEST(top_exits_when_terminal_hangs_up),
-	};
-
 	if (argc > 1)
 		return recorder_main(argv + 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_test_run();
 }

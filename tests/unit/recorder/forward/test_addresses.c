@@ -2,16 +2,11 @@
 /* A collector whose name has two addresses, at one of which something answers that is of no use. */
 #include <errno.h>
 #include <poll.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "recorder/forward/forward_peer.h"
@@ -109,7 +104,9 @@ static int accept_at(struct scene *scene, size_t address)
 	return accept4(scene->listeners[address].fd, NULL, NULL, SOCK_CLOEXEC);
 }
 
-static void forward_peer_tries_next_address_after_hang_up(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(forward_peer_tries_next_address_after_hang_up)
 {
 	struct scene *scene = *state;
 
@@ -121,7 +118,7 @@ static void forward_peer_tries_next_address_after_hang_up(void **state)
 	}
 }
 
-static void forward_peer_tries_next_address_after_ack_timeout(void **state)
+FIXTURE_TEST(forward_peer_tries_next_address_after_ack_timeout)
 {
 	struct scene *scene = *state;
 
@@ -138,7 +135,7 @@ static void forward_peer_tries_next_address_after_ack_timeout(void **state)
 	}
 }
 
-static void forward_peer_tries_next_address_after_missing_handshake(void **state)
+FIXTURE_TEST(forward_peer_tries_next_address_after_missing_handshake)
 {
 	struct scene *scene = *state;
 
@@ -152,7 +149,7 @@ static void forward_peer_tries_next_address_after_missing_handshake(void **state
 	}
 }
 
-static void forward_peer_keeps_address_that_works(void **state)
+FIXTURE_TEST(forward_peer_keeps_address_that_works)
 {
 	static const char ack[] = "\x81\xa3"
 				  "ack\xa5"
@@ -172,7 +169,7 @@ static void forward_peer_keeps_address_that_works(void **state)
 	}
 }
 
-static void forward_peer_skips_address_without_listener(void **state)
+FIXTURE_TEST(forward_peer_skips_address_without_listener)
 {
 	struct scene *scene = *state;
 
@@ -183,19 +180,4 @@ static void forward_peer_skips_address_without_listener(void **state)
 		(void)close(accept_at(scene, 1));
 		assert_true(forward_peer_send(scene->peer, &payload, &scene->failure) < 0);
 	}
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(forward_peer_tries_next_address_after_hang_up),
-		TEST(forward_peer_tries_next_address_after_ack_timeout),
-		TEST(forward_peer_tries_next_address_after_missing_handshake),
-		TEST(forward_peer_keeps_address_that_works),
-		TEST(forward_peer_skips_address_without_listener),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/forward/backoff.h"
 
@@ -17,12 +12,11 @@ enum {
 	CEILING_NS = 60000
 };
 
-static void backoff_ceiling_doubles_up_to_maximum(void **state)
+TEST(backoff_ceiling_doubles_up_to_maximum)
 {
 	struct backoff backoff = { .base_ns = BASE_NS, .ceiling_max_ns = CEILING_NS };
 	uint64_t ceiling_ns = BASE_NS;
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		/* The largest remainder: the wait is the ceiling itself. */
 		assert_int_equal(backoff_next(&backoff, ceiling_ns - 1), ceiling_ns);
@@ -33,7 +27,7 @@ static void backoff_ceiling_doubles_up_to_maximum(void **state)
 	assert_int_equal(backoff_next(&backoff, BASE_NS - 1), BASE_NS);
 }
 
-static void backoff_waits_are_uniform_below_ceiling(void **state)
+TEST(backoff_waits_are_uniform_below_ceiling)
 {
 	enum {
 		ROUNDS = 4000,
@@ -42,7 +36,6 @@ static void backoff_waits_are_uniform_below_ceiling(void **state)
 	unsigned int counts[TENTHS] = { 0 };
 	uint64_t random = 88172645463325252ULL;
 
-	(void)state;
 	for (int i = 0; i < ROUNDS; i++) {
 		struct backoff backoff = { .base_ns = BASE_NS, .ceiling_max_ns = CEILING_NS };
 		uint64_t wait_ns;
@@ -59,23 +52,11 @@ static void backoff_waits_are_uniform_below_ceiling(void **state)
 		assert_in_range(counts[i], 300, 500);
 }
 
-static void backoff_ceiling_does_not_overflow(void **state)
+TEST(backoff_ceiling_does_not_overflow)
 {
 	struct backoff backoff = { .base_ns = UINT64_MAX / 2, .ceiling_max_ns = UINT64_MAX };
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		assert_true(backoff_next(&backoff, UINT64_MAX) > 0);
 	assert_int_equal(backoff.ceiling_ns, UINT64_MAX);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(backoff_ceiling_doubles_up_to_maximum),
-		cmocka_unit_test(backoff_waits_are_uniform_below_ceiling),
-		cmocka_unit_test(backoff_ceiling_does_not_overflow),
-	};
-
-	return cmocka_run_group_tests_name("backoff", tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 #include <zlib.h>
 
 #include "failing_memory.h"
@@ -43,14 +38,13 @@ static void expect_gzip(const void *packed, size_t packed_bytes, const uint8_t *
 }
 
 /* Whatever came before: nothing, less, more, what shrinks and what does not. */
-static void compressor_emits_one_gzip_stream_per_payload(void **state)
+TEST(compressor_emits_one_gzip_stream_per_payload)
 {
 	static const size_t sizes[] = { 0, 1, 1000, BYTES_MAX, 7, BYTES_MAX / 2, BYTES_MAX };
 	struct compressor *compressor = compressor_new();
 	uint8_t *bytes = malloc(BYTES_MAX);
 	uint64_t random = 88172645463325252ULL;
 
-	(void)state;
 	assert_true(compressor && bytes);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		const void *packed = NULL;
@@ -72,14 +66,13 @@ static void compressor_emits_one_gzip_stream_per_payload(void **state)
 	free(bytes);
 }
 
-static void compressor_fails_without_memory_and_recovers(void **state)
+TEST(compressor_fails_without_memory_and_recovers)
 {
 	const uint8_t bytes[100] = { 0 };
 	const void *packed = NULL;
 	struct compressor *compressor;
 	size_t packed_bytes = 0;
 
-	(void)state;
 	memory_fails_once_after(0);
 	assert_null(compressor_new());
 	memory_never_fails();
@@ -107,29 +100,17 @@ int deflate(z_streamp stream, int flush)
 	return is_whole ? real(stream, flush) : Z_OK;
 }
 
-static void compressor_fails_on_incomplete_stream(void **state)
+TEST(compressor_fails_on_incomplete_stream)
 {
 	const uint8_t bytes[100] = { 0 };
 	struct compressor *compressor = compressor_new();
 	const void *packed = NULL;
 	size_t packed_bytes = 0;
 
-	(void)state;
 	is_whole = false;
 	assert_int_equal(compressor_run(compressor, bytes, sizeof(bytes), &packed, &packed_bytes),
 			 -ENOMEM);
 	is_whole = true;
 	assert_null(packed);
 	compressor_free(compressor);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(compressor_emits_one_gzip_stream_per_payload),
-		cmocka_unit_test(compressor_fails_on_incomplete_stream),
-		cmocka_unit_test(compressor_fails_without_memory_and_recovers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,10 +10,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 #include <openssl/ssl.h>
 
 #include "base/clock.h"
@@ -230,8 +225,10 @@ static void end_taker(struct taker *taker)
 	assert_int_equal(close(taker->fd), 0);
 }
 
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up_tcp, tear_down)
+
 /* Far more than the socket takes at once: each part goes out in many pieces, in order. */
-static void connection_writes_large_parts_whole_and_in_order(void **state)
+FIXTURE_TEST(connection_writes_large_parts_whole_and_in_order)
 {
 	const size_t sizes[CONNECTION_PARTS_MAX] = { 3, 0, LARGE_BYTES + 1, 7 };
 	struct iovec parts[CONNECTION_PARTS_MAX];
@@ -259,7 +256,7 @@ static void connection_writes_large_parts_whole_and_in_order(void **state)
 	assert_true(taker.is_same);
 }
 
-static void connection_write_of_empty_parts_succeeds(void **state)
+FIXTURE_TEST(connection_write_of_empty_parts_succeeds)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -272,7 +269,7 @@ static void connection_write_of_empty_parts_succeeds(void **state)
 	assert_int_equal(close(peer), 0);
 }
 
-static void connection_write_times_out_on_stalled_peer(void **state)
+FIXTURE_TEST(connection_write_times_out_on_stalled_peer)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -288,7 +285,7 @@ static void connection_write_times_out_on_stalled_peer(void **state)
 }
 
 /* 4 KiB in each ms at most: 2 s for all of it, and it may take 1 s. */
-static void connection_write_times_out_on_slow_peer(void **state)
+FIXTURE_TEST(connection_write_times_out_on_slow_peer)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -305,7 +302,7 @@ static void connection_write_times_out_on_slow_peer(void **state)
 	assert_true(taker.size_bytes > 0);
 }
 
-static void connection_keeps_last_input_of_closed_peer(void **state)
+FIXTURE_TEST(connection_keeps_last_input_of_closed_peer)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -324,7 +321,7 @@ static void connection_keeps_last_input_of_closed_peer(void **state)
 	connection_close(connection);
 }
 
-static void connection_reads_pending_input_when_write_fails(void **state)
+TEST_WITH(connection_reads_pending_input_when_write_fails, set_up_unix, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -339,7 +336,7 @@ static void connection_reads_pending_input_when_write_fails(void **state)
 	connection_close(connection);
 }
 
-static void connection_treats_reset_as_end(void **state)
+FIXTURE_TEST(connection_treats_reset_as_end)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -356,7 +353,7 @@ static void connection_treats_reset_as_end(void **state)
 	connection_close(connection);
 }
 
-static void connection_write_stops_when_peer_sends_early(void **state)
+FIXTURE_TEST(connection_write_stops_when_peer_sends_early)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -372,7 +369,7 @@ static void connection_write_stops_when_peer_sends_early(void **state)
 	assert_int_equal(close(peer), 0);
 }
 
-static void connection_write_fails_if_peer_shuts_down_sending(void **state)
+FIXTURE_TEST(connection_write_fails_if_peer_shuts_down_sending)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -387,7 +384,7 @@ static void connection_write_fails_if_peer_shuts_down_sending(void **state)
 	assert_int_equal(close(peer), 0);
 }
 
-static void connection_bounds_input_of_endless_peer(void **state)
+FIXTURE_TEST(connection_bounds_input_of_endless_peer)
 {
 	static char words[3 * CONNECTION_INPUT_BYTES];
 	struct fixture *fixture = *state;
@@ -416,7 +413,7 @@ static void connection_bounds_input_of_endless_peer(void **state)
 	assert_int_equal(close(peer), 0);
 }
 
-static void connection_read_times_out_at_deadline(void **state)
+FIXTURE_TEST(connection_read_times_out_at_deadline)
 {
 	struct fixture *fixture = *state;
 	uint64_t deadline_ns = clock_monotonic_ns() + STALL_NS;
@@ -438,7 +435,7 @@ static void connection_read_times_out_at_deadline(void **state)
 	assert_int_equal(close(peer), 0);
 }
 
-static void connection_read_and_write_end_on_stop(void **state)
+FIXTURE_TEST(connection_read_and_write_end_on_stop)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -459,7 +456,7 @@ static void connection_read_and_write_end_on_stop(void **state)
 }
 
 /* A dead peer is noticed by the kernel, too; and a chunk's end is not held back. */
-static void connection_sets_tcp_timeout_keepalive_and_nodelay(void **state)
+FIXTURE_TEST(connection_sets_tcp_timeout_keepalive_and_nodelay)
 {
 	static const struct {
 		uint64_t stall_ns;
@@ -493,7 +490,7 @@ static void connection_sets_tcp_timeout_keepalive_and_nodelay(void **state)
 }
 
 /* As a listener is whose owner does not accept: it answers no more. */
-static void connection_open_ends_on_stop(void **state)
+FIXTURE_TEST(connection_open_ends_on_stop)
 {
 	enum {
 		CLIENTS_MAX = 64
@@ -540,7 +537,7 @@ static int answer_name(const char *port, const struct addrinfo *hints,
 	return EAI_NONAME;
 }
 
-static void connection_open_names_unresolved_host(void **state)
+FIXTURE_TEST(connection_open_names_unresolved_host)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection = NULL;
@@ -569,7 +566,7 @@ static void connection_open_names_unresolved_host(void **state)
 }
 
 /* Where a descriptor may be 0. */
-static void connection_works_with_stdin_closed(void **state)
+FIXTURE_TEST(connection_works_with_stdin_closed)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection;
@@ -591,7 +588,7 @@ static void connection_works_with_stdin_closed(void **state)
 	assert_int_equal(close(saved), 0);
 }
 
-static void connection_open_fails_without_memory(void **state)
+TEST_WITH(connection_open_fails_without_memory, set_up_unix, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection = NULL;
@@ -604,7 +601,7 @@ static void connection_open_fails_without_memory(void **state)
 	assert_int_equal(fixture->failure.kind, FAILURE_INTERNAL);
 }
 
-static void connection_open_fails_without_listener(void **state)
+FIXTURE_TEST(connection_open_fails_without_listener)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection = NULL;
@@ -714,7 +711,7 @@ static int open_to(struct tls_peer *peer, struct connection **ret_connection)
 	return connection_open(&peer->fixture->options, ret_connection, &peer->fixture->failure);
 }
 
-static void connection_carries_data_both_ways_over_tls(void **state)
+TEST_WITH(connection_carries_data_both_ways_over_tls, set_up_tls, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct tls_peer peer = { .fixture = fixture, .kind = PEER_TLS };
@@ -734,7 +731,7 @@ static void connection_carries_data_both_ways_over_tls(void **state)
 	assert_int_equal(peer.read_bytes, 3 * 1024 * 1024 + 6);
 }
 
-static void connection_treats_reset_as_end_over_tls(void **state)
+TEST_WITH(connection_treats_reset_as_end_over_tls, set_up_tls, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct tls_peer peer = { .fixture = fixture, .kind = PEER_RESET };
@@ -754,7 +751,7 @@ static void connection_treats_reset_as_end_over_tls(void **state)
 	assert_int_equal(pthread_join(peer.thread, NULL), 0);
 }
 
-static void connection_refuses_untrusted_certificate(void **state)
+TEST_WITH(connection_refuses_untrusted_certificate, set_up_tls, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct tls_peer peer = { .fixture = fixture, .kind = PEER_TLS };
@@ -768,7 +765,7 @@ static void connection_refuses_untrusted_certificate(void **state)
 	assert_non_null(strstr(fixture->failure.text, "does not hold for 127.0.0.1"));
 }
 
-static void connection_distinguishes_plain_text_from_closed_handshake(void **state)
+TEST_WITH(connection_distinguishes_plain_text_from_closed_handshake, set_up_tls, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct tls_peer peer = { .fixture = fixture, .kind = PEER_PLAIN };
@@ -788,7 +785,7 @@ static void connection_distinguishes_plain_text_from_closed_handshake(void **sta
 	assert_null(connection);
 }
 
-static void connection_tls_handshake_times_out(void **state)
+TEST_WITH(connection_tls_handshake_times_out, set_up_tls, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct tls_peer peer = { .fixture = fixture, .kind = PEER_SLOW };
@@ -804,7 +801,7 @@ static void connection_tls_handshake_times_out(void **state)
 }
 
 /* Nobody even accepts: the kernel does, and nothing comes. */
-static void connection_tls_handshake_ends_on_stop(void **state)
+TEST_WITH(connection_tls_handshake_ends_on_stop, set_up_tls, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct connection *connection = NULL;
@@ -819,43 +816,12 @@ static void connection_tls_handshake_ends_on_stop(void **state)
 	assert_int_equal(fixture->failure.kind, FAILURE_CANCELLED);
 }
 
-#define TEST(name, scheme) cmocka_unit_test_setup_teardown(name, set_up_##scheme, tear_down)
+TEST_ALSO(connection_writes_large_parts_whole_and_in_order, 1, set_up_unix, tear_down)
+TEST_ALSO(connection_write_times_out_on_stalled_peer, 1, set_up_unix, tear_down)
+TEST_ALSO(connection_keeps_last_input_of_closed_peer, 1, set_up_unix, tear_down)
+TEST_ALSO(connection_write_stops_when_peer_sends_early, 1, set_up_unix, tear_down)
+TEST_ALSO(connection_write_fails_if_peer_shuts_down_sending, 1, set_up_unix, tear_down)
+TEST_ALSO(connection_works_with_stdin_closed, 1, set_up_unix, tear_down)
+TEST_ALSO(connection_open_fails_without_listener, 1, set_up_unix, tear_down)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(connection_writes_large_parts_whole_and_in_order, tcp),
-		TEST(connection_writes_large_parts_whole_and_in_order, unix),
-		TEST(connection_write_of_empty_parts_succeeds, tcp),
-		TEST(connection_write_times_out_on_stalled_peer, tcp),
-		TEST(connection_write_times_out_on_stalled_peer, unix),
-		TEST(connection_write_times_out_on_slow_peer, tcp),
-		TEST(connection_keeps_last_input_of_closed_peer, tcp),
-		TEST(connection_keeps_last_input_of_closed_peer, unix),
-		TEST(connection_reads_pending_input_when_write_fails, unix),
-		TEST(connection_treats_reset_as_end, tcp),
-		TEST(connection_write_stops_when_peer_sends_early, tcp),
-		TEST(connection_write_stops_when_peer_sends_early, unix),
-		TEST(connection_write_fails_if_peer_shuts_down_sending, tcp),
-		TEST(connection_write_fails_if_peer_shuts_down_sending, unix),
-		TEST(connection_bounds_input_of_endless_peer, tcp),
-		TEST(connection_read_times_out_at_deadline, tcp),
-		TEST(connection_read_and_write_end_on_stop, tcp),
-		TEST(connection_sets_tcp_timeout_keepalive_and_nodelay, tcp),
-		TEST(connection_open_ends_on_stop, tcp),
-		TEST(connection_open_names_unresolved_host, tcp),
-		TEST(connection_works_with_stdin_closed, tcp),
-		TEST(connection_works_with_stdin_closed, unix),
-		TEST(connection_open_fails_without_listener, tcp),
-		TEST(connection_open_fails_without_memory, unix),
-		TEST(connection_open_fails_without_listener, unix),
-		TEST(connection_carries_data_both_ways_over_tls, tls),
-		TEST(connection_treats_reset_as_end_over_tls, tls),
-		TEST(connection_refuses_untrusted_certificate, tls),
-		TEST(connection_distinguishes_plain_text_from_closed_handshake, tls),
-		TEST(connection_tls_handshake_ends_on_stop, tls),
-		TEST(connection_tls_handshake_times_out, tls),
-	};
-
-	return cmocka_run_group_tests_name("connection", tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

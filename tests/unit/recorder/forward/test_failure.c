@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/forward/failure.h"
 
 #define SECOND_NS ((uint64_t)1000000000)
 
-static void failure_report_logs_failure_and_recovery_once(void **state)
+TEST(failure_report_logs_failure_and_recovery_once)
 {
 	struct failure_report report = { 0 };
 
-	(void)state;
 	assert_true(failure_report_acked(&report, 1));
 	assert_false(failure_report_acked(&report, 2));
 	assert_true(failure_report_failed(&report, FAILURE_CONNECT, 3));
@@ -26,12 +19,11 @@ static void failure_report_logs_failure_and_recovery_once(void **state)
 	assert_false(failure_report_acked(&report, 3602 * SECOND_NS));
 }
 
-static void failure_report_limits_rate_of_flapping_failure(void **state)
+TEST(failure_report_limits_rate_of_flapping_failure)
 {
 	struct failure_report report = { 0 };
 	unsigned int lines = 0;
 
-	(void)state;
 	for (uint64_t second = 1; second <= 600; second++) {
 		lines += failure_report_failed(&report, FAILURE_CLOSED, second * SECOND_NS);
 		lines += failure_report_acked(&report, second * SECOND_NS + 1);
@@ -41,12 +33,11 @@ static void failure_report_limits_rate_of_flapping_failure(void **state)
 }
 
 /* Whatever the tries are: the last line is never "delivering" for long while nothing is. */
-static void failure_report_logs_second_outage_only_if_it_lasts(void **state)
+TEST(failure_report_logs_second_outage_only_if_it_lasts)
 {
 	struct failure_report report = { 0 };
 	uint64_t second = 1;
 
-	(void)state;
 	assert_true(failure_report_failed(&report, FAILURE_CONNECT, second * SECOND_NS));
 	assert_true(failure_report_acked(&report, ++second * SECOND_NS));
 	for (second = 3; second < 8; second++)
@@ -57,23 +48,10 @@ static void failure_report_logs_second_outage_only_if_it_lasts(void **state)
 	assert_true(failure_report_acked(&report, second * SECOND_NS));
 }
 
-static void failure_report_ignores_cancellation(void **state)
+TEST(failure_report_ignores_cancellation)
 {
 	struct failure_report report = { 0 };
 
-	(void)state;
 	assert_false(failure_report_failed(&report, FAILURE_CANCELLED, 1));
 	assert_true(failure_report_acked(&report, 2));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(failure_report_logs_failure_and_recovery_once),
-		cmocka_unit_test(failure_report_limits_rate_of_flapping_failure),
-		cmocka_unit_test(failure_report_logs_second_outage_only_if_it_lasts),
-		cmocka_unit_test(failure_report_ignores_cancellation),
-	};
-
-	return cmocka_run_group_tests_name("failure", tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 #include <openssl/evp.h>
 
 #include "failing_memory.h"
@@ -67,21 +62,19 @@ static struct forward_hello hello_of(const char *bytes, size_t size)
 	return hello;
 }
 
-static void forward_hello_parses_fluent_bit_and_fluentd_forms(void **state)
+TEST(forward_hello_parses_fluent_bit_and_fluentd_forms)
 {
-	(void)state;
 	assert_true(hello_of(TEXT(HELLO_OF_FLUENT_BIT)).is_kept_alive);
 	assert_false(hello_of(TEXT(HELLO_OF_FLUENTD)).is_kept_alive);
 }
 
 /* Nonce and salt are optional, and nil is none. */
-static void forward_hello_defaults_missing_fields_to_empty(void **state)
+TEST(forward_hello_defaults_missing_fields_to_empty)
 {
 	static const char *const hellos[] = { "\x92\xa4HELO\x80",
 					      "\x92\xa4HELO\x82\xa5nonce\xc0\xa4"
 					      "auth\xc0" };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct forward_hello hello = { .nonce_bytes = 9, .auth_bytes = 9 };
 		size_t size;
@@ -95,7 +88,7 @@ static void forward_hello_defaults_missing_fields_to_empty(void **state)
 	}
 }
 
-static void forward_hello_rejects_invalid_and_oversized_messages(void **state)
+TEST(forward_hello_rejects_invalid_and_oversized_messages)
 {
 	static const struct {
 		const char *bytes;
@@ -119,7 +112,6 @@ static void forward_hello_rejects_invalid_and_oversized_messages(void **state)
 	struct forward_hello largest;
 	size_t size;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct forward_hello hello;
 
@@ -137,7 +129,7 @@ static void forward_hello_rejects_invalid_and_oversized_messages(void **state)
 	assert_int_equal(largest.nonce_bytes, FORWARD_HELLO_PART_BYTES_MAX);
 }
 
-static void forward_ping_has_six_fields_and_both_digests(void **state)
+TEST(forward_ping_has_six_fields_and_both_digests)
 {
 	struct forward_hello hello = hello_of(TEXT(HELLO_OF_FLUENTD));
 	struct forward_credentials no_user = credentials;
@@ -145,7 +137,6 @@ static void forward_ping_has_six_fields_and_both_digests(void **state)
 	char expected[1024];
 	size_t size;
 
-	(void)state;
 	assert_int_equal(forward_ping_encode(&hello, &credentials, client_name, salt, ping, &size),
 			 0);
 	(void)snprintf(expected, sizeof(expected),
@@ -162,7 +153,7 @@ static void forward_ping_has_six_fields_and_both_digests(void **state)
 	assert_memory_equal(ping, expected, size);
 }
 
-static void forward_ping_rejects_size_beyond_one_receiver_read(void **state)
+TEST(forward_ping_rejects_size_beyond_one_receiver_read)
 {
 	struct forward_hello hello = hello_of(TEXT(HELLO_OF_FLUENTD));
 	struct forward_credentials long_user = credentials;
@@ -171,7 +162,6 @@ static void forward_ping_rejects_size_beyond_one_receiver_read(void **state)
 	size_t size, largest = 0;
 	int r = 0;
 
-	(void)state;
 	long_user.user = user;
 	for (size_t length = 0; length < FORWARD_PING_BYTES_MAX && r == 0; length++) {
 		memset(user, 'u', length);
@@ -195,14 +185,13 @@ EVP_MD_CTX *EVP_MD_CTX_new(void)
 	return real();
 }
 
-static void forward_ping_encode_fails_without_memory(void **state)
+TEST(forward_ping_encode_fails_without_memory)
 {
 	struct forward_hello hello = hello_of(TEXT(HELLO_OF_FLUENTD));
 	uint8_t ping[FORWARD_PING_BYTES_MAX];
 	size_t size = 77, failures;
 	int r = -ENOMEM;
 
-	(void)state;
 	has_no_digests = true;
 	assert_int_equal(forward_ping_encode(&hello, &credentials, client_name, salt, ping, &size),
 			 -ENOMEM);
@@ -227,13 +216,12 @@ static int pong(const char *bytes, size_t size, char reason[static FORWARD_REASO
 				  salt, reason, &value_bytes);
 }
 
-static void forward_pong_requires_digest_of_shared_key(void **state)
+TEST(forward_pong_requires_digest_of_shared_key)
 {
 	char reason[FORWARD_REASON_BYTES], bytes[512];
 	int size = snprintf(bytes, sizeof(bytes),
 			    "\x95\xa4PONG\xc3\xa0\xaeserver.example\xd9\x80%s", server_digest);
 
-	(void)state;
 	for (size_t cut = 0; cut < (size_t)size; cut++)
 		assert_int_equal(pong(bytes, cut, reason), -EAGAIN);
 	assert_int_equal(pong(bytes, (size_t)size, reason), 0);
@@ -251,21 +239,19 @@ static void forward_pong_requires_digest_of_shared_key(void **state)
 	assert_int_equal(pong(TEXT("\x95\xa4PONG\xc3\xa0\xc0\xc0"), reason), -EBADMSG);
 }
 
-static void forward_pong_rejects_our_own_digest(void **state)
+TEST(forward_pong_rejects_our_own_digest)
 {
 	char reason[FORWARD_REASON_BYTES], bytes[512];
 	int size = snprintf(bytes, sizeof(bytes), "\x95\xa4PONG\xc3\xa0\xae%s\xd9\x80%s",
 			    client_name, client_digest);
 
-	(void)state;
 	assert_int_equal(pong(bytes, (size_t)size, reason), -EKEYREJECTED);
 }
 
-static void forward_pong_escapes_reason_of_refusal(void **state)
+TEST(forward_pong_escapes_reason_of_refusal)
 {
 	char reason[FORWARD_REASON_BYTES];
 
-	(void)state;
 	assert_int_equal(pong(TEXT("\x95\xa4PONG\xc2\xb3shared_key mismatch\xa0\xa0"), reason),
 			 -EACCES);
 	assert_string_equal(reason, "shared_key mismatch");
@@ -277,31 +263,12 @@ static void forward_pong_escapes_reason_of_refusal(void **state)
 	assert_int_equal(pong(TEXT("\x91\xa4PONG"), reason), -EBADMSG);
 }
 
-static void forward_salts_are_hex_and_distinct(void **state)
+TEST(forward_salts_are_hex_and_distinct)
 {
 	char one[FORWARD_SALT_BYTES], other[FORWARD_SALT_BYTES];
 
-	(void)state;
 	assert_int_equal(forward_salt_make(one), 0);
 	assert_int_equal(forward_salt_make(other), 0);
 	assert_int_equal(strspn(one, "0123456789abcdef"), FORWARD_SALT_BYTES - 1);
 	assert_string_not_equal(one, other);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forward_hello_parses_fluent_bit_and_fluentd_forms),
-		cmocka_unit_test(forward_hello_defaults_missing_fields_to_empty),
-		cmocka_unit_test(forward_hello_rejects_invalid_and_oversized_messages),
-		cmocka_unit_test(forward_ping_has_six_fields_and_both_digests),
-		cmocka_unit_test(forward_ping_rejects_size_beyond_one_receiver_read),
-		cmocka_unit_test(forward_ping_encode_fails_without_memory),
-		cmocka_unit_test(forward_pong_requires_digest_of_shared_key),
-		cmocka_unit_test(forward_pong_rejects_our_own_digest),
-		cmocka_unit_test(forward_pong_escapes_reason_of_refusal),
-		cmocka_unit_test(forward_salts_are_hex_and_distinct),
-	};
-
-	return cmocka_run_group_tests_name("forward_handshake", tests, NULL, NULL);
 }

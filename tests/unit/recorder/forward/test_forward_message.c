@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/forward/forward_message.h"
 
@@ -36,7 +31,7 @@ static void expect(const struct forward_payload *payload, const void *expected, 
 	assert_memory_equal(bytes, expected, size);
 }
 
-static void forward_message_is_packed_forward_with_bin(void **state)
+TEST(forward_message_is_packed_forward_with_bin)
 {
 	static const char with_ack[] = "\x93\xa3tag\xc4\x04\x01\x02\x03\x04"
 				       "\x82\xa4size\x02\xa5"
@@ -50,7 +45,6 @@ static void forward_message_is_packed_forward_with_bin(void **state)
 					   .size_bytes = 4,
 					   .entries = 2 };
 
-	(void)state;
 	expect(&payload, with_ack, sizeof(with_ack) - 1);
 	payload.chunk_id = NULL;
 	payload.is_gzip = true;
@@ -58,7 +52,7 @@ static void forward_message_is_packed_forward_with_bin(void **state)
 	expect(&payload, compressed, sizeof(compressed) - 1);
 }
 
-static void forward_message_fits_largest_fields(void **state)
+TEST(forward_message_fits_largest_fields)
 {
 	char tag[FORWARD_TAG_BYTES_MAX + 1] = "", id[FORWARD_CHUNK_ID_BYTES_MAX + 1] = "";
 	const struct forward_payload payload = { .tag = tag,
@@ -69,7 +63,6 @@ static void forward_message_fits_largest_fields(void **state)
 						 .is_gzip = true };
 	struct forward_message message;
 
-	(void)state;
 	memset(tag, 't', sizeof(tag) - 1);
 	memset(id, 'i', sizeof(id) - 1);
 	forward_message_build(&message, &payload);
@@ -94,7 +87,7 @@ static int parse(const void *bytes, size_t size, enum forward_reply *ret_reply, 
 
 #define TEXT(literal) (literal), sizeof(literal) - 1
 
-static void forward_reply_is_classified_once_complete(void **state)
+TEST(forward_reply_is_classified_once_complete)
 {
 	static const struct {
 		const char *bytes;
@@ -125,7 +118,6 @@ static void forward_reply_is_classified_once_complete(void **state)
 		{ TEXT("\x91\xa4PONG"), FORWARD_REPLY_OTHER },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		enum forward_reply reply;
 		size_t size = 0;
@@ -139,26 +131,13 @@ static void forward_reply_is_classified_once_complete(void **state)
 	}
 }
 
-static void forward_reply_rejects_endless_value_early(void **state)
+TEST(forward_reply_rejects_endless_value_early)
 {
 	enum forward_reply reply;
 	size_t size;
 
-	(void)state;
 	assert_int_equal(parse("\xdb\x7f\xff\xff\xff", 5, &reply, &size), -E2BIG);
 	assert_int_equal(parse("\xdd\x7f\xff\xff\xff", 5, &reply, &size), -E2BIG);
 	assert_int_equal(parse("\x91\x91\x91\x91\x91", 5, &reply, &size), -ELOOP);
 	assert_int_equal(parse("\xc1", 1, &reply, &size), -EBADMSG);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forward_message_is_packed_forward_with_bin),
-		cmocka_unit_test(forward_message_fits_largest_fields),
-		cmocka_unit_test(forward_reply_is_classified_once_complete),
-		cmocka_unit_test(forward_reply_rejects_endless_value_early),
-	};
-
-	return cmocka_run_group_tests_name("forward_message", tests, NULL, NULL);
 }

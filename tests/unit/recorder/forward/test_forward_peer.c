@@ -3,19 +3,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "base/random.h"
@@ -181,7 +176,9 @@ static void let_answer(struct scene *scene, const struct answer *answer)
 	scene->hangs_up = answer->hangs_up;
 }
 
-static void forward_peer_reports_cause_of_failed_handshake(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(forward_peer_reports_cause_of_failed_handshake)
 {
 	static const struct answer cases[] = {
 		{ TEXT(""), true, FAILURE_CONNECT, "before the handshake" },
@@ -208,7 +205,7 @@ static void forward_peer_reports_cause_of_failed_handshake(void **state)
 	}
 }
 
-static void forward_peer_fails_on_any_reply_but_ack(void **state)
+FIXTURE_TEST(forward_peer_fails_on_any_reply_but_ack)
 {
 	static const struct answer cases[] = {
 		{ TEXT(""), true, FAILURE_CLOSED, "" },
@@ -243,7 +240,7 @@ static void forward_peer_fails_on_any_reply_but_ack(void **state)
 }
 
 /* Each byte in time, and all of them not: that it is no ack in the end is not waited for. */
-static void forward_peer_times_out_on_endless_reply(void **state)
+FIXTURE_TEST(forward_peer_times_out_on_endless_reply)
 {
 	static const char words[] = "\xd9\x30" /* a text of 48 bytes */
 				    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
@@ -260,7 +257,7 @@ static void forward_peer_times_out_on_endless_reply(void **state)
 	close_peer(scene);
 }
 
-static void forward_peer_consumes_one_ack_per_chunk(void **state)
+FIXTURE_TEST(forward_peer_consumes_one_ack_per_chunk)
 {
 	struct scene *scene = *state;
 	struct pollfd fd = { .events = POLLIN };
@@ -283,7 +280,7 @@ static void forward_peer_consumes_one_ack_per_chunk(void **state)
 }
 
 /* As Fluentd, where nobody told it to keep them. */
-static void forward_peer_disconnects_after_chunk_without_keepalive(void **state)
+FIXTURE_TEST(forward_peer_disconnects_after_chunk_without_keepalive)
 {
 #define HELLO_THAT(keeps)               \
 	"\x92\xa4HELO\x82\xa5nonce\xa4" \
@@ -305,7 +302,7 @@ static void forward_peer_disconnects_after_chunk_without_keepalive(void **state)
 }
 
 /* What nobody asked for is no ack of what comes next. */
-static void forward_peer_disconnects_on_unsolicited_input(void **state)
+FIXTURE_TEST(forward_peer_disconnects_on_unsolicited_input)
 {
 	struct scene *scene = *state;
 	struct pollfd fd = { .events = POLLIN };
@@ -320,7 +317,7 @@ static void forward_peer_disconnects_on_unsolicited_input(void **state)
 	close_peer(scene);
 }
 
-static void forward_peer_fails_without_memory(void **state)
+FIXTURE_TEST(forward_peer_fails_without_memory)
 {
 	struct scene *scene = *state;
 
@@ -338,19 +335,4 @@ static void forward_peer_fails_without_memory(void **state)
 	forward_peer_free(NULL);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(forward_peer_reports_cause_of_failed_handshake),
-		TEST(forward_peer_fails_on_any_reply_but_ack),
-		TEST(forward_peer_times_out_on_endless_reply),
-		TEST(forward_peer_consumes_one_ack_per_chunk),
-		TEST(forward_peer_disconnects_after_chunk_without_keepalive),
-		TEST(forward_peer_disconnects_on_unsolicited_input),
-		TEST(forward_peer_fails_without_memory),
-	};
-
-	return cmocka_run_group_tests_name("forward_peer", tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/forward/forward_url.h"
 
@@ -22,7 +17,7 @@ static struct forward_url parse(const char *text)
 	return url;
 }
 
-static void forward_url_parses_all_tcp_and_tls_forms(void **state)
+TEST(forward_url_parses_all_tcp_and_tls_forms)
 {
 	static const struct {
 		const char *text, *host, *port, *name;
@@ -40,7 +35,6 @@ static void forward_url_parses_all_tcp_and_tls_forms(void **state)
 		  FORWARD_TRANSPORT_TCP },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct forward_url url = parse(cases[i].text);
 
@@ -52,13 +46,12 @@ static void forward_url_parses_all_tcp_and_tls_forms(void **state)
 	}
 }
 
-static void forward_url_parses_unix_path_up_to_its_limit(void **state)
+TEST(forward_url_parses_unix_path_up_to_its_limit)
 {
 	char text[5 + FORWARD_PATH_BYTES + 1] = "unix:/";
 	struct forward_url url = parse("unix:/run/fluent.sock");
 	const char *problem = NULL;
 
-	(void)state;
 	assert_int_equal(url.transport, FORWARD_TRANSPORT_UNIX);
 	assert_string_equal(url.path, "/run/fluent.sock");
 	assert_string_equal(url.name, "unix:/run/fluent.sock");
@@ -70,7 +63,7 @@ static void forward_url_parses_unix_path_up_to_its_limit(void **state)
 	assert_non_null(problem);
 }
 
-static void forward_url_names_problem_of_invalid_text(void **state)
+TEST(forward_url_names_problem_of_invalid_text)
 {
 	static const struct {
 		const char *text, *says;
@@ -102,7 +95,6 @@ static void forward_url_names_problem_of_invalid_text(void **state)
 		{ "unix:run/x", "begin with /" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct forward_url url = { .port = "same" };
 		const char *problem = "";
@@ -118,29 +110,16 @@ static void forward_url_names_problem_of_invalid_text(void **state)
 	}
 }
 
-static void forward_url_limits_host_to_255_characters(void **state)
+TEST(forward_url_limits_host_to_255_characters)
 {
 	char text[6 + FORWARD_HOST_BYTES + 16] = "tcp://";
 	struct forward_url url;
 	const char *problem = NULL;
 
-	(void)state;
 	memset(text + 6, 'h', FORWARD_HOST_BYTES - 1);
 	(void)strcpy(text + 6 + FORWARD_HOST_BYTES - 1, ":65535");
 	url = parse(text);
 	assert_string_equal(url.name, text);
 	(void)strcpy(text + 6 + FORWARD_HOST_BYTES - 1, "h:65535");
 	assert_int_equal(forward_url_parse(text, &url, &problem), -EINVAL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forward_url_parses_all_tcp_and_tls_forms),
-		cmocka_unit_test(forward_url_parses_unix_path_up_to_its_limit),
-		cmocka_unit_test(forward_url_names_problem_of_invalid_text),
-		cmocka_unit_test(forward_url_limits_host_to_255_characters),
-	};
-
-	return cmocka_run_group_tests_name("forward_url", tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What can be wrong before anything is sent. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "ears.h"
 #include "failing_memory.h"
@@ -86,26 +81,24 @@ int gethostname(char *name, size_t size_bytes)
 	return 0;
 }
 
-static void forwarding_new_fails_without_host_name(void **state)
+TEST(forwarding_new_fails_without_host_name)
 {
 	static const char *const urls[] = { "unix:/a" };
 	const struct forwarding_options options = make_options(urls, 1);
 	char said[256];
 
-	(void)state;
 	has_no_host_name = true;
 	assert_int_equal(try_options(&options, said, sizeof(said)), -EPERM);
 	has_no_host_name = false;
 	assert_non_null(strstr(said, "cannot read the host's name"));
 }
 
-static void forwarding_names_lists_all_collectors(void **state)
+TEST(forwarding_names_lists_all_collectors)
 {
 	static const char *const urls[] = { "unix:/a", "tcp://b:1", "unix:/c" };
 	const struct forwarding_options options = make_options(urls, 3);
 	_cleanup_(forwarding_freep) struct forwarding *forwarding = NULL;
 
-	(void)state;
 	assert_int_equal(forwarding_new(&options, &forwarding), 0);
 	assert_string_equal(forwarding_names(forwarding), "unix:/a or tcp://b:1 or unix:/c");
 }
@@ -118,7 +111,7 @@ static const char *path_of(const char *name, char path[static 64])
 	return name ? path : NULL;
 }
 
-static void forwarding_user_requires_password_and_shared_key(void **state)
+TEST(forwarding_user_requires_password_and_shared_key)
 {
 	static const struct {
 		const char *user, *key, *password;
@@ -137,7 +130,6 @@ static void forwarding_user_requires_password_and_shared_key(void **state)
 	struct forwarding_options options = make_options(urls, 1);
 	char key[64], password[64], said[1024];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		options.user = cases[i].user;
 		options.shared_key_path = path_of(cases[i].key, key);
@@ -147,7 +139,7 @@ static void forwarding_user_requires_password_and_shared_key(void **state)
 	}
 }
 
-static void forwarding_new_loads_tls_files_and_rejects_unusable_ones(void **state)
+TEST(forwarding_new_loads_tls_files_and_rejects_unusable_ones)
 {
 	static const struct {
 		const char *ca, *certificate, *key;
@@ -172,7 +164,6 @@ static void forwarding_new_loads_tls_files_and_rejects_unusable_ones(void **stat
 	static const char *const urls[] = { "tcp://a:1", "tls://b:1" };
 	char ca[64], certificate[64], key[64], said[1024];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct forwarding_options options = make_options(urls, 2);
 
@@ -203,7 +194,7 @@ static int try_with_the_password_at_hand(const struct forwarding_options *option
 	return forwarding_new(options, &forwarding);
 }
 
-static void forwarding_never_prompts_for_key_password(void **state)
+TEST(forwarding_never_prompts_for_key_password)
 {
 	static const char *const urls[] = { "tls://b:1" };
 	struct forwarding_options options = make_options(urls, 1);
@@ -211,7 +202,6 @@ static void forwarding_never_prompts_for_key_password(void **state)
 	int status;
 	pid_t child;
 
-	(void)state;
 	options.tls.certificate_path = path_of("one.pem", certificate);
 	options.tls.key_path = path_of("locked.key", key);
 	child = fork();
@@ -221,13 +211,12 @@ static void forwarding_never_prompts_for_key_password(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void forwarding_warns_of_no_ack_and_tls_insecure(void **state)
+TEST(forwarding_warns_of_no_ack_and_tls_insecure)
 {
 	static const char *const urls[] = { "tls://a:1" };
 	struct forwarding_options options = make_options(urls, 1);
 	char said[1024];
 
-	(void)state;
 	options.has_no_acks = true;
 	assert_int_equal(try_options(&options, said, sizeof(said)), 0);
 	assert_non_null(strstr(said, "warning: --no-ack"));
@@ -247,7 +236,7 @@ static int have_nothing(void *user, struct chunk *ret_chunk)
 }
 
 /* At each allocation; then it goes. */
-static void forwarding_start_fails_without_memory(void **state)
+TEST(forwarding_start_fails_without_memory)
 {
 	static const char *const urls[] = { "unix:/a", "unix:/b" };
 	const struct chunk_source source = { .next = have_nothing, .event_fd = -1 };
@@ -257,7 +246,6 @@ static void forwarding_start_fails_without_memory(void **state)
 	size_t failures = 0;
 	char said[1024];
 
-	(void)state;
 	options.is_gzip = true;
 	memory_fails_once_after(0);
 	assert_int_equal(try_options(&options, said, sizeof(said)), -ENOMEM);
@@ -288,19 +276,11 @@ static void forwarding_start_fails_without_memory(void **state)
 	forwarding_free(NULL);
 }
 
+TEST_GROUP(make_files, remove_files)
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forwarding_new_fails_without_host_name),
-		cmocka_unit_test(forwarding_names_lists_all_collectors),
-		cmocka_unit_test(forwarding_user_requires_password_and_shared_key),
-		cmocka_unit_test(forwarding_new_loads_tls_files_and_rejects_unusable_ones),
-		cmocka_unit_test(forwarding_never_prompts_for_key_password),
-		cmocka_unit_test(forwarding_warns_of_no_ack_and_tls_insecure),
-		cmocka_unit_test(forwarding_start_fails_without_memory),
-	};
-
 	(void)unsetenv("CORRELATOR_SHARED_KEY");
 	(void)unsetenv("CORRELATOR_PASSWORD");
-	return cmocka_run_group_tests(tests, make_files, remove_files);
+	return unit_test_run();
 }

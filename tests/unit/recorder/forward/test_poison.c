@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "recorder/forward/poison.h"
@@ -136,9 +131,8 @@ static void run(struct scene *scene)
 	poison_hunt_free(hunt);
 }
 
-static void poison_hunt_finds_bad_entry_at_any_position(void **state)
+TEST(poison_hunt_finds_bad_entry_at_any_position)
 {
-	(void)state;
 	for (uint32_t entries = 2; entries < 20; entries++) {
 		for (uint32_t bad = 0; bad < entries; bad++) {
 			struct scene *scene = make_scene(entries);
@@ -150,11 +144,10 @@ static void poison_hunt_finds_bad_entry_at_any_position(void **state)
 	}
 }
 
-static void poison_hunt_needs_at_most_two_tries_per_halving(void **state)
+TEST(poison_hunt_needs_at_most_two_tries_per_halving)
 {
 	struct scene *scene = make_scene(ENTRIES_MAX);
 
-	(void)state;
 	scene->is_bad[1234] = true;
 	run(scene);
 	/* 12 halvings of 3000, two tries each, and the last words on the bad one. */
@@ -162,13 +155,12 @@ static void poison_hunt_needs_at_most_two_tries_per_halving(void **state)
 	free(scene);
 }
 
-static void poison_hunt_finds_every_set_of_bad_entries(void **state)
+TEST(poison_hunt_finds_every_set_of_bad_entries)
 {
 	enum {
 		ENTRIES = 9
 	};
 
-	(void)state;
 	for (unsigned int set = 0; set < 1U << ENTRIES; set++) {
 		struct scene *scene = make_scene(ENTRIES);
 
@@ -179,13 +171,12 @@ static void poison_hunt_finds_every_set_of_bad_entries(void **state)
 	}
 }
 
-static void poison_hunt_rejects_no_entry_if_everything_is_refused(void **state)
+TEST(poison_hunt_rejects_no_entry_if_everything_is_refused)
 {
 	struct scene *scene = make_scene(1000);
 	struct poison_hunt *hunt;
 	struct poison_part part;
 
-	(void)state;
 	memset(scene->is_bad, true, sizeof(scene->is_bad));
 	hunt = start(scene);
 	for (int i = 0; i < 5000; i++)
@@ -204,9 +195,8 @@ static void poison_hunt_rejects_no_entry_if_everything_is_refused(void **state)
 	free(scene);
 }
 
-static void poison_hunt_rejects_no_good_entry_if_collector_dies(void **state)
+TEST(poison_hunt_rejects_no_good_entry_if_collector_dies)
 {
-	(void)state;
 	for (unsigned int alive_tries = 1; alive_tries < 40; alive_tries++) {
 		struct scene *scene = make_scene(64);
 		struct poison_hunt *hunt;
@@ -232,13 +222,12 @@ static void poison_hunt_rejects_no_good_entry_if_collector_dies(void **state)
 	}
 }
 
-static void poison_hunt_concedes_to_weaker_proof_without_other_chunks(void **state)
+TEST(poison_hunt_concedes_to_weaker_proof_without_other_chunks)
 {
 	struct scene *scene = make_scene(2);
 	struct poison_hunt *hunt;
 	struct poison_part part;
 
-	(void)state;
 	scene->is_bad[1] = true;
 	hunt = start(scene);
 	while (!poison_hunt_is_stuck(hunt))
@@ -250,12 +239,11 @@ static void poison_hunt_concedes_to_weaker_proof_without_other_chunks(void **sta
 	free(scene);
 }
 
-static void poison_hunt_of_single_entry_requires_witness(void **state)
+TEST(poison_hunt_of_single_entry_requires_witness)
 {
 	struct scene *scene = make_scene(1);
 	struct poison_hunt *hunt;
 
-	(void)state;
 	scene->is_bad[0] = true;
 	hunt = start(scene);
 	for (int i = 0; i < 10; i++)
@@ -274,13 +262,12 @@ static void poison_hunt_of_single_entry_requires_witness(void **state)
 }
 
 /* Each refusal but the last made one part more. */
-static void poison_hunt_is_stuck_at_first_part_it_cannot_halve(void **state)
+TEST(poison_hunt_is_stuck_at_first_part_it_cannot_halve)
 {
 	struct scene *scene = make_scene(1000);
 	struct poison_hunt *hunt;
 	unsigned int refusals = 1, parts = 0;
 
-	(void)state;
 	memset(scene->is_bad, true, sizeof(scene->is_bad));
 	hunt = start(scene);
 	while (!poison_hunt_is_stuck(hunt)) {
@@ -307,12 +294,11 @@ static void expect_whole(const struct scene *scene, const struct poison_hunt *hu
 }
 
 /* Cut off, or with fewer entries than it says: the first half would be all, or more. */
-static void poison_hunt_does_not_halve_chunk_with_wrong_entry_count(void **state)
+TEST(poison_hunt_does_not_halve_chunk_with_wrong_entry_count)
 {
 	static const uint32_t said[] = { 6, 8, 100 };
 	struct scene *scene = make_scene(3);
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct poison_hunt *hunt =
 			poison_hunt_new(scene->bytes, scene->size_bytes, said[i]);
@@ -324,12 +310,11 @@ static void poison_hunt_does_not_halve_chunk_with_wrong_entry_count(void **state
 	free(scene);
 }
 
-static void poison_hunt_keeps_chunk_whole_without_memory(void **state)
+TEST(poison_hunt_keeps_chunk_whole_without_memory)
 {
 	struct scene *scene = make_scene(5);
 	struct poison_hunt *hunt;
 
-	(void)state;
 	for (size_t successes = 0; successes < 2; successes++) {
 		memory_fails_once_after(successes);
 		assert_null(poison_hunt_new(scene->bytes, scene->size_bytes, scene->entries));
@@ -353,22 +338,4 @@ static void poison_hunt_keeps_chunk_whole_without_memory(void **state)
 	poison_hunt_free(hunt);
 	poison_hunt_free(NULL);
 	free(scene);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(poison_hunt_finds_bad_entry_at_any_position),
-		cmocka_unit_test(poison_hunt_needs_at_most_two_tries_per_halving),
-		cmocka_unit_test(poison_hunt_finds_every_set_of_bad_entries),
-		cmocka_unit_test(poison_hunt_rejects_no_entry_if_everything_is_refused),
-		cmocka_unit_test(poison_hunt_rejects_no_good_entry_if_collector_dies),
-		cmocka_unit_test(poison_hunt_concedes_to_weaker_proof_without_other_chunks),
-		cmocka_unit_test(poison_hunt_of_single_entry_requires_witness),
-		cmocka_unit_test(poison_hunt_is_stuck_at_first_part_it_cannot_halve),
-		cmocka_unit_test(poison_hunt_does_not_halve_chunk_with_wrong_entry_count),
-		cmocka_unit_test(poison_hunt_keeps_chunk_whole_without_memory),
-	};
-
-	return cmocka_run_group_tests_name("poison", tests, NULL, NULL);
 }

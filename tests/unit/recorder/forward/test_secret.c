@@ -2,9 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/signals.h"
 #include "failing_memory.h"
@@ -84,9 +79,8 @@ static void expect_read(const char *text, const char *expected)
 	assert_string_equal(secret, expected);
 }
 
-static void secret_read_strips_one_trailing_newline(void **state)
+TEST(secret_read_strips_one_trailing_newline)
 {
-	(void)state;
 	expect_read("secret", "secret");
 	expect_read("secret\n", "secret");
 	/* Of its own, it is part of the secret. */
@@ -94,12 +88,11 @@ static void secret_read_strips_one_trailing_newline(void **state)
 	expect_read(" two words\t", " two words\t");
 }
 
-static void secret_read_rejects_invalid_content_and_path(void **state)
+TEST(secret_read_rejects_invalid_content_and_path)
 {
 	char text[SECRET_BYTES_MAX + 3];
 	char *secret = NULL;
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	assert_int_equal(read_bytes("", 0, &secret), -EINVAL);
 	assert_int_equal(read_bytes("\n", 1, &secret), -EINVAL);
@@ -117,7 +110,7 @@ static void secret_read_rejects_invalid_content_and_path(void **state)
 }
 
 /* A pending signal ends the wait, though signals are blocked. */
-static void secret_read_waits_for_pipe_until_signal(void **state)
+TEST(secret_read_waits_for_pipe_until_signal)
 {
 	_cleanup_(secret_freep) char *secret = NULL;
 	char *none = NULL;
@@ -125,7 +118,6 @@ static void secret_read_waits_for_pipe_until_signal(void **state)
 	bool is_typed;
 	pid_t writer;
 
-	(void)state;
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	writer = fork();
@@ -149,13 +141,12 @@ static void secret_read_waits_for_pipe_until_signal(void **state)
 }
 
 /* Neither a command of ours nor /proc/PID/environ has it afterwards. */
-static void secret_read_erases_environment_variable(void **state)
+TEST(secret_read_erases_environment_variable)
 {
 	static char entry[] = VARIABLE "=from there";
 	_cleanup_(secret_freep) char *secret = NULL;
 	char *none = entry;
 
-	(void)state;
 	assert_int_equal(putenv(entry), 0);
 	assert_int_equal(secret_read(NULL, VARIABLE, &secret), 0);
 	assert_string_equal(secret, "from there");
@@ -168,9 +159,8 @@ static void secret_read_erases_environment_variable(void **state)
 	assert_null(getenv(VARIABLE));
 }
 
-static void secret_read_prefers_file_and_still_erases_environment(void **state)
+TEST(secret_read_prefers_file_and_still_erases_environment)
 {
-	(void)state;
 	assert_int_equal(setenv(VARIABLE, "from there", 1), 0);
 	expect_read("from the file", "from the file");
 	assert_null(getenv(VARIABLE));
@@ -194,11 +184,10 @@ static void read_and_listen(mode_t mode, char ret_said[static 256])
 	(void)close(fds[1]);
 }
 
-static void secret_read_warns_of_world_readable_file(void **state)
+TEST(secret_read_warns_of_world_readable_file)
 {
 	char said[256];
 
-	(void)state;
 	read_and_listen(0644, said);
 	assert_non_null(strstr(said, path));
 	read_and_listen(0640, said);
@@ -208,11 +197,10 @@ static void secret_read_warns_of_world_readable_file(void **state)
 }
 
 /* Neither what was read nor what was kept. */
-static void secret_is_wiped_from_memory(void **state)
+TEST(secret_is_wiped_from_memory)
 {
 	char *secret = NULL;
 
-	(void)state;
 	wiped = 0;
 	assert_int_equal(read_bytes("secret", 6, &secret), 0);
 	assert_int_equal(wiped, 1);
@@ -221,11 +209,10 @@ static void secret_is_wiped_from_memory(void **state)
 	secret_free(NULL);
 }
 
-static void secret_read_fails_and_wipes_without_memory(void **state)
+TEST(secret_read_fails_and_wipes_without_memory)
 {
 	char *secret = NULL;
 
-	(void)state;
 	assert_int_equal(setenv(VARIABLE, "secret", 1), 0);
 	wiped = 0;
 	memory_fails_once_after(0);
@@ -237,18 +224,4 @@ static void secret_read_fails_and_wipes_without_memory(void **state)
 	assert_null(getenv(VARIABLE));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(secret_read_strips_one_trailing_newline),
-		cmocka_unit_test(secret_read_waits_for_pipe_until_signal),
-		cmocka_unit_test(secret_read_rejects_invalid_content_and_path),
-		cmocka_unit_test(secret_read_erases_environment_variable),
-		cmocka_unit_test(secret_read_prefers_file_and_still_erases_environment),
-		cmocka_unit_test(secret_read_warns_of_world_readable_file),
-		cmocka_unit_test(secret_is_wiped_from_memory),
-		cmocka_unit_test(secret_read_fails_and_wipes_without_memory),
-	};
-
-	return cmocka_run_group_tests_name("secret", tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

@@ -5,9 +5,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -162,7 +157,9 @@ static void raise_error_of_others(void)
 	ERR_raise(ERR_LIB_SSL, SSL_R_WRONG_VERSION_NUMBER);
 }
 
-static void tls_stream_verifies_certificate_against_requested_name(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+TEST(tls_stream_verifies_certificate_against_requested_name)
 {
 	static const struct {
 		const char *host, *server_name, *told; /* told: to the peer, whom we want */
@@ -180,7 +177,6 @@ static void tls_stream_verifies_certificate_against_requested_name(void **state)
 		{ "127.0.0.2", NULL, NULL, false, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct scene *scene;
 		void *each;
@@ -206,12 +202,11 @@ static void tls_stream_verifies_certificate_against_requested_name(void **state)
 }
 
 /* An authority has checked the names in subjectAltName. */
-static void tls_stream_does_not_match_host_against_subject(void **state)
+TEST(tls_stream_does_not_match_host_against_subject)
 {
 	struct scene *scene;
 	void *each;
 
-	(void)state;
 	assert_int_equal(make_certificate("collector.test", ""), 0);
 	assert_int_equal(set_up(&each), 0);
 	scene = each;
@@ -223,7 +218,7 @@ static void tls_stream_does_not_match_host_against_subject(void **state)
 }
 
 /* OpenSSL keeps one queue of errors for each thread. */
-static void tls_stream_ignores_foreign_openssl_errors(void **state)
+FIXTURE_TEST(tls_stream_ignores_foreign_openssl_errors)
 {
 	const char *foreign =
 		ERR_reason_error_string(ERR_PACK(ERR_LIB_SSL, 0, SSL_R_WRONG_VERSION_NUMBER));
@@ -261,12 +256,11 @@ static void tls_stream_ignores_foreign_openssl_errors(void **state)
 }
 
 /* Longer than a name can be: it is our fault, not the peer's. */
-static void tls_context_warns_of_world_readable_key(void **state)
+FIXTURE_TEST(tls_context_warns_of_world_readable_key)
 {
 	static const mode_t modes[] = { 0644, 0640 };
 	struct tls_options options = { .certificate_path = certificate_path, .key_path = key_path };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		struct tls_context *context = NULL;
 		struct ears ears;
@@ -284,21 +278,20 @@ static void tls_context_warns_of_world_readable_key(void **state)
 	}
 }
 
-static void tls_context_logs_unusable_file_and_its_purpose(void **state)
+FIXTURE_TEST(tls_context_logs_unusable_file_and_its_purpose)
 {
 	struct tls_options options = { .ca_path = "/dev/null" };
 	struct tls_context *context = NULL;
 	struct ears ears = ears_open();
 	char said[512];
 
-	(void)state;
 	assert_int_equal(tls_context_new(&options, &context), -EINVAL);
 	ears_close(&ears, said, sizeof(said));
 	assert_null(context);
 	assert_non_null(strstr(said, "cannot use /dev/null as certificates of authorities: "));
 }
 
-static void tls_stream_reports_overlong_server_name(void **state)
+FIXTURE_TEST(tls_stream_reports_overlong_server_name)
 {
 	struct scene *scene = *state;
 	char name[300] = "";
@@ -315,7 +308,7 @@ static void tls_stream_reports_overlong_server_name(void **state)
 	assert_null(strstr(scene->failure.text, "wrong version number"));
 }
 
-static void tls_creation_fails_without_memory(void **state)
+FIXTURE_TEST(tls_creation_fails_without_memory)
 {
 	struct scene *scene = *state;
 
@@ -337,7 +330,7 @@ static void tls_creation_fails_without_memory(void **state)
 }
 
 /* What it takes is said at once, and the rest may have moved by the next time. */
-static void tls_stream_resumes_partial_write_from_moved_buffer(void **state)
+FIXTURE_TEST(tls_stream_resumes_partial_write_from_moved_buffer)
 {
 	struct scene *scene = *state;
 	_cleanup_free_ uint8_t *copies = malloc(2 * (size_t)LARGE_BYTES);
@@ -372,7 +365,7 @@ static void tls_stream_resumes_partial_write_from_moved_buffer(void **state)
 	assert_true(moves > 0);
 }
 
-static void tls_stream_truncates_sizes_beyond_int_max(void **state)
+FIXTURE_TEST(tls_stream_truncates_sizes_beyond_int_max)
 {
 	struct scene *scene = *state;
 	uint8_t *bytes = calloc(1, LARGE_BYTES);
@@ -390,9 +383,8 @@ static void tls_stream_truncates_sizes_beyond_int_max(void **state)
 }
 
 /* With a goodbye or without: the protocol above knows what is missing. */
-static void tls_stream_reads_end_with_or_without_close_notify(void **state)
+TEST(tls_stream_reads_end_with_or_without_close_notify)
 {
-	(void)state;
 	for (int has_manners = 0; has_manners < 2; has_manners++) {
 		struct scene *scene;
 		void *each;
@@ -414,7 +406,7 @@ static void tls_stream_reads_end_with_or_without_close_notify(void **state)
 	}
 }
 
-static void tls_stream_reports_plain_text_after_handshake(void **state)
+FIXTURE_TEST(tls_stream_reports_plain_text_after_handshake)
 {
 	struct scene *scene = *state;
 
@@ -425,7 +417,7 @@ static void tls_stream_reports_plain_text_after_handshake(void **state)
 	assert_null(strstr(scene->failure.text, "no reason given"));
 }
 
-static void tls_stream_reports_required_client_certificate(void **state)
+FIXTURE_TEST(tls_stream_reports_required_client_certificate)
 {
 	struct scene *scene = *state;
 
@@ -437,7 +429,7 @@ static void tls_stream_reports_required_client_certificate(void **state)
 	assert_non_null(strstr(scene->failure.text, "certificate required"));
 }
 
-static void tls_stream_reports_handshake_failure_of_peer(void **state)
+FIXTURE_TEST(tls_stream_reports_handshake_failure_of_peer)
 {
 	struct scene *scene = *state;
 
@@ -448,7 +440,7 @@ static void tls_stream_reports_handshake_failure_of_peer(void **state)
 	assert_non_null(strstr(scene->failure.text, "handshake failure"));
 }
 
-static void tls_stream_reports_peer_leaving_during_handshake(void **state)
+FIXTURE_TEST(tls_stream_reports_peer_leaving_during_handshake)
 {
 	struct scene *scene = *state;
 
@@ -461,7 +453,7 @@ static void tls_stream_reports_peer_leaving_during_handshake(void **state)
 	assert_int_equal(scene->failure.kind, FAILURE_TLS);
 }
 
-static void tls_stream_sends_close_notify_only_after_handshake(void **state)
+FIXTURE_TEST(tls_stream_sends_close_notify_only_after_handshake)
 {
 	struct scene *scene = *state;
 	uint8_t byte;
@@ -481,27 +473,4 @@ static void tls_stream_sends_close_notify_only_after_handshake(void **state)
 	tls_context_free(NULL);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tls_stream_verifies_certificate_against_requested_name),
-		cmocka_unit_test(tls_stream_does_not_match_host_against_subject),
-		TEST(tls_stream_ignores_foreign_openssl_errors),
-		TEST(tls_context_warns_of_world_readable_key),
-		TEST(tls_context_logs_unusable_file_and_its_purpose),
-		TEST(tls_stream_reports_overlong_server_name),
-		TEST(tls_creation_fails_without_memory),
-		TEST(tls_stream_resumes_partial_write_from_moved_buffer),
-		TEST(tls_stream_truncates_sizes_beyond_int_max),
-		cmocka_unit_test(tls_stream_reads_end_with_or_without_close_notify),
-		TEST(tls_stream_reports_plain_text_after_handshake),
-		TEST(tls_stream_reports_required_client_certificate),
-		TEST(tls_stream_reports_handshake_failure_of_peer),
-		TEST(tls_stream_reports_peer_leaving_during_handshake),
-		TEST(tls_stream_sends_close_notify_only_after_handshake),
-	};
-
-	return cmocka_run_group_tests_name("tls_stream", tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

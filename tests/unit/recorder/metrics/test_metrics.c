@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "recorder/metrics/metrics_server.h"
@@ -65,12 +60,11 @@ static void expect(const char *text, const char *line)
 		fail_msg("no `%s` in\n%s", line, text);
 }
 
-static void metrics_text_names_counters_as_each_format_requires(void **state)
+TEST(metrics_text_names_counters_as_each_format_requires)
 {
 	struct metrics metrics;
 	_cleanup_free_ char *open = NULL, *classic = NULL;
 
-	(void)state;
 	metrics_init(&metrics, "1.2", 5000000001);
 	add_process(&metrics, 8, PROCESS_EVENT_FOUND, "pum\xc3\xa4");
 	add_process(&metrics, 7, PROCESS_EVENT_FOUND, "puma \"a\\b\"\n");
@@ -94,12 +88,11 @@ static void metrics_text_names_counters_as_each_format_requires(void **state)
 	assert_null(strstr(classic, "# UNIT"));
 }
 
-static void metrics_text_omits_unmeasured_series(void **state)
+TEST(metrics_text_omits_unmeasured_series)
 {
 	struct metrics metrics;
 	_cleanup_free_ char *text = NULL;
 
-	(void)state;
 	metrics_init(&metrics, "1", 0);
 	add_process(&metrics, 7, PROCESS_EVENT_FOUND, "puma");
 	add_cpu(&metrics, 7, false, 5);
@@ -110,12 +103,11 @@ static void metrics_text_omits_unmeasured_series(void **state)
 }
 
 /* Series are bounded, and the sum over them never falls. */
-static void metrics_folds_excess_processes_and_sums_ended_ones(void **state)
+TEST(metrics_folds_excess_processes_and_sums_ended_ones)
 {
 	struct metrics metrics;
 	uint64_t sum_ns = 0;
 
-	(void)state;
 	metrics_init(&metrics, "1", 0);
 	for (uint32_t pid = 1; pid <= 2 * METRICS_PROCESSES_MAX; pid++) {
 		add_process(&metrics, pid, PROCESS_EVENT_FORK, "worker");
@@ -136,12 +128,11 @@ static void metrics_folds_excess_processes_and_sums_ended_ones(void **state)
 }
 
 /* As long as there is one; and whoever had none stays among the others. */
-static void metrics_process_keeps_its_series_until_it_ends(void **state)
+TEST(metrics_process_keeps_its_series_until_it_ends)
 {
 	const uint32_t last = METRICS_PROCESSES_MAX;
 	struct metrics metrics;
 
-	(void)state;
 	metrics_init(&metrics, "1", 0);
 	for (uint32_t pid = 1; pid <= last + 1; pid++) {
 		add_process(&metrics, pid, PROCESS_EVENT_FORK, "worker");
@@ -174,11 +165,10 @@ static void pass(struct metrics *metrics, uint64_t ns)
 }
 
 /* The last figures of a process are on the next page, and none are told twice. */
-static void metrics_keeps_series_of_rendered_process_after_its_end(void **state)
+TEST(metrics_keeps_series_of_rendered_process_after_its_end)
 {
 	struct metrics metrics;
 
-	(void)state;
 	metrics_init(&metrics, "1", 0);
 	add_process(&metrics, 7, PROCESS_EVENT_FOUND, "puma");
 	add_process(&metrics, 8, PROCESS_EVENT_FORK, "sh");
@@ -202,11 +192,10 @@ static void metrics_keeps_series_of_rendered_process_after_its_end(void **state)
 	assert_int_equal(metrics.ended.costs.sums[COST_CPU], 30);
 }
 
-static void metrics_starts_new_series_for_reused_pid(void **state)
+TEST(metrics_starts_new_series_for_reused_pid)
 {
 	struct metrics metrics;
 
-	(void)state;
 	metrics_init(&metrics, "1", 0);
 	add_process(&metrics, 7, PROCESS_EVENT_FOUND, "puma");
 	add_cpu(&metrics, 7, true, 5);
@@ -221,11 +210,10 @@ static void metrics_starts_new_series_for_reused_pid(void **state)
 	assert_false(metrics.processes[0].is_ended);
 }
 
-static void metrics_when_full_evicts_first_ended_process(void **state)
+TEST(metrics_when_full_evicts_first_ended_process)
 {
 	struct metrics metrics;
 
-	(void)state;
 	metrics_init(&metrics, "1", 0);
 	for (uint32_t pid = 1; pid <= METRICS_PROCESSES_MAX; pid++)
 		add_process(&metrics, pid, PROCESS_EVENT_FORK, "worker");
@@ -246,7 +234,7 @@ static void metrics_when_full_evicts_first_ended_process(void **state)
 }
 
 /* A sample a second, of windows that are shorter. */
-static void metrics_extrapolates_program_time_to_unsampled_windows(void **state)
+TEST(metrics_extrapolates_program_time_to_unsampled_windows)
 {
 	const struct self_program program = { "on_switch", 10, 500 };
 	struct self_record without = { .window_ns = 1000 };
@@ -255,7 +243,6 @@ static void metrics_extrapolates_program_time_to_unsampled_windows(void **state)
 	};
 	struct metrics metrics;
 
-	(void)state;
 	metrics_init(&metrics, "1.2", 0);
 	metrics_add_self(&metrics, &without);
 	assert_false(metrics.has_programs);
@@ -313,14 +300,13 @@ static struct metrics_server *serve(const char *name, char ret_path[static 64])
 	return server;
 }
 
-static void metrics_server_answers_in_requested_format(void **state)
+TEST(metrics_server_answers_in_requested_format)
 {
 	char path[64];
 	struct metrics_server *server = serve("socket", path);
 	struct stat status;
 	const char *answer;
 
-	(void)state;
 	assert_int_equal(stat(path, &status), 0);
 	assert_int_equal(status.st_mode & 0777, 0600);
 	answer = ask(connect_to(path), "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: "
@@ -353,7 +339,7 @@ static void measure(const char *answer, size_t *ret_said_bytes, size_t *ret_byte
 	*ret_bytes = strlen(body + 4);
 }
 
-static void metrics_server_content_length_matches_body(void **state)
+TEST(metrics_server_content_length_matches_body)
 {
 	static const struct {
 		const char *request, *status;
@@ -371,7 +357,6 @@ static void metrics_server_content_length_matches_body(void **state)
 	struct metrics_server *server = serve("socket", path);
 	size_t said_bytes, bytes, whole_bytes;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *answer = ask(connect_to(path), cases[i].request);
 
@@ -399,14 +384,13 @@ static void expect_format(const char *path, const char *accept, const char *type
 	expect(ask(connect_to(path), request), type);
 }
 
-static void metrics_server_selects_most_preferred_format(void **state)
+TEST(metrics_server_selects_most_preferred_format)
 {
 	static const char newer[] = "Content-Type: application/openmetrics-text;";
 	static const char older[] = "Content-Type: text/plain; version=0.0.4;";
 	char path[64];
 	struct metrics_server *server = serve("socket", path);
 
-	(void)state;
 	/* curl, browsers, and what promtool is fed by. */
 	expect_format(path, NULL, older);
 	expect_format(path, " */*", older);
@@ -435,14 +419,13 @@ static void metrics_server_selects_most_preferred_format(void **state)
 	metrics_server_free(server);
 }
 
-static void metrics_server_serves_others_beside_hostile_scrapers(void **state)
+TEST(metrics_server_serves_others_beside_hostile_scrapers)
 {
 	char path[64], huge[8192];
 	struct metrics_server *server = serve("socket", path);
 	struct metrics metrics;
 	int silent[6];
 
-	(void)state;
 	memset(huge, 'x', sizeof(huge) - 1);
 	memcpy(huge, "GET /", 5);
 	huge[sizeof(huge) - 1] = '\0';
@@ -461,7 +444,7 @@ static void metrics_server_serves_others_beside_hostile_scrapers(void **state)
 	metrics_server_free(server);
 }
 
-static void metrics_server_replaces_stale_socket_but_not_one_in_use(void **state)
+TEST(metrics_server_replaces_stale_socket_but_not_one_in_use)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -469,7 +452,6 @@ static void metrics_server_replaces_stale_socket_but_not_one_in_use(void **state
 	const struct metrics some = { .tool_version = "1.0" };
 	char path[64], text[80];
 
-	(void)state;
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", folder);
 	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(close(fd), 0);
@@ -483,7 +465,7 @@ static void metrics_server_replaces_stale_socket_but_not_one_in_use(void **state
 }
 
 /* What is given out is a copy of what was there when it was published. */
-static void metrics_server_serves_request_figures_as_published(void **state)
+TEST(metrics_server_serves_request_figures_as_published)
 {
 	struct record_key keys[] = { { "request_id", "r" }, { "endpoint", "E" } };
 	struct request_metrics *requests;
@@ -492,7 +474,6 @@ static void metrics_server_serves_request_figures_as_published(void **state)
 	char path[64], address[80];
 	const char *answer;
 
-	(void)state;
 	assert_int_equal(request_metrics_new("endpoint", 3, &requests), 0);
 	metrics_init(&metrics, "1.5", 0);
 	metrics.requests = request_metrics_figures(requests);
@@ -513,14 +494,13 @@ static void metrics_server_serves_request_figures_as_published(void **state)
 	request_metrics_free(requests);
 }
 
-static void metrics_server_accepts_only_loopback_addresses(void **state)
+TEST(metrics_server_accepts_only_loopback_addresses)
 {
 	static const char *const bad[] = { "",	    "tcp://0.0.0.0:1",	 "tcp://127.0.0.1", "unix:",
 					   "file:", "tcp://127.0.0.1:x", "http://x:1" };
 	const struct metrics some = { .tool_version = "1.0" };
 	struct metrics_server *server;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(metrics_server_new(bad[i], &some, &server), -EINVAL);
 	assert_int_equal(metrics_server_new("tcp://127.0.0.1:0", &some, &server), 0);
@@ -529,14 +509,13 @@ static void metrics_server_accepts_only_loopback_addresses(void **state)
 	metrics_server_free(server);
 }
 
-static void metrics_server_writes_complete_textfile(void **state)
+TEST(metrics_server_writes_complete_textfile)
 {
 	char path[64], address[80], content[65536];
 	struct metrics_server *server;
 	struct metrics metrics;
 	FILE *file;
 
-	(void)state;
 	(void)snprintf(path, sizeof(path), "%s/x.prom", folder);
 	(void)snprintf(address, sizeof(address), "file:%s", path);
 	metrics_init(&metrics, "1.4", 0);
@@ -551,26 +530,4 @@ static void metrics_server_writes_complete_textfile(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(metrics_text_names_counters_as_each_format_requires),
-		cmocka_unit_test(metrics_text_omits_unmeasured_series),
-		cmocka_unit_test(metrics_folds_excess_processes_and_sums_ended_ones),
-		cmocka_unit_test(metrics_keeps_series_of_rendered_process_after_its_end),
-		cmocka_unit_test(metrics_starts_new_series_for_reused_pid),
-		cmocka_unit_test(metrics_when_full_evicts_first_ended_process),
-		cmocka_unit_test(metrics_process_keeps_its_series_until_it_ends),
-		cmocka_unit_test(metrics_extrapolates_program_time_to_unsampled_windows),
-		cmocka_unit_test(metrics_server_answers_in_requested_format),
-		cmocka_unit_test(metrics_server_content_length_matches_body),
-		cmocka_unit_test(metrics_server_selects_most_preferred_format),
-		cmocka_unit_test(metrics_server_serves_others_beside_hostile_scrapers),
-		cmocka_unit_test(metrics_server_replaces_stale_socket_but_not_one_in_use),
-		cmocka_unit_test(metrics_server_serves_request_figures_as_published),
-		cmocka_unit_test(metrics_server_accepts_only_loopback_addresses),
-		cmocka_unit_test(metrics_server_writes_complete_textfile),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

@@ -6,10 +6,7 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "ears.h"
@@ -209,13 +204,12 @@ static int recv_now(int fd)
 											    : 1;
 }
 
-static void metrics_server_sends_whole_answer_over_slow_socket(void **state)
+TEST(metrics_server_sends_whole_answer_over_slow_socket)
 {
 	char path[64], quick[65536];
 	struct metrics_server *server = serve("unix", "socket", path);
 	const char *answer = ask(path, "GET /metrics HTTP/1.0\r\n\r\n");
 
-	(void)state;
 	expect_status(answer, "200");
 	expect_body(answer, content_bytes(answer));
 	assert_true(content_bytes(answer) > 10 * PIECE);
@@ -237,12 +231,11 @@ static void metrics_server_sends_whole_answer_over_slow_socket(void **state)
 }
 
 /* The last byte that there is room for may end it. */
-static void metrics_server_limits_request_to_4_kib(void **state)
+TEST(metrics_server_limits_request_to_4_kib)
 {
 	char path[64], request[REQUEST_BYTES_MAX + 1];
 	struct metrics_server *server = serve("unix", "socket", path);
 
-	(void)state;
 	memset(request, 'x', REQUEST_BYTES_MAX);
 	request[REQUEST_BYTES_MAX] = '\0';
 	memcpy(request, "GET / HTTP/1.0\r\nX: ", 19);
@@ -274,13 +267,12 @@ static void await_timeout(int expected_ms)
 	}
 }
 
-static void metrics_server_drops_silent_scraper_after_five_seconds(void **state)
+TEST(metrics_server_drops_silent_scraper_after_five_seconds)
 {
 	char path[64];
 	struct metrics_server *server = serve("unix", "socket", path);
 	int silent;
 
-	(void)state;
 	await_timeout(-1);
 	silent = connect_to(path);
 	await_timeout(CLIENT_MS + 1);
@@ -315,14 +307,13 @@ static void close_from(const int *fds, size_t first)
 		assert_int_equal(close(fds[i]), 0);
 }
 
-static void metrics_server_evicts_slow_scraper_for_waiting_one(void **state)
+TEST(metrics_server_evicts_slow_scraper_for_waiting_one)
 {
 	unsigned int before = count_inheritable();
 	char path[64];
 	struct metrics_server *server = serve("unix", "socket", path);
 	int silent[CLIENTS_MAX], more;
 
-	(void)state;
 	await_timeout(-1);
 	fill_places(server, path, "GET ", "GET ", silent);
 	assert_int_equal(count_inheritable(), before);
@@ -347,13 +338,12 @@ static void metrics_server_evicts_slow_scraper_for_waiting_one(void **state)
 }
 
 /* Then one who has not even asked, though it came last. */
-static void metrics_server_evicts_scraper_without_request_first(void **state)
+TEST(metrics_server_evicts_scraper_without_request_first)
 {
 	char path[64];
 	struct metrics_server *server = serve("unix", "socket", path);
 	int fds[CLIENTS_MAX], more;
 
-	(void)state;
 	await_timeout(-1);
 	is_stuck = true;
 	fill_places(server, path, "GET / HTTP/1.0\r\n\r\n", "GET ", fds);
@@ -370,13 +360,12 @@ static void metrics_server_evicts_scraper_without_request_first(void **state)
 }
 
 /* 50 ms of CPU beyond those that may be spent at once make a pause of a second. */
-static void metrics_server_pauses_when_cpu_budget_is_exceeded(void **state)
+TEST(metrics_server_pauses_when_cpu_budget_is_exceeded)
 {
 	char path[64];
 	struct metrics_server *server = serve("unix", "socket", path);
 	int silent, more;
 
-	(void)state;
 	silent = connect_to(path);
 	await_timeout(CLIENT_MS + 1);
 	thread_cpu_ns += 300 * NS_PER_MS;
@@ -398,14 +387,13 @@ static void metrics_server_pauses_when_cpu_budget_is_exceeded(void **state)
 	metrics_server_free(server);
 }
 
-static void metrics_server_renders_page_once_per_format(void **state)
+TEST(metrics_server_renders_page_once_per_format)
 {
 	static const char newer[] =
 		"GET / HTTP/1.0\r\nAccept: application/openmetrics-text\r\n\r\n";
 	char path[64];
 	struct metrics_server *server = serve("unix", "socket", path);
 
-	(void)state;
 	texts = 0;
 	await_timeout(-1);
 	assert_int_equal(texts, 0);
@@ -432,14 +420,13 @@ static void await_texts(unsigned int count)
 }
 
 /* A page that somebody still reads stays as it was. */
-static void metrics_server_finishes_sending_page_after_new_one(void **state)
+TEST(metrics_server_finishes_sending_page_after_new_one)
 {
 	char path[64];
 	struct metrics_server *server = serve("unix", "socket", path);
 	const char *answer;
 	int fd, other;
 
-	(void)state;
 	await_timeout(-1);
 	texts = 0;
 	is_stuck = true;
@@ -458,12 +445,11 @@ static void metrics_server_finishes_sending_page_after_new_one(void **state)
 	metrics_server_free(server);
 }
 
-static void metrics_server_limits_request_to_64_reads(void **state)
+TEST(metrics_server_limits_request_to_64_reads)
 {
 	char path[64], request[READS_MAX + 2] = "GET / HTTP/1.0\r\n";
 	struct metrics_server *server = serve("unix", "socket", path);
 
-	(void)state;
 	is_slow = true;
 	memset(request + strlen(request), 'x', READS_MAX - strlen(request));
 	memcpy(request + READS_MAX - 2, "\n\n", 2);
@@ -475,13 +461,12 @@ static void metrics_server_limits_request_to_64_reads(void **state)
 }
 
 /* One may be 0, where standard input is closed. */
-static void metrics_server_serves_scraper_on_descriptor_0(void **state)
+TEST(metrics_server_serves_scraper_on_descriptor_0)
 {
 	char path[64];
 	struct metrics_server *server = serve("unix", "socket", path);
 	int silent[CLIENTS_MAX], more, saved = dup(STDIN_FILENO);
 
-	(void)state;
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		silent[i] = connect_to(path);
 	await_timeout(DAWDLE_MS + 1);
@@ -508,13 +493,12 @@ static void metrics_server_serves_scraper_on_descriptor_0(void **state)
 	assert_int_equal(close(saved), 0);
 }
 
-static void metrics_server_frees_slot_of_departed_scraper(void **state)
+TEST(metrics_server_frees_slot_of_departed_scraper)
 {
 	char path[64];
 	struct metrics_server *server = serve("unix", "socket", path);
 	int fd = connect_to(path);
 
-	(void)state;
 	await_timeout(CLIENT_MS + 1);
 	say(fd, "GET");
 	assert_int_equal(close(fd), 0);
@@ -548,14 +532,13 @@ static void await_version(const char *path, const char *version)
 	}
 }
 
-static void metrics_server_file_is_latest_and_world_readable(void **state)
+TEST(metrics_server_file_is_latest_and_world_readable)
 {
 	char path[64], said[256];
 	struct ears ears = ears_open();
 	struct metrics_server *server = serve("file", "x.prom", path);
 	struct stat status;
 
-	(void)state;
 	await_version(path, "1.2");
 	publish(server, "1.3");
 	await_version(path, "1.3");
@@ -569,14 +552,13 @@ static void metrics_server_file_is_latest_and_world_readable(void **state)
 
 /* A place that is not there, or a folder's; one that leads elsewhere is taken. It is said once, and
  * tried again. */
-static void metrics_server_logs_each_write_error_once_and_retries(void **state)
+TEST(metrics_server_logs_each_write_error_once_and_retries)
 {
 	char path[64], inner[64], said[1024], expected[512];
 	struct metrics_server *server;
 	struct ears ears = ears_open();
 	struct stat status;
 
-	(void)state;
 	server = serve("file", "inner/x.prom", path);
 	for (int i = 0; i < 10; i++) {
 		timeout_ms = NO_TIMEOUT;
@@ -608,13 +590,12 @@ static void metrics_server_logs_each_write_error_once_and_retries(void **state)
 }
 
 /* The one before stays; and who asks is told nothing. */
-static void metrics_server_keeps_old_file_without_memory_for_new_one(void **state)
+TEST(metrics_server_keeps_old_file_without_memory_for_new_one)
 {
 	char path[64], other[64], said[256], expected[256];
 	struct ears ears = ears_open();
 	struct metrics_server *server = serve("file", "x.prom", path);
 
-	(void)state;
 	await_version(path, "1.2");
 	has_text = false;
 	timeout_ms = NO_TIMEOUT;
@@ -636,7 +617,7 @@ static void metrics_server_keeps_old_file_without_memory_for_new_one(void **stat
 }
 
 /* Where a descriptor may be 0, and with a name that is too long for the one beside it. */
-static void metrics_server_writes_file_with_stdin_closed(void **state)
+TEST(metrics_server_writes_file_with_stdin_closed)
 {
 	char path[64], too_long[PATH_MAX + 8] = "file:", said[256];
 	int saved = dup(STDIN_FILENO);
@@ -644,7 +625,6 @@ static void metrics_server_writes_file_with_stdin_closed(void **state)
 	struct metrics metrics;
 	struct ears ears;
 
-	(void)state;
 	await_version(path, "1.2");
 	assert_int_equal(close(STDIN_FILENO), 0);
 	timeout_ms = NO_TIMEOUT;
@@ -678,14 +658,13 @@ static void metrics_server_writes_file_with_stdin_closed(void **state)
 	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
 }
 
-static void metrics_server_free_closes_all_descriptors(void **state)
+TEST(metrics_server_free_closes_all_descriptors)
 {
 	int free_fd = dup(STDERR_FILENO);
 	struct metrics_server *server;
 	char path[64];
 	int client;
 
-	(void)state;
 	assert_int_equal(close(free_fd), 0);
 	server = serve("unix", "socket", path);
 	client = connect_to(path);
@@ -696,7 +675,7 @@ static void metrics_server_free_closes_all_descriptors(void **state)
 	assert_int_equal(close(free_fd), 0);
 }
 
-static void metrics_server_distinguishes_invalid_from_unusable_address(void **state)
+TEST(metrics_server_distinguishes_invalid_from_unusable_address)
 {
 	static const struct {
 		const char *address;
@@ -709,7 +688,6 @@ static void metrics_server_distinguishes_invalid_from_unusable_address(void **st
 	};
 	struct metrics metrics;
 
-	(void)state;
 	metrics_init(&metrics, "1.2", 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct metrics_server *server = NULL;
@@ -761,7 +739,7 @@ static uint16_t take_port(int *ret_fd)
 	return ntohs(address.sin_port);
 }
 
-static void metrics_server_retries_port_in_use(void **state)
+TEST(metrics_server_retries_port_in_use)
 {
 	struct metrics_server *server = NULL;
 	struct metrics metrics;
@@ -770,7 +748,6 @@ static void metrics_server_retries_port_in_use(void **state)
 	int other;
 	uint16_t port = take_port(&other);
 
-	(void)state;
 	(void)snprintf(address, sizeof(address), "tcp://127.0.0.1:%d", port);
 	metrics_init(&metrics, "1.2", 0);
 	timeout_ms = NO_TIMEOUT;
@@ -799,7 +776,7 @@ static void metrics_server_retries_port_in_use(void **state)
 
 /* The owner of a name may point it here: a browser would let a page of that name read the answer.
  */
-static void metrics_server_requires_loopback_host_header_over_tcp(void **state)
+TEST(metrics_server_requires_loopback_host_header_over_tcp)
 {
 	static const struct {
 		const char *host, *status;
@@ -820,7 +797,6 @@ static void metrics_server_requires_loopback_host_header_over_tcp(void **state)
 	char said[256], path[64], request[256];
 	int port;
 
-	(void)state;
 	metrics_init(&metrics, "1.2", 0);
 	assert_int_equal(metrics_server_new("tcp://127.0.0.1:0", &metrics, &server), 0);
 	ears_close(&ears, said, sizeof(said));
@@ -840,13 +816,12 @@ static void metrics_server_requires_loopback_host_header_over_tcp(void **state)
 	metrics_server_free(server);
 }
 
-static void metrics_server_new_fails_without_memory(void **state)
+TEST(metrics_server_new_fails_without_memory)
 {
 	struct metrics_server *server = NULL;
 	struct metrics metrics;
 	char path[64], address[80];
 
-	(void)state;
 	(void)snprintf(path, sizeof(path), "%s/x.prom", folder);
 	(void)snprintf(address, sizeof(address), "file:%s", path);
 	metrics_init(&metrics, "1.2", 0);
@@ -861,30 +836,4 @@ static void metrics_server_new_fails_without_memory(void **state)
 	metrics_server_free(NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(metrics_server_sends_whole_answer_over_slow_socket),
-		cmocka_unit_test(metrics_server_limits_request_to_4_kib),
-		cmocka_unit_test(metrics_server_drops_silent_scraper_after_five_seconds),
-		cmocka_unit_test(metrics_server_evicts_slow_scraper_for_waiting_one),
-		cmocka_unit_test(metrics_server_evicts_scraper_without_request_first),
-		cmocka_unit_test(metrics_server_pauses_when_cpu_budget_is_exceeded),
-		cmocka_unit_test(metrics_server_renders_page_once_per_format),
-		cmocka_unit_test(metrics_server_finishes_sending_page_after_new_one),
-		cmocka_unit_test(metrics_server_limits_request_to_64_reads),
-		cmocka_unit_test(metrics_server_retries_port_in_use),
-		cmocka_unit_test(metrics_server_requires_loopback_host_header_over_tcp),
-		cmocka_unit_test(metrics_server_serves_scraper_on_descriptor_0),
-		cmocka_unit_test(metrics_server_frees_slot_of_departed_scraper),
-		cmocka_unit_test(metrics_server_file_is_latest_and_world_readable),
-		cmocka_unit_test(metrics_server_logs_each_write_error_once_and_retries),
-		cmocka_unit_test(metrics_server_keeps_old_file_without_memory_for_new_one),
-		cmocka_unit_test(metrics_server_writes_file_with_stdin_closed),
-		cmocka_unit_test(metrics_server_free_closes_all_descriptors),
-		cmocka_unit_test(metrics_server_distinguishes_invalid_from_unusable_address),
-		cmocka_unit_test(metrics_server_new_fails_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

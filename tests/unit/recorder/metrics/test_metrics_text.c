@@ -2,16 +2,11 @@
 /* Each series: its name, type and unit in both formats, and the figure that it stands for. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "recorder/metrics/metrics_text.h"
@@ -252,11 +247,10 @@ static void take_help(char *text)
 	}
 }
 
-static void metrics_text_prints_each_figure_under_its_name(void **state)
+TEST(metrics_text_prints_each_figure_under_its_name)
 {
 	struct metrics metrics;
 
-	(void)state;
 	fill(&metrics);
 	for (int is_classic = 0; is_classic <= 1; is_classic++) {
 		_cleanup_free_ char *text = NULL, *expected = expected_text(is_classic);
@@ -273,7 +267,7 @@ static void metrics_text_prints_each_figure_under_its_name(void **state)
 	}
 }
 
-static void metrics_text_omits_series_without_data(void **state)
+TEST(metrics_text_omits_series_without_data)
 {
 	static const char *const absent[] = { "programs", "resident",	  "limit", "output_",
 					      "forward_", "last_failure", "spool" };
@@ -281,7 +275,6 @@ static void metrics_text_omits_series_without_data(void **state)
 	_cleanup_free_ char *text = NULL;
 	size_t size_bytes;
 
-	(void)state;
 	metrics_init(&metrics, "1.2", 0);
 	metrics_add_self(&metrics, &(struct self_record){ .window_ns = 1000 });
 	assert_int_equal(metrics_text(&metrics, METRICS_FORMAT_CLASSIC, &text, &size_bytes), 0);
@@ -309,14 +302,13 @@ FILE *open_memstream(char **ret_text, size_t *ret_size_bytes)
 	return real(ret_text, ret_size_bytes);
 }
 
-static void metrics_text_fails_without_memory(void **state)
+TEST(metrics_text_fails_without_memory)
 {
 	static const char *const kinds[] = { "/nonexistent/file", "/dev/full" };
 	struct metrics metrics;
 	char *text = NULL;
 	size_t size_bytes = 77;
 
-	(void)state;
 	metrics_init(&metrics, "1.2", 0);
 	for (size_t i = 0; i < 2; i++) {
 		instead_of_memory = kinds[i];
@@ -326,15 +318,4 @@ static void metrics_text_fails_without_memory(void **state)
 		assert_null(text);
 		assert_int_equal(size_bytes, 77);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(metrics_text_prints_each_figure_under_its_name),
-		cmocka_unit_test(metrics_text_omits_series_without_data),
-		cmocka_unit_test(metrics_text_fails_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

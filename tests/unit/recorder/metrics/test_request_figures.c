@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Histograms of requests: what is counted where, and how it is given out. */
 #include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "base/random.h"
@@ -71,9 +66,10 @@ static void expect_series(size_t index, const char *value, uint64_t count, uint6
 	assert_int_equal(series(index)->cpu.sum_ns, cpu_ns);
 }
 
-static void request_metrics_counts_ended_request_once_by_last_value(void **state)
+#define COUNTED(test) TEST_WITH(test, NULL, tear_down)
+
+COUNTED(request_metrics_counts_ended_request_once_by_last_value)
 {
-	(void)state;
 	begin("endpoint", 5);
 	request_metrics_end_window(requests, 1 * NS_PER_S);
 	add("a", NULL, 1, 1);
@@ -96,11 +92,10 @@ static void request_metrics_counts_ended_request_once_by_last_value(void **state
 	expect_series(0, "other", 0, 0);
 }
 
-static void request_metrics_folds_excess_values_into_other(void **state)
+COUNTED(request_metrics_folds_excess_values_into_other)
 {
 	char name[16];
 
-	(void)state;
 	begin("endpoint", 2);
 	for (int i = 0; i < 10; i++) {
 		(void)snprintf(name, sizeof(name), "e%d", i);
@@ -168,9 +163,8 @@ static void expect_in_all(uint64_t count)
 	assert_int_equal(buckets, count);
 }
 
-static void request_metrics_gives_late_process_its_share_of_series(void **state)
+COUNTED(request_metrics_gives_late_process_its_share_of_series)
 {
-	(void)state;
 	begin("endpoint", 4);
 	bring(1, "e", 6);
 	expect_values("e0 e1 e2 e3");
@@ -195,11 +189,10 @@ static void request_metrics_gives_late_process_its_share_of_series(void **state)
 	expect_in_all(6 + 1 + 3 + 2 + 2 + 2 + 1 + 2);
 }
 
-static void request_metrics_removes_series_idle_for_an_hour(void **state)
+COUNTED(request_metrics_removes_series_idle_for_an_hour)
 {
 	const uint64_t begin_ns = 5 * NS_PER_S;
 
-	(void)state;
 	begin("endpoint", 2);
 	request_metrics_end_window(requests, begin_ns);
 	bring(1, "a", 2);
@@ -217,14 +210,13 @@ static void request_metrics_removes_series_idle_for_an_hour(void **state)
 	expect_values("c0 c1");
 }
 
-static void request_metrics_bucket_includes_its_upper_bound(void **state)
+COUNTED(request_metrics_bucket_includes_its_upper_bound)
 {
 	static const double seconds[] = { 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
 					  0.01,	  0.025,   0.05,   0.1,	  0.25,	  0.5,
 					  1,	  2.5,	   5,	   10,	  30,	  60 };
 	char id[16];
 
-	(void)state;
 	for (int i = 0; i < METRICS_BUCKETS - 1; i++) {
 		uint64_t ns = metrics_buckets[i].ns;
 
@@ -242,7 +234,7 @@ static void request_metrics_bucket_includes_its_upper_bound(void **state)
 	assert_string_equal(metrics_buckets[METRICS_BUCKETS - 1].seconds, "+Inf");
 }
 
-static void request_metrics_converts_key_to_valid_label(void **state)
+COUNTED(request_metrics_converts_key_to_valid_label)
 {
 	static const struct {
 		const char *key, *label;
@@ -257,7 +249,6 @@ static void request_metrics_converts_key_to_valid_label(void **state)
 	};
 	char longer[100];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(cases[i].key, 1);
 		assert_string_equal(request_metrics_figures(requests)->label, cases[i].label);
@@ -268,9 +259,8 @@ static void request_metrics_converts_key_to_valid_label(void **state)
 	assert_int_equal(strlen(request_metrics_figures(requests)->label), METRICS_LABEL_BYTES - 1);
 }
 
-static void request_metrics_escapes_control_characters_in_values(void **state)
+COUNTED(request_metrics_escapes_control_characters_in_values)
 {
-	(void)state;
 	begin("endpoint", 2);
 	add("a", "\xc3\xa9t\xc3\xa9\x1b", 1, 1);
 	request_metrics_finish(requests);
@@ -289,7 +279,7 @@ static char *text_of(void)
 	return text;
 }
 
-static void request_metrics_escapes_hostile_values_and_merges_equals(void **state)
+COUNTED(request_metrics_escapes_hostile_values_and_merges_equals)
 {
 	static const char expected[] =
 		"correlator_request_cpu_seconds_count{endpoint=\"GET \\\"\\\\\\\\x0a$(x)\"} 2\n"
@@ -297,7 +287,6 @@ static void request_metrics_escapes_hostile_values_and_merges_equals(void **stat
 		"0.000000003\n";
 	_cleanup_free_ char *text = NULL;
 
-	(void)state;
 	begin("endpoint", 5);
 	add("a", "GET \"\\\n$(x)", 1, 1);
 	add("b", "GET \"\\\\x0a$(x)", 2, 1);
@@ -307,11 +296,10 @@ static void request_metrics_escapes_hostile_values_and_merges_equals(void **stat
 	assert_non_null(strstr(text, expected));
 }
 
-static void request_metrics_truncates_long_values(void **state)
+COUNTED(request_metrics_truncates_long_values)
 {
 	char one[400], other[400];
 
-	(void)state;
 	memset(one, 'x', sizeof(one));
 	one[sizeof(one) - 1] = '\0';
 	memcpy(other, one, sizeof(other));
@@ -325,7 +313,7 @@ static void request_metrics_truncates_long_values(void **state)
 	assert_int_equal(series(1)->cpu.count, 2);
 }
 
-static void request_metrics_prints_cumulative_buckets(void **state)
+COUNTED(request_metrics_prints_cumulative_buckets)
 {
 	static const char expected[] =
 		"# TYPE correlator_request_wall_seconds histogram\n"
@@ -344,7 +332,6 @@ static void request_metrics_prints_cumulative_buckets(void **state)
 		"correlator_request_cpu_seconds_sum{endpoint=\"E\"} 71.000000001\n";
 	_cleanup_free_ char *text = NULL;
 
-	(void)state;
 	begin("endpoint", 5);
 	add("a", "E", 1000000000, 1);
 	add("b", "E", 70000000001, 1);
@@ -354,11 +341,10 @@ static void request_metrics_prints_cumulative_buckets(void **state)
 	assert_non_null(strstr(text, of_cpu));
 }
 
-static void request_figures_copy_is_independent_of_source(void **state)
+COUNTED(request_figures_copy_is_independent_of_source)
 {
 	struct request_figures *copy;
 
-	(void)state;
 	begin("endpoint", 2);
 	copy = request_figures_copy(request_metrics_figures(requests));
 	assert_non_null(copy);
@@ -374,13 +360,12 @@ static void request_figures_copy_is_independent_of_source(void **state)
 	free(copy);
 }
 
-static void request_metrics_fails_or_counts_as_other_without_memory(void **state)
+COUNTED(request_metrics_fails_or_counts_as_other_without_memory)
 {
 	struct request_metrics *metrics;
 	size_t successes = 0;
 	int r;
 
-	(void)state;
 	/* Of each once: what comes after it does not save it. */
 	do {
 		memory_fails_once_after(successes++);
@@ -420,38 +405,13 @@ uint64_t random_seed(void)
 }
 
 /* Whoever names endpoints cannot choose which of them collide. */
-static void request_metrics_seeds_each_hash_table_randomly(void **state)
+COUNTED(request_metrics_seeds_each_hash_table_randomly)
 {
 	unsigned int of_tracker;
 
-	(void)state;
 	seeds = 0;
 	request_tracker_free(request_tracker_new(1));
 	of_tracker = seeds;
 	begin("endpoint", 1);
 	assert_int_equal(seeds, 2 * of_tracker + 1);
-}
-
-int main(void)
-{
-#define COUNTED(test) cmocka_unit_test_teardown(test, tear_down)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(request_metrics_seeds_each_hash_table_randomly,
-					  tear_down),
-		cmocka_unit_test_teardown(request_metrics_escapes_control_characters_in_values,
-					  tear_down),
-		COUNTED(request_metrics_counts_ended_request_once_by_last_value),
-		COUNTED(request_metrics_folds_excess_values_into_other),
-		COUNTED(request_metrics_gives_late_process_its_share_of_series),
-		COUNTED(request_metrics_removes_series_idle_for_an_hour),
-		COUNTED(request_metrics_bucket_includes_its_upper_bound),
-		COUNTED(request_metrics_converts_key_to_valid_label),
-		COUNTED(request_metrics_escapes_hostile_values_and_merges_equals),
-		COUNTED(request_metrics_truncates_long_values),
-		COUNTED(request_metrics_prints_cumulative_buckets),
-		COUNTED(request_figures_copy_is_independent_of_source),
-		COUNTED(request_metrics_fails_or_counts_as_other_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/net/listener.h"
 
@@ -58,13 +53,12 @@ static struct sockaddr_un own_address(void)
 	return own;
 }
 
-static void listener_socket_is_private_and_removed_on_close(void **state)
+TEST(listener_socket_is_private_and_removed_on_close)
 {
 	struct sockaddr_un own = own_address();
 	struct listener listener;
 	struct stat status;
 
-	(void)state;
 	assert_int_equal(listener_open(address, &listener), 0);
 	assert_int_equal(listener.port, 0);
 	assert_string_equal(listener.path, path);
@@ -80,11 +74,10 @@ static void listener_socket_is_private_and_removed_on_close(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-static void listener_accepts_one_letter_path(void **state)
+TEST(listener_accepts_one_letter_path)
 {
 	struct listener listener;
 
-	(void)state;
 	assert_int_equal(chdir(folder), 0);
 	assert_int_equal(listener_open("unix:s", &listener), 0);
 	assert_int_equal(access("s", F_OK), 0);
@@ -93,13 +86,12 @@ static void listener_accepts_one_letter_path(void **state)
 	assert_int_equal(chdir("/"), 0);
 }
 
-static void listener_replaces_stale_socket(void **state)
+TEST(listener_replaces_stale_socket)
 {
 	struct sockaddr_un own = own_address();
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct listener listener;
 
-	(void)state;
 	assert_int_equal(bind(fd, (struct sockaddr *)&own, sizeof(own)), 0);
 	assert_int_equal(close(fd), 0);
 	assert_int_equal(try_to_connect((struct sockaddr *)&own, sizeof(own)), ECONNREFUSED);
@@ -108,13 +100,12 @@ static void listener_replaces_stale_socket(void **state)
 	listener_close(&listener);
 }
 
-static void listener_leaves_socket_in_use_and_other_files_alone(void **state)
+TEST(listener_leaves_socket_in_use_and_other_files_alone)
 {
 	struct sockaddr_un own = own_address();
 	struct listener listener, second;
 	int fd;
 
-	(void)state;
 	assert_int_equal(listener_open(address, &listener), 0);
 	/* Whatever another call failed by. */
 	errno = ECONNREFUSED;
@@ -134,13 +125,12 @@ static void listener_leaves_socket_in_use_and_other_files_alone(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void listener_binds_port_on_loopback_interface(void **state)
+TEST(listener_binds_port_on_loopback_interface)
 {
 	static const char *const texts[] = { "tcp://127.0.0.1:0", "tcp://localhost:0" };
 	struct listener listener, second;
 	char text[32];
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct sockaddr_in bound;
 		socklen_t size_bytes = sizeof(bound);
@@ -163,7 +153,7 @@ static void listener_binds_port_on_loopback_interface(void **state)
 }
 
 /* After a restart, whatever is left of connections to the one before. */
-static void listener_rebinds_port_at_once_after_close(void **state)
+TEST(listener_rebinds_port_at_once_after_close)
 {
 	struct listener listener;
 	struct sockaddr_in bound;
@@ -171,7 +161,6 @@ static void listener_rebinds_port_at_once_after_close(void **state)
 	char text[32], byte;
 	int client, peer;
 
-	(void)state;
 	assert_int_equal(listener_open("tcp://127.0.0.1:0", &listener), 0);
 	assert_int_equal(getsockname(listener.fd, (struct sockaddr *)&bound, &size_bytes), 0);
 	client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -189,13 +178,12 @@ static void listener_rebinds_port_at_once_after_close(void **state)
 }
 
 /* Where a descriptor may be 0; and nobody inherits it. */
-static void listener_works_with_stdin_closed(void **state)
+TEST(listener_works_with_stdin_closed)
 {
 	const char *const texts[] = { address, "tcp://127.0.0.1:0" };
 	int saved = dup(STDIN_FILENO);
 	struct listener listener;
 
-	(void)state;
 	assert_true(saved >= 0);
 	assert_int_equal(close(STDIN_FILENO), 0);
 	for (size_t i = 0; i < 2; i++) {
@@ -216,7 +204,7 @@ static void listener_works_with_stdin_closed(void **state)
 	assert_int_equal(close(saved), 0);
 }
 
-static void listener_rejects_invalid_address(void **state)
+TEST(listener_rejects_invalid_address)
 {
 	static const char *const texts[] = {
 		"",
@@ -237,7 +225,6 @@ static void listener_rejects_invalid_address(void **state)
 	char text[5 + sizeof(((struct sockaddr_un *)0)->sun_path) + 1] = "unix:/";
 	struct listener listener;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert_int_equal(listener_open(texts[i], &listener), -EINVAL);
 	/* One character more than fits. */
@@ -247,14 +234,13 @@ static void listener_rejects_invalid_address(void **state)
 }
 
 /* Not on all of the machine's addresses. */
-static void listener_binds_ipv6_to_loopback_only(void **state)
+TEST(listener_binds_ipv6_to_loopback_only)
 {
 	struct sockaddr_in6 bound;
 	socklen_t size = sizeof(bound);
 	struct listener listener;
 	int r = listener_open("tcp://[::1]:0", &listener);
 
-	(void)state;
 	if (r == -EAFNOSUPPORT || r == -EADDRNOTAVAIL)
 		skip();
 	assert_int_equal(r, 0);
@@ -263,19 +249,4 @@ static void listener_binds_ipv6_to_loopback_only(void **state)
 	listener_close(&listener);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(listener_binds_ipv6_to_loopback_only),
-		cmocka_unit_test(listener_socket_is_private_and_removed_on_close),
-		cmocka_unit_test(listener_accepts_one_letter_path),
-		cmocka_unit_test(listener_replaces_stale_socket),
-		cmocka_unit_test(listener_leaves_socket_in_use_and_other_files_alone),
-		cmocka_unit_test(listener_binds_port_on_loopback_interface),
-		cmocka_unit_test(listener_rebinds_port_at_once_after_close),
-		cmocka_unit_test(listener_works_with_stdin_closed),
-		cmocka_unit_test(listener_rejects_invalid_address),
-	};
-
-	return cmocka_run_group_tests_name("listener", tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

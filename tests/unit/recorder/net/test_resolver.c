@@ -5,16 +5,11 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "failing_memory.h"
@@ -118,12 +113,13 @@ static int look_up(struct resolver *resolver, uint64_t deadline_ns, const char *
 	return r;
 }
 
-static void resolver_parses_address_without_name_server(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(resolver_parses_address_without_name_server)
 {
 	static const char *const hosts[] = { "127.0.0.1", "::1", "192.0.2.7" };
 	const char *reason;
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		_cleanup_(resolver_freep) struct resolver *resolver =
 			resolver_new(hosts[i], "24224");
@@ -133,12 +129,11 @@ static void resolver_parses_address_without_name_server(void **state)
 	assert_int_equal(server.lookups, 0);
 }
 
-static void resolver_looks_up_name_each_time(void **state)
+FIXTURE_TEST(resolver_looks_up_name_each_time)
 {
 	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
 	const char *reason;
 
-	(void)state;
 	for (int i = 1; i <= 3; i++) {
 		answer(0, 0);
 		assert_int_equal(look_up(resolver, UINT64_MAX, &reason), 0);
@@ -146,12 +141,11 @@ static void resolver_looks_up_name_each_time(void **state)
 	}
 }
 
-static void resolver_reports_reason_of_failure(void **state)
+FIXTURE_TEST(resolver_reports_reason_of_failure)
 {
 	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
 	const char *reason;
 
-	(void)state;
 	answer(EAI_NONAME, 0);
 	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), -EHOSTUNREACH);
 	assert_string_equal(reason, gai_strerror(EAI_NONAME));
@@ -180,7 +174,7 @@ static void await_open(unsigned int expected)
 }
 
 /* Nothing is left of it, and the next one is as the first. */
-static void resolver_retries_after_failed_thread_start(void **state)
+FIXTURE_TEST(resolver_retries_after_failed_thread_start)
 {
 	struct resolver *resolver = resolver_new("collector.test", "24224");
 	unsigned int open_files = count_open();
@@ -188,7 +182,6 @@ static void resolver_retries_after_failed_thread_start(void **state)
 	pthread_attr_t attributes;
 	int detach_state;
 
-	(void)state;
 	has_threads = false;
 	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), -EAGAIN);
 	assert_int_equal(count_open(), open_files);
@@ -209,7 +202,7 @@ static void resolver_retries_after_failed_thread_start(void **state)
 }
 
 /* Where a descriptor may be 0, or there is none. */
-static void resolver_works_with_stdin_closed(void **state)
+FIXTURE_TEST(resolver_works_with_stdin_closed)
 {
 	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
 	unsigned int open_files = count_open();
@@ -217,7 +210,6 @@ static void resolver_works_with_stdin_closed(void **state)
 	const char *reason;
 	struct rlimit limit, none;
 
-	(void)state;
 	assert_true(saved >= 0);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	none = (struct rlimit){ .rlim_max = limit.rlim_max };
@@ -232,12 +224,11 @@ static void resolver_works_with_stdin_closed(void **state)
 	assert_int_equal(close(saved), 0);
 }
 
-static void resolver_fails_without_memory(void **state)
+FIXTURE_TEST(resolver_fails_without_memory)
 {
 	_cleanup_(resolver_freep) struct resolver *resolver = NULL;
 	const char *reason;
 
-	(void)state;
 	memory_fails_once_after(0);
 	assert_null(resolver_new("collector", "24224"));
 	resolver = resolver_new("collector", "24224");
@@ -249,13 +240,12 @@ static void resolver_fails_without_memory(void **state)
 }
 
 /* However often it is tried, one thread waits for a name server that says nothing. */
-static void resolver_rejoins_slow_lookup_after_timeout(void **state)
+FIXTURE_TEST(resolver_rejoins_slow_lookup_after_timeout)
 {
 	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
 	uint64_t deadline_ns = clock_monotonic_ns() + SHORT_NS;
 	const char *reason;
 
-	(void)state;
 	assert_int_equal(look_up(resolver, deadline_ns, &reason), -ETIMEDOUT);
 	assert_true(clock_monotonic_ns() >= deadline_ns);
 	for (int i = 0; i < 10; i++)
@@ -265,13 +255,12 @@ static void resolver_rejoins_slow_lookup_after_timeout(void **state)
 	assert_int_equal(server.lookups, 1);
 }
 
-static void resolver_lookup_ends_on_stop(void **state)
+FIXTURE_TEST(resolver_lookup_ends_on_stop)
 {
 	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
 	struct stopper stopper;
 	const char *reason;
 
-	(void)state;
 	start_stopper(&stopper, &waiter, 1);
 	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), -ECANCELED);
 	end_stopper(&stopper);
@@ -279,35 +268,12 @@ static void resolver_lookup_ends_on_stop(void **state)
 }
 
 /* What it holds is freed by whoever is the last to hold it. */
-static void resolver_may_be_freed_during_lookup(void **state)
+FIXTURE_TEST(resolver_may_be_freed_during_lookup)
 {
 	struct resolver *resolver = resolver_new("collector", "24224");
 	const char *reason;
 
-	(void)state;
 	assert_int_equal(look_up(resolver, 1, &reason), -ETIMEDOUT);
 	resolver_free(resolver);
 	answer(0, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(resolver_parses_address_without_name_server, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(resolver_looks_up_name_each_time, setup, teardown),
-		cmocka_unit_test_setup_teardown(resolver_reports_reason_of_failure, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(resolver_retries_after_failed_thread_start, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(resolver_works_with_stdin_closed, setup, teardown),
-		cmocka_unit_test_setup_teardown(resolver_fails_without_memory, setup, teardown),
-		cmocka_unit_test_setup_teardown(resolver_rejoins_slow_lookup_after_timeout, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(resolver_lookup_ends_on_stop, setup, teardown),
-		cmocka_unit_test_setup_teardown(resolver_may_be_freed_during_lookup, setup,
-						teardown),
-	};
-
-	return cmocka_run_group_tests_name("resolver", tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "recorder/net/stopper.h"
@@ -66,7 +61,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void waiter_ends_wait_at_deadline_and_not_before(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(waiter_ends_wait_at_deadline_and_not_before)
 {
 	struct fixture *fixture = *state;
 	uint64_t deadline_ns = clock_monotonic_ns() + SHORT_NS;
@@ -80,7 +77,7 @@ static void waiter_ends_wait_at_deadline_and_not_before(void **state)
 }
 
 /* Rounded up, an hour at a time; at the deadline itself it is over. */
-static void waiter_rounds_timeout_up_to_whole_milliseconds(void **state)
+FIXTURE_TEST(waiter_rounds_timeout_up_to_whole_milliseconds)
 {
 	static const struct {
 		uint64_t ns;
@@ -114,7 +111,7 @@ static void waiter_rounds_timeout_up_to_whole_milliseconds(void **state)
 	stopped_ns = 0;
 }
 
-static void waiter_reports_each_of_four_descriptors(void **state)
+FIXTURE_TEST(waiter_reports_each_of_four_descriptors)
 {
 	struct fixture *fixture = *state;
 	struct pollfd fds[4];
@@ -135,12 +132,11 @@ static void waiter_reports_each_of_four_descriptors(void **state)
 }
 
 /* Where a descriptor may be 0; and nobody inherits it. */
-static void waiter_works_with_stdin_closed(void **state)
+TEST(waiter_works_with_stdin_closed)
 {
 	int saved = dup(STDIN_FILENO);
 	struct waiter waiter;
 
-	(void)state;
 	assert_true(saved >= 0);
 	assert_int_equal(close(STDIN_FILENO), 0);
 	assert_int_equal(waiter_init(&waiter), 0);
@@ -155,7 +151,7 @@ static void waiter_works_with_stdin_closed(void **state)
 	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
 }
 
-static void waiter_reports_ready_descriptor_after_deadline(void **state)
+FIXTURE_TEST(waiter_reports_ready_descriptor_after_deadline)
 {
 	struct fixture *fixture = *state;
 	struct pollfd fds[] = { { .fd = fixture->fds[0], .events = POLLIN },
@@ -174,7 +170,7 @@ static void waiter_reports_ready_descriptor_after_deadline(void **state)
 	assert_int_equal(fds[1].revents, 0);
 }
 
-static void waiter_ends_wait_on_stop_from_another_thread(void **state)
+FIXTURE_TEST(waiter_ends_wait_on_stop_from_another_thread)
 {
 	struct fixture *fixture = *state;
 	struct stopper stopper;
@@ -191,7 +187,7 @@ static void waiter_ends_wait_on_stop_from_another_thread(void **state)
 	assert_int_equal(waiter_wait(&fixture->waiter, fixture->fds[1], POLLOUT, UINT64_MAX), 0);
 }
 
-static void waiter_continues_wait_until_stop_time(void **state)
+FIXTURE_TEST(waiter_continues_wait_until_stop_time)
 {
 	struct fixture *fixture = *state;
 	uint64_t stop_ns = clock_monotonic_ns() + SHORT_NS;
@@ -205,7 +201,7 @@ static void waiter_continues_wait_until_stop_time(void **state)
 }
 
 /* Nothing is lost by it: there is nothing to wait for. */
-static void waiter_ends_idling_as_soon_as_stop_is_set(void **state)
+FIXTURE_TEST(waiter_ends_idling_as_soon_as_stop_is_set)
 {
 	struct fixture *fixture = *state;
 	uint64_t stop_ns = clock_monotonic_ns() + LONG_NS;
@@ -216,27 +212,4 @@ static void waiter_ends_idling_as_soon_as_stop_is_set(void **state)
 	end_stopper(&stopper);
 	waiter_idle(&fixture->waiter, NULL, 0, UINT64_MAX);
 	assert_true(clock_monotonic_ns() < stop_ns);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(waiter_ends_wait_at_deadline_and_not_before, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(waiter_rounds_timeout_up_to_whole_milliseconds,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(waiter_reports_each_of_four_descriptors, setup,
-						teardown),
-		cmocka_unit_test(waiter_works_with_stdin_closed),
-		cmocka_unit_test_setup_teardown(waiter_reports_ready_descriptor_after_deadline,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(waiter_ends_wait_on_stop_from_another_thread, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(waiter_continues_wait_until_stop_time, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(waiter_ends_idling_as_soon_as_stop_is_set, setup,
-						teardown),
-	};
-
-	return cmocka_run_group_tests_name("waiter", tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "unit_test.h"
+
 #include "recorder/observe/recorder.h"
 
 #include "failing_memory.h"
@@ -6,9 +8,10 @@
 
 static size_t fake_successes;
 
-static void recorder_writes_accounts_cost_and_balance_of_each_window(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(recorder_writes_accounts_cost_and_balance_of_each_window)
 {
-	(void)state;
 	fake.recording.duration_ns = 5 * NS_PER_S / 2;
 	fake.cost_ns = 50;
 	plan(NS_PER_S / 2, run_a_request);
@@ -59,9 +62,8 @@ static const char *recorded_programs(void)
 	return recorded_text;
 }
 
-static void recorder_writes_own_program_cost_of_each_window(void **state)
+FIXTURE_TEST(recorder_writes_own_program_cost_of_each_window)
 {
-	(void)state;
 	fake.recording.duration_ns = 5 * NS_PER_S / 2;
 	fake.program_count = 1;
 	fake.programs[0] = (struct session_program){ "on_switch", 1000, 20000 };
@@ -98,13 +100,12 @@ static void run_in_slices(void)
 	fake.slices[fake.slice_count - 1].life = life_of(FAKE_PID + 3);
 }
 
-static void recorder_writes_slices_after_balance_of_their_window(void **state)
+FIXTURE_TEST(recorder_writes_slices_after_balance_of_their_window)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	static struct record_view view;
 	int64_t lost = 0;
 
-	(void)state;
 	fake.recording.duration_ns = 3 * NS_PER_S / 2;
 	fake.recording.has_timeline = true;
 	fake.recording.timeline_bytes = 4096;
@@ -125,9 +126,8 @@ static void recorder_writes_slices_after_balance_of_their_window(void **state)
 	assert_int_equal(lost, 1);
 }
 
-static void recorder_reads_no_slices_without_timeline(void **state)
+FIXTURE_TEST(recorder_reads_no_slices_without_timeline)
 {
-	(void)state;
 	fake.recording.duration_ns = 3 * NS_PER_S / 2;
 	assert_int_equal(record(), EXIT_CODE_OK);
 	assert_int_equal(fake.slice_readings, 0);
@@ -139,12 +139,11 @@ static void stop_for_a_while(void)
 	fake.now_ns += 7 * NS_PER_S / 2;
 }
 
-static void recorder_writes_one_window_after_own_pause(void **state)
+FIXTURE_TEST(recorder_writes_one_window_after_own_pause)
 {
 	const uint64_t ends_ns[] = { NS_PER_S, 5 * NS_PER_S, 6 * NS_PER_S, 13 * NS_PER_S / 2 };
 	const uint64_t lengths_ns[] = { NS_PER_S, 4 * NS_PER_S, NS_PER_S, NS_PER_S / 2 };
 
-	(void)state;
 	fake.recording.duration_ns = 13 * NS_PER_S / 2;
 	plan(3 * NS_PER_S / 2, stop_for_a_while);
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -167,7 +166,7 @@ static void set_forward(void)
 }
 
 /* Each reading takes its time, another one each time: the first, the second, the third is best. */
-static void recorder_follows_clock_change_by_best_of_three_readings(void **state)
+FIXTURE_TEST(recorder_follows_clock_change_by_best_of_three_readings)
 {
 	const uint64_t ends_ns[] = { NS_PER_S, 2 * NS_PER_S, 3 * NS_PER_S - 100 * NS_PER_US,
 				     4 * NS_PER_S };
@@ -187,12 +186,11 @@ static void recorder_follows_clock_change_by_best_of_three_readings(void **state
 	}
 }
 
-static void recorder_omits_clock_offset_if_clock_is_not_set(void **state)
+FIXTURE_TEST(recorder_omits_clock_offset_if_clock_is_not_set)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	static struct record_view view;
 
-	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
 	fake.wall_behind_ns = FAKE_WALL_NS - 5;
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -203,21 +201,19 @@ static void recorder_omits_clock_offset_if_clock_is_not_set(void **state)
 	assert_null(record_view_find(&view, "clock_offset_ns"));
 }
 
-static void recorder_counts_records_without_output_file(void **state)
+FIXTURE_TEST(recorder_counts_records_without_output_file)
 {
-	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
 	fake.recording.output.file = NULL;
 	assert_int_equal(record(), EXIT_CODE_OK);
 	expect_said("made 4 records of 0.000 s CPU, 0.0 % of it in a context\n");
 }
 
-static void recorder_publishes_metrics_with_each_window(void **state)
+FIXTURE_TEST(recorder_publishes_metrics_with_each_window)
 {
 	char sums_path[sizeof(path) + 8], address[sizeof(path) + 16], sums[65536];
 	FILE *file;
 
-	(void)state;
 	(void)snprintf(sums_path, sizeof(sums_path), "%s.prom", path);
 	(void)snprintf(address, sizeof(address), "file:%s", sums_path);
 	fake.recording.output.metrics = address;
@@ -241,9 +237,8 @@ static void watch(const char *expression_text)
 }
 
 /* Behind all of a window's records; at the end, open requests have ended. */
-static void recorder_writes_alerts_into_their_window(void **state)
+FIXTURE_TEST(recorder_writes_alerts_into_their_window)
 {
-	(void)state;
 	fake.recording.output.alerts = alert_set_new();
 	assert_non_null(fake.recording.output.alerts);
 	watch("exec > 500ns");
@@ -271,9 +266,8 @@ static void recorder_writes_alerts_into_their_window(void **state)
 	alert_set_free(fake.recording.output.alerts);
 }
 
-static void recorder_runs_program_when_alert_fires(void **state)
+FIXTURE_TEST(recorder_runs_program_when_alert_fires)
 {
-	(void)state;
 	fake.recording.output.alerts = alert_set_new();
 	assert_non_null(fake.recording.output.alerts);
 	watch("exec > 500ns");
@@ -285,11 +279,10 @@ static void recorder_runs_program_when_alert_fires(void **state)
 	alert_set_free(fake.recording.output.alerts);
 }
 
-static void recorder_writes_one_window_if_shorter_than_interval(void **state)
+FIXTURE_TEST(recorder_writes_one_window_if_shorter_than_interval)
 {
 	const uint64_t end_ns = NS_PER_S / 4;
 
-	(void)state;
 	fake.recording.duration_ns = end_ns;
 	assert_int_equal(record(), EXIT_CODE_OK);
 	expect_windows(&end_ns, &end_ns, 1);
@@ -317,9 +310,8 @@ static void leave(void)
 	charge(1, 2, CONTEXT_HASH_NONE, 5);
 }
 
-static void recorder_observes_child_from_fork_to_its_last_window(void **state)
+FIXTURE_TEST(recorder_observes_child_from_fork_to_its_last_window)
 {
-	(void)state;
 	fake.recording.duration_ns = 3 * NS_PER_S;
 	plan(NS_PER_S / 4, fork_one);
 	plan(NS_PER_S / 2, run_in_both);
@@ -350,7 +342,7 @@ static void recorder_observes_child_from_fork_to_its_last_window(void **state)
 }
 
 /* There was no room for the event. */
-static void recorder_writes_exec_and_exit_of_child_without_fork_event(void **state)
+FIXTURE_TEST(recorder_writes_exec_and_exit_of_child_without_fork_event)
 {
 	for (int has_exec = 0; has_exec < 2; has_exec++) {
 		(void)set_up(state);
@@ -414,9 +406,8 @@ static const char *recorded_starts(pid_t pid)
 	return recorded_text;
 }
 
-static void recorder_treats_reused_pid_as_another_process(void **state)
+FIXTURE_TEST(recorder_treats_reused_pid_as_another_process)
 {
-	(void)state;
 	fake.recording.duration_ns = 2 * NS_PER_S;
 	plan(NS_PER_S / 4, fork_one);
 	plan(NS_PER_S / 2, leave);
@@ -453,9 +444,8 @@ static void expect_more(void)
 	happen(_EVENT_KIND_MAX, 0, 0);
 }
 
-static void recorder_keeps_process_that_is_expected_to_be_looked_at(void **state)
+FIXTURE_TEST(recorder_keeps_process_that_is_expected_to_be_looked_at)
 {
-	(void)state;
 	fake.recording.duration_ns = 3 * NS_PER_S / 2;
 	plan(NS_PER_S / 2, expect_more);
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -467,11 +457,10 @@ static void recorder_keeps_process_that_is_expected_to_be_looked_at(void **state
 					"balance 0 0 = 0 + 0 + 0, own 0\n");
 }
 
-static void recorder_logs_first_observed_processes_by_name(void **state)
+FIXTURE_TEST(recorder_logs_first_observed_processes_by_name)
 {
 	char line[512];
 
-	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
 	assert_int_equal(record(), EXIT_CODE_OK);
 	(void)snprintf(line, sizeof(line),
@@ -492,13 +481,12 @@ static void recorder_logs_first_observed_processes_by_name(void **state)
 	expect_said("; the target has ended\n");
 }
 
-static void recorder_marks_mixed_threads_of_child_as_of_parent(void **state)
+FIXTURE_TEST(recorder_marks_mixed_threads_of_child_as_of_parent)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	static struct record_view view;
 	size_t mixed = 0;
 
-	(void)state;
 	fake.mixes_threads = true;
 	fake.recording.duration_ns = NS_PER_S / 2;
 	plan(NS_PER_S / 8, fork_one);
@@ -540,11 +528,10 @@ static int64_t recorded_parent(size_t process)
 	return before - FAKE_PID;
 }
 
-static void recorder_writes_late_fork_event_once(void **state)
+FIXTURE_TEST(recorder_writes_late_fork_event_once)
 {
 	char *fork;
 
-	(void)state;
 	fake.recording.duration_ns = 2 * NS_PER_S;
 	plan(NS_PER_S / 2, run_in_an_unknown_child);
 	plan(5 * NS_PER_S / 4, fork_one);
@@ -562,9 +549,8 @@ static void fork_one_of_nobody(void)
 	happen(EVENT_KIND_FORK, 1, 3);
 }
 
-static void recorder_writes_parent_pid_of_child_of_unknown_parent(void **state)
+FIXTURE_TEST(recorder_writes_parent_pid_of_child_of_unknown_parent)
 {
-	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
 	plan(NS_PER_S / 4, fork_one_of_nobody);
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -580,9 +566,8 @@ static void meet_a_stranger(void)
 	happen(EVENT_KIND_OTEL_KEYS, 3, 0);
 }
 
-static void recorder_only_expects_stranger_and_writes_no_record(void **state)
+FIXTURE_TEST(recorder_only_expects_stranger_and_writes_no_record)
 {
-	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
 	plan(NS_PER_S / 4, meet_a_stranger);
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -596,9 +581,8 @@ static void run_out_of_memory(void)
 	fake.failures[FAKE_FLUSH] = -ENOMEM;
 }
 
-static void recorder_loses_window_without_memory_but_not_its_residual(void **state)
+FIXTURE_TEST(recorder_loses_window_without_memory_but_not_its_residual)
 {
-	(void)state;
 	fake.recording.duration_ns = 3 * NS_PER_S;
 	plan(NS_PER_S / 2, run_out_of_memory);
 	plan(5 * NS_PER_S / 2, run_it_again);
@@ -626,12 +610,11 @@ static void have_no_memory(void)
 
 /* Each call in turn finds none: a window is all there, or it is said that it is not,
  * also by the exit code where it could not be handed over. */
-static void recorder_writes_whole_window_or_reports_loss_without_memory(void **state)
+FIXTURE_TEST(recorder_writes_whole_window_or_reports_loss_without_memory)
 {
 	static char whole[FAKE_TEXT_BYTES];
 	bool is_lost = true, is_missing = false;
 
-	(void)state;
 	for (fake_successes = 0; is_lost || is_missing; fake_successes++) {
 		int code;
 
@@ -679,9 +662,8 @@ static void fail_to_flush(void)
 	fake.failures[FAKE_FLUSH] = -EIO;
 }
 
-static void recorder_stops_on_session_failure_and_keeps_written_records(void **state)
+FIXTURE_TEST(recorder_stops_on_session_failure_and_keeps_written_records)
 {
-	(void)state;
 	plan(3 * NS_PER_S / 2, fail_to_flush);
 	plan(NS_PER_S / 2, run_a_request);
 	assert_int_equal(record(), EXIT_CODE_FAILURE);
@@ -690,7 +672,7 @@ static void recorder_stops_on_session_failure_and_keeps_written_records(void **s
 	assert_null(strstr(fake.said, "wrote"));
 }
 
-static void recorder_returns_exit_code_of_each_startup_failure(void **state)
+FIXTURE_TEST(recorder_returns_exit_code_of_each_startup_failure)
 {
 	static const struct {
 		int what, error, code;
@@ -705,7 +687,6 @@ static void recorder_returns_exit_code_of_each_startup_failure(void **state)
 	};
 	struct stat before, after;
 
-	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
 	assert_int_equal(record(), EXIT_CODE_OK);
 	assert_int_equal(stat(path, &before), 0);
@@ -725,11 +706,10 @@ static void recorder_returns_exit_code_of_each_startup_failure(void **state)
 }
 
 /* Then signals come on what has its number. */
-static void recorder_runs_without_standard_input(void **state)
+FIXTURE_TEST(recorder_runs_without_standard_input)
 {
 	int kept = dup(STDIN_FILENO);
 
-	(void)state;
 	(void)close(STDIN_FILENO);
 	fake.recording.duration_ns = NS_PER_S / 2;
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -739,9 +719,8 @@ static void recorder_runs_without_standard_input(void **state)
 	}
 }
 
-static void recorder_opens_session_with_requested_options(void **state)
+FIXTURE_TEST(recorder_opens_session_with_requested_options)
 {
-	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
 	fake.recording.targets.keys.late = 1 << 3;
 	fake.recording.targets.keys.request = 2;
@@ -768,9 +747,8 @@ static void recorder_opens_session_with_requested_options(void **state)
 	assert_int_equal(fake.options.strangers, STRANGERS_BY_NAME);
 }
 
-static void recorder_is_lean_without_uprobes_or_ruby_keys(void **state)
+FIXTURE_TEST(recorder_is_lean_without_uprobes_or_ruby_keys)
 {
-	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
 	fake.recording.is_lean = true;
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -799,9 +777,8 @@ static void bring_a_late_value(void)
 	publish(SOME, "r1")->late_hash = 5;
 }
 
-static void recorder_returns_snapshot_removed_while_late_value_arrives(void **state)
+FIXTURE_TEST(recorder_returns_snapshot_removed_while_late_value_arrives)
 {
-	(void)state;
 	fake.recording.duration_ns = 7 * NS_PER_S / 2;
 	plan(NS_PER_S / 2, run_a_request);
 	plan(3 * NS_PER_S / 2, bring_a_late_value);
@@ -816,41 +793,4 @@ static void recorder_returns_snapshot_removed_while_late_value_arrives(void **st
 	assert_true(strstr(fake.told, "returned"));
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(recorder_writes_accounts_cost_and_balance_of_each_window),
-		TEST(recorder_writes_own_program_cost_of_each_window),
-		TEST(recorder_writes_one_window_after_own_pause),
-		TEST(recorder_follows_clock_change_by_best_of_three_readings),
-		TEST(recorder_omits_clock_offset_if_clock_is_not_set),
-		TEST(recorder_counts_records_without_output_file),
-		TEST(recorder_publishes_metrics_with_each_window),
-		TEST(recorder_writes_alerts_into_their_window),
-		TEST(recorder_runs_program_when_alert_fires),
-		TEST(recorder_writes_one_window_if_shorter_than_interval),
-		TEST(recorder_observes_child_from_fork_to_its_last_window),
-		TEST(recorder_writes_exec_and_exit_of_child_without_fork_event),
-		TEST(recorder_treats_reused_pid_as_another_process),
-		TEST(recorder_keeps_process_that_is_expected_to_be_looked_at),
-		TEST(recorder_logs_first_observed_processes_by_name),
-		TEST(recorder_marks_mixed_threads_of_child_as_of_parent),
-		TEST(recorder_writes_late_fork_event_once),
-		TEST(recorder_writes_parent_pid_of_child_of_unknown_parent),
-		TEST(recorder_only_expects_stranger_and_writes_no_record),
-		TEST(recorder_loses_window_without_memory_but_not_its_residual),
-		TEST(recorder_writes_whole_window_or_reports_loss_without_memory),
-		TEST(recorder_stops_on_session_failure_and_keeps_written_records),
-		TEST(recorder_returns_exit_code_of_each_startup_failure),
-		TEST(recorder_runs_without_standard_input),
-		TEST(recorder_opens_session_with_requested_options),
-		TEST(recorder_is_lean_without_uprobes_or_ruby_keys),
-		TEST(recorder_writes_slices_after_balance_of_their_window),
-		TEST(recorder_reads_no_slices_without_timeline),
-		TEST(recorder_returns_snapshot_removed_while_late_value_arrives),
-	};
-
-	return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TEST_GROUP(make_file, remove_file)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a recording gives up so that it costs no more than it may, and what the split of time in
  * user and kernel is worth meanwhile. */
+#include "unit_test.h"
+
 #include "recorder/observe/recorder.h"
 
 #include "recorder/observe/fake_recorder.h"
@@ -56,9 +58,10 @@ static const char *told_modes(void)
 	return modes;
 }
 
-static void recorder_over_budget_makes_processes_lean_then_drops_split(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(recorder_over_budget_makes_processes_lean_then_drops_split)
 {
-	(void)state;
 	keep_budget_for(12, be_busy);
 	be_dear();
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -76,9 +79,8 @@ static void recorder_over_budget_makes_processes_lean_then_drops_split(void **st
 	assert_non_null(strstr(recorded(), "meta partly-lean whole\n"));
 }
 
-static void recorder_restores_in_reverse_order_below_half_of_budget(void **state)
+FIXTURE_TEST(recorder_restores_in_reverse_order_below_half_of_budget)
 {
-	(void)state;
 	keep_budget_for(60, be_busy);
 	be_dear();
 	plan(10 * NS_PER_S, be_cheap);
@@ -98,11 +100,10 @@ static void recorder_restores_in_reverse_order_below_half_of_budget(void **state
 		    "exact from now on\n");
 }
 
-static void recorder_restores_last_degraded_process_first(void **state)
+FIXTURE_TEST(recorder_restores_last_degraded_process_first)
 {
 	char *exact;
 
-	(void)state;
 	keep_budget_for(60, be_busy_in_the_first);
 	be_dear();
 	plan(10 * NS_PER_S, be_cheap);
@@ -128,11 +129,10 @@ static unsigned int flushes_between(const char **cursor, const char *first, cons
 	return count;
 }
 
-static void recorder_doubles_wait_after_step_up_is_reverted(void **state)
+FIXTURE_TEST(recorder_doubles_wait_after_step_up_is_reverted)
 {
 	const char *cursor = fake.told;
 
-	(void)state;
 	fake.recording.budget_percent = 1;
 	fake.recording.duration_ns = 60 * NS_PER_S;
 	be_dear();
@@ -178,11 +178,10 @@ static void expect_split(const int64_t *errors_ns, int64_t lean_kernel_ns)
 }
 
 /* A call at the ends of each account, and where both ways were gone, their difference for each. */
-static void recorder_error_covers_both_ways_in_window_of_mode_change(void **state)
+FIXTURE_TEST(recorder_error_covers_both_ways_in_window_of_mode_change)
 {
 	static const int64_t errors_ns[] = { 100, 100, 100, 10 * 200 + 300 + 200, 300, 300 };
 
-	(void)state;
 	expect_split(errors_ns, 3000);
 }
 
@@ -191,18 +190,16 @@ static void refuse_to_calibrate(void)
 	fake.failures[FAKE_CALIBRATE] = -EIO;
 }
 
-static void recorder_doubts_long_way_that_cannot_be_measured(void **state)
+FIXTURE_TEST(recorder_doubts_long_way_that_cannot_be_measured)
 {
 	static const int64_t errors_ns[] = { 100, 100, 100, 1000 + 200, 1000 + 200, 1000 + 200 };
 
-	(void)state;
 	plan(NS_PER_S / 8, refuse_to_calibrate);
 	expect_split(errors_ns, 1000);
 }
 
-static void recorder_retries_split_that_failed_to_restart(void **state)
+FIXTURE_TEST(recorder_retries_split_that_failed_to_restart)
 {
-	(void)state;
 	keep_budget_for(40, be_busy);
 	be_dear();
 	fake.failures[FAKE_SPLIT] = -EIO;
@@ -213,9 +210,8 @@ static void recorder_retries_split_that_failed_to_restart(void **state)
 }
 
 /* And then there is nothing more to give up. */
-static void recorder_over_budget_drops_split_first_if_nothing_runs(void **state)
+FIXTURE_TEST(recorder_over_budget_drops_split_first_if_nothing_runs)
 {
-	(void)state;
 	fake.recording.budget_percent = 1;
 	fake.recording.duration_ns = 31 * NS_PER_S / 2;
 	be_dear();
@@ -229,13 +225,12 @@ static void call(void)
 	charge(0, 1, CONTEXT_HASH_NONE, 5000)->totals.syscalls = 10;
 }
 
-static void recorder_moves_syscall_way_from_user_to_kernel_time(void **state)
+FIXTURE_TEST(recorder_moves_syscall_way_from_user_to_kernel_time)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	static struct record_view view;
 	bool has_cpu = false;
 
-	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
 	fake.short_way_ns = 100.5;
 	plan(NS_PER_S / 4, call);
@@ -253,21 +248,4 @@ static void recorder_moves_syscall_way_from_user_to_kernel_time(void **state)
 	assert_true(has_cpu);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(recorder_over_budget_makes_processes_lean_then_drops_split),
-		TEST(recorder_restores_last_degraded_process_first),
-		TEST(recorder_restores_in_reverse_order_below_half_of_budget),
-		TEST(recorder_doubles_wait_after_step_up_is_reverted),
-		TEST(recorder_error_covers_both_ways_in_window_of_mode_change),
-		TEST(recorder_doubts_long_way_that_cannot_be_measured),
-		TEST(recorder_retries_split_that_failed_to_restart),
-		TEST(recorder_over_budget_drops_split_first_if_nothing_runs),
-		TEST(recorder_moves_syscall_way_from_user_to_kernel_time),
-	};
-
-	return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TEST_GROUP(make_file, remove_file)

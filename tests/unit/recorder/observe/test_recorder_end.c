@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* How a recording ends: by a signal, with its targets, with a command, and whom it waits for. */
+#include "unit_test.h"
+
 #include "recorder/observe/recorder.h"
 
 #include <fcntl.h>
@@ -28,11 +30,12 @@ static void end(void)
 	fake.are_over = true;
 }
 
-static void recorder_ends_on_signal_with_time_charged_so_far(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(recorder_ends_on_signal_with_time_charged_so_far)
 {
 	const uint64_t end_ns = NS_PER_S / 2;
 
-	(void)state;
 	plan(NS_PER_S / 4, run_a_request);
 	plan(end_ns, interrupt);
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -40,9 +43,8 @@ static void recorder_ends_on_signal_with_time_charged_so_far(void **state)
 	assert_non_null(strstr(recorded(), "cpu 0 r1 600\n"));
 }
 
-static void recorder_returns_interrupted_if_nothing_ran_before_sigint(void **state)
+FIXTURE_TEST(recorder_returns_interrupted_if_nothing_ran_before_sigint)
 {
-	(void)state;
 	plan(NS_PER_S / 2, interrupt);
 	assert_int_equal(record(), EXIT_CODE_INTERRUPTED);
 	(void)set_up(state);
@@ -50,11 +52,10 @@ static void recorder_returns_interrupted_if_nothing_ran_before_sigint(void **sta
 	assert_int_equal(record(), EXIT_CODE_OK);
 }
 
-static void recorder_ends_with_its_targets(void **state)
+FIXTURE_TEST(recorder_ends_with_its_targets)
 {
 	const uint64_t end_ns = NS_PER_S / 2;
 
-	(void)state;
 	plan(end_ns, end);
 	assert_int_equal(record(), EXIT_CODE_OK);
 	expect_windows(&end_ns, &end_ns, 1);
@@ -83,11 +84,10 @@ static void type_an_interrupt(void)
 	fake.is_typed = true;
 }
 
-static void recorder_ends_with_command_and_returns_its_exit_code(void **state)
+FIXTURE_TEST(recorder_ends_with_command_and_returns_its_exit_code)
 {
 	const uint64_t end_ns = NS_PER_S / 2;
 
-	(void)state;
 	start_a_command(end_ns, end_the_command, 42);
 	assert_int_equal(record(), 42);
 	expect_windows(&end_ns, &end_ns, 1);
@@ -101,11 +101,10 @@ static void recorder_ends_with_command_and_returns_its_exit_code(void **state)
 	assert_null(strstr(fake.said, "no context was published"));
 }
 
-static void recorder_forwards_sigterm_and_records_until_command_ends(void **state)
+FIXTURE_TEST(recorder_forwards_sigterm_and_records_until_command_ends)
 {
 	const uint64_t end_ns = 3 * NS_PER_S / 4;
 
-	(void)state;
 	start_a_command(end_ns, end_the_command, 128 + SIGTERM);
 	plan(NS_PER_S / 4, terminate);
 	assert_int_equal(record(), 128 + SIGTERM);
@@ -141,11 +140,10 @@ static size_t count_told(const char *part)
 }
 
 /* And what ends it, a second after the last one. */
-static void recorder_forwards_other_signals_each_time(void **state)
+FIXTURE_TEST(recorder_forwards_other_signals_each_time)
 {
 	const uint64_t end_ns = 7 * NS_PER_S / 2;
 
-	(void)state;
 	start_a_command(end_ns, end_the_command, 0);
 	fake.recording.interval_ns = 10 * NS_PER_S;
 	plan(1, ask_for_logs);
@@ -163,22 +161,20 @@ static void recorder_forwards_other_signals_each_time(void **state)
 	expect_windows(&end_ns, &end_ns, 1);
 }
 
-static void recorder_ignores_other_signals_until_hangup_without_command(void **state)
+FIXTURE_TEST(recorder_ignores_other_signals_until_hangup_without_command)
 {
 	const uint64_t end_ns = NS_PER_S / 2;
 
-	(void)state;
 	plan(NS_PER_S / 4, ask_for_logs);
 	plan(end_ns, hang_up);
 	assert_int_equal(record(), EXIT_CODE_OK);
 	expect_windows(&end_ns, &end_ns, 1);
 }
 
-static void recorder_ends_at_once_on_second_signal_unless_echo(void **state)
+FIXTURE_TEST(recorder_ends_at_once_on_second_signal_unless_echo)
 {
 	const uint64_t end_ns = NS_PER_S / 4 + SIGNALS_ECHO_NS;
 
-	(void)state;
 	start_a_command(0, NULL, 0);
 	plan(NS_PER_S / 4, terminate);
 	plan(NS_PER_S / 4 + SIGNALS_ECHO_NS - 1, terminate);
@@ -197,9 +193,8 @@ static void recorder_ends_at_once_on_second_signal_unless_echo(void **state)
 	assert_null(strstr(fake.told, "signal 2\n"));
 }
 
-static void recorder_fails_if_expected_publisher_never_publishes(void **state)
+FIXTURE_TEST(recorder_fails_if_expected_publisher_never_publishes)
 {
-	(void)state;
 	fake.recording.duration_ns = NS_PER_S / 2;
 	fake.must_publish = true;
 	assert_int_equal(record(), EXIT_CODE_NO_TARGET);
@@ -228,11 +223,10 @@ static int write_to_a_full_pipe(void)
 	return fd;
 }
 
-static void recorder_waits_5_s_for_pipe_reader_after_signal(void **state)
+FIXTURE_TEST(recorder_waits_5_s_for_pipe_reader_after_signal)
 {
 	_cleanup_fd_ int fd = -1;
 
-	(void)state;
 	fd = write_to_a_full_pipe();
 	plan(NS_PER_S / 2, terminate);
 	/* What timeout(1) sends twice is one signal. */
@@ -242,11 +236,10 @@ static void recorder_waits_5_s_for_pipe_reader_after_signal(void **state)
 	expect_said("waiting for the reader of ");
 }
 
-static void recorder_stops_waiting_for_reader_on_second_signal(void **state)
+FIXTURE_TEST(recorder_stops_waiting_for_reader_on_second_signal)
 {
 	_cleanup_fd_ int fd = -1;
 
-	(void)state;
 	fd = write_to_a_full_pipe();
 	plan(NS_PER_S / 2, terminate);
 	plan(NS_PER_S / 2 + SIGNALS_ECHO_NS, terminate);
@@ -254,11 +247,10 @@ static void recorder_stops_waiting_for_reader_on_second_signal(void **state)
 	assert_int_equal(fake.now_ns - FAKE_START_NS, NS_PER_S / 2 + SIGNALS_ECHO_NS);
 }
 
-static void recorder_waits_for_reader_without_limit_until_signal(void **state)
+FIXTURE_TEST(recorder_waits_for_reader_without_limit_until_signal)
 {
 	_cleanup_fd_ int fd = -1;
 
-	(void)state;
 	fd = write_to_a_full_pipe();
 	fake.recording.duration_ns = NS_PER_S / 2;
 	plan(3600 * NS_PER_S, terminate);
@@ -266,24 +258,4 @@ static void recorder_waits_for_reader_without_limit_until_signal(void **state)
 	assert_int_equal(fake.now_ns - FAKE_START_NS, 3605 * NS_PER_S);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(recorder_ends_on_signal_with_time_charged_so_far),
-		TEST(recorder_returns_interrupted_if_nothing_ran_before_sigint),
-		TEST(recorder_ends_with_its_targets),
-		TEST(recorder_ends_with_command_and_returns_its_exit_code),
-		TEST(recorder_forwards_sigterm_and_records_until_command_ends),
-		TEST(recorder_forwards_other_signals_each_time),
-		TEST(recorder_ignores_other_signals_until_hangup_without_command),
-		TEST(recorder_ends_at_once_on_second_signal_unless_echo),
-		TEST(recorder_fails_if_expected_publisher_never_publishes),
-		TEST(recorder_waits_5_s_for_pipe_reader_after_signal),
-		TEST(recorder_stops_waiting_for_reader_on_second_signal),
-		TEST(recorder_waits_for_reader_without_limit_until_signal),
-	};
-
-	return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TEST_GROUP(make_file, remove_file)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What looks at processes find in the course of a recording, and what it writes and says of it. */
+#include "unit_test.h"
+
 #include "recorder/observe/recorder.h"
 
 #include "recorder/observe/fake_recorder.h"
@@ -68,9 +70,10 @@ static const char *reason_of(enum record_kind kind)
 	return reason;
 }
 
-static void recorder_logs_and_writes_load_and_unload_of_publisher(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, begin, NULL)
+
+FIXTURE_TEST(recorder_logs_and_writes_load_and_unload_of_publisher)
 {
-	(void)state;
 	fake.must_publish = true;
 	plan(NS_PER_S / 2, publish_by_the_gem);
 	plan(3 * NS_PER_S / 2, unload);
@@ -83,9 +86,8 @@ static void recorder_logs_and_writes_load_and_unload_of_publisher(void **state)
 	expect_said("process 4000000 (puma) unloaded what publishes its contexts");
 }
 
-static void recorder_is_partly_lean_with_otel_and_logs_it_once(void **state)
+FIXTURE_TEST(recorder_is_partly_lean_with_otel_and_logs_it_once)
 {
-	(void)state;
 	fake.recording.targets.keys.otel_count = 1;
 	plan(NS_PER_S / 2, publish_by_otel);
 	plan(3 * NS_PER_S / 4, load);
@@ -106,9 +108,8 @@ static void execute(void)
 	happen(EVENT_KIND_EXEC, 0, 0);
 }
 
-static void recorder_attributes_load_after_exec_to_new_program(void **state)
+FIXTURE_TEST(recorder_attributes_load_after_exec_to_new_program)
 {
-	(void)state;
 	plan(NS_PER_S / 2, publish_by_the_gem);
 	plan(3 * NS_PER_S / 2, execute);
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -129,9 +130,8 @@ static void tell_of_it_late(void)
 	execute();
 }
 
-static void recorder_writes_exec_once_if_look_precedes_its_event(void **state)
+FIXTURE_TEST(recorder_writes_exec_once_if_look_precedes_its_event)
 {
-	(void)state;
 	plan(NS_PER_S / 2, publish_by_the_gem);
 	plan(3 * NS_PER_S / 2, lose_an_exec);
 	plan(7 * NS_PER_S / 4, tell_of_it_late);
@@ -153,7 +153,7 @@ static void execute_a_child(void)
 	happen(EVENT_KIND_EXEC, 1, 0);
 }
 
-static void recorder_does_not_look_at_child_whose_pid_was_reused(void **state)
+FIXTURE_TEST(recorder_does_not_look_at_child_whose_pid_was_reused)
 {
 	struct fake_target *child;
 
@@ -172,9 +172,8 @@ static void recorder_does_not_look_at_child_whose_pid_was_reused(void **state)
 	}
 }
 
-static void recorder_logs_no_process_reason_in_lean_session(void **state)
+FIXTURE_TEST(recorder_logs_no_process_reason_in_lean_session)
 {
-	(void)state;
 	fake.recording.is_lean = true;
 	fake.recording.targets.keys.otel_count = 1;
 	plan(NS_PER_S / 2, publish_by_otel);
@@ -184,9 +183,8 @@ static void recorder_logs_no_process_reason_in_lean_session(void **state)
 	assert_string_equal(reason_of(RECORD_KIND_META), "-");
 }
 
-static void recorder_logs_reason_for_process_lean_from_start(void **state)
+FIXTURE_TEST(recorder_logs_reason_for_process_lean_from_start)
 {
-	(void)state;
 	publisher.site_count = 0;
 	target->found.publishers.count = 1;
 	fake.looks_at_start = true;
@@ -200,9 +198,8 @@ static void recorder_logs_reason_for_process_lean_from_start(void **state)
 	assert_null(strstr(strstr(fake.said, "lean from now on") + 1, "lean from now on"));
 }
 
-static void recorder_waits_for_nothing_if_process_is_complete(void **state)
+FIXTURE_TEST(recorder_waits_for_nothing_if_process_is_complete)
 {
-	(void)state;
 	target->found.publishers.count = 1;
 	target->is_complete = fake.looks_at_start = true;
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -233,11 +230,10 @@ static void be_dear_to_look_at(void)
 }
 
 /* A burst is free, and each millisecond above it is paid with CPU_BUDGET_PART of waiting. */
-static void recorder_postpones_expensive_looks(void **state)
+FIXTURE_TEST(recorder_postpones_expensive_looks)
 {
 	const uint64_t pause_ns = CPU_BUDGET_PART * NS_PER_MS;
 
-	(void)state;
 	target->is_complete = true;
 	for (uint64_t look = 1; look <= LOOK_BUDGET_FREE; look++)
 		plan(look * 20 * NS_PER_MS, load);
@@ -250,9 +246,8 @@ static void recorder_postpones_expensive_looks(void **state)
 	assert_int_equal(record(), EXIT_CODE_OK);
 }
 
-static void recorder_observes_process_found_by_search(void **state)
+FIXTURE_TEST(recorder_observes_process_found_by_search)
 {
-	(void)state;
 	fake.found = FAKE_PID + 1;
 	fake.search_ns = FAKE_START_NS + NS_PER_S / 2;
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -262,11 +257,10 @@ static void recorder_observes_process_found_by_search(void **state)
 	assert_null(strstr(fake.said, "found process 4000000"));
 }
 
-static void recorder_is_partly_lean_if_found_process_is_lean(void **state)
+FIXTURE_TEST(recorder_is_partly_lean_if_found_process_is_lean)
 {
 	struct fake_target *found = fake_target_add(FAKE_PID + 1);
 
-	(void)state;
 	publisher.site_count = 0;
 	found->found.publishers.list[0] = &publisher;
 	found->found.publishers.count = 1;
@@ -289,11 +283,10 @@ static void run_out_of_memory(void)
 	fake.failures[FAKE_REGISTER] = -ENOMEM;
 }
 
-static void recorder_ends_if_threads_cannot_register_except_on_enomem(void **state)
+FIXTURE_TEST(recorder_ends_if_threads_cannot_register_except_on_enomem)
 {
 	const uint64_t end_ns = NS_PER_S / 2;
 
-	(void)state;
 	fake.found = FAKE_PID + 1;
 	fake.search_ns = FAKE_START_NS + end_ns;
 	plan(NS_PER_S / 4, fail_to_register);
@@ -308,17 +301,15 @@ static void recorder_ends_if_threads_cannot_register_except_on_enomem(void **sta
 	assert_int_equal(fake.now_ns - FAKE_START_NS, 3 * NS_PER_S);
 }
 
-static void recorder_fails_if_search_was_denied_everything(void **state)
+FIXTURE_TEST(recorder_fails_if_search_was_denied_everything)
 {
-	(void)state;
 	fake.were_hidden = true;
 	assert_int_equal(record(), EXIT_CODE_UNSUPPORTED);
 	assert_null(strstr(fake.said, "wrote"));
 }
 
-static void recorder_checks_for_lost_exits_once_per_window(void **state)
+FIXTURE_TEST(recorder_checks_for_lost_exits_once_per_window)
 {
-	(void)state;
 	for (uint64_t part = 1; part < 10; part++)
 		plan(part * NS_PER_S / 4, load);
 	fake.processes[0].books.live_threads = 1;
@@ -330,36 +321,12 @@ static void recorder_checks_for_lost_exits_once_per_window(void **state)
 }
 
 /* Its publisher is not mapped by a process that is not there. */
-static void recorder_looks_at_moved_publisher_at_end_of_window(void **state)
+FIXTURE_TEST(recorder_looks_at_moved_publisher_at_end_of_window)
 {
-	(void)state;
 	plan(NS_PER_S / 2, publish_by_the_gem);
 	plan(NS_PER_S - 1, note_looks);
 	plan(NS_PER_S + NS_PER_MS, expect_one);
 	assert_int_equal(record(), EXIT_CODE_OK);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, begin)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(recorder_logs_and_writes_load_and_unload_of_publisher),
-		TEST(recorder_is_partly_lean_with_otel_and_logs_it_once),
-		TEST(recorder_attributes_load_after_exec_to_new_program),
-		TEST(recorder_writes_exec_once_if_look_precedes_its_event),
-		TEST(recorder_does_not_look_at_child_whose_pid_was_reused),
-		TEST(recorder_logs_no_process_reason_in_lean_session),
-		TEST(recorder_logs_reason_for_process_lean_from_start),
-		TEST(recorder_waits_for_nothing_if_process_is_complete),
-		TEST(recorder_postpones_expensive_looks),
-		TEST(recorder_observes_process_found_by_search),
-		TEST(recorder_is_partly_lean_if_found_process_is_lean),
-		TEST(recorder_ends_if_threads_cannot_register_except_on_enomem),
-		TEST(recorder_fails_if_search_was_denied_everything),
-		TEST(recorder_checks_for_lost_exits_once_per_window),
-		TEST(recorder_looks_at_moved_publisher_at_end_of_window),
-	};
-
-	return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TEST_GROUP(make_file, remove_file)

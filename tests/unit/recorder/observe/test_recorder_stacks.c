@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A recording with --stacks: when its samples are taken, and its processes' frames looked for. */
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "recorder/observe/fake_names.h"
 #include "recorder/observe/fake_recorder.h"
@@ -40,9 +42,10 @@ static void meet_a_request(void)
 	fake.sampled_count = 1;
 }
 
-static void recorder_writes_samples_after_balance_of_their_window(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, begin, NULL)
+
+FIXTURE_TEST(recorder_writes_samples_after_balance_of_their_window)
 {
-	(void)state;
 	plan(NS_PER_S / 2, meet_a_request);
 	assert_int_equal(record(), EXIT_CODE_OK);
 	assert_int_equal(fake.options.stacks_hz, HZ);
@@ -98,7 +101,7 @@ static void expect_whole_stacks(void)
 	}
 }
 
-static void recorder_keeps_samples_with_their_frames_without_memory(void **state)
+FIXTURE_TEST(recorder_keeps_samples_with_their_frames_without_memory)
 {
 	bool is_lost = true, is_missing = false;
 
@@ -119,9 +122,8 @@ static void recorder_keeps_samples_with_their_frames_without_memory(void **state
 	assert_true(fake_successes > 5);
 }
 
-static void recorder_requests_no_samples_without_stacks(void **state)
+FIXTURE_TEST(recorder_requests_no_samples_without_stacks)
 {
-	(void)state;
 	fake.recording.stacks_hz = 0;
 	fake.sampled_count = 1;
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -131,9 +133,8 @@ static void recorder_requests_no_samples_without_stacks(void **state)
 	assert_int_equal(fake_names.searches, 0);
 }
 
-static void recorder_fails_if_stacks_cannot_be_walked(void **state)
+FIXTURE_TEST(recorder_fails_if_stacks_cannot_be_walked)
 {
-	(void)state;
 	fake.cannot_walk = true;
 	assert_int_equal(record(), EXIT_CODE_UNSUPPORTED);
 	expect_said("5.17");
@@ -153,9 +154,8 @@ static void fork_one(void)
 	fake_target_add(FAKE_PID + 1)->found.ruby.symbols = (struct ruby_symbols *)&fake_names;
 }
 
-static void recorder_child_inherits_frame_layout_of_parent(void **state)
+FIXTURE_TEST(recorder_child_inherits_frame_layout_of_parent)
 {
-	(void)state;
 	plan(1, expect_frames_at_start);
 	plan(NS_PER_S / 4, fork_one);
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -169,9 +169,8 @@ static void find_them(void)
 	fake_names.state = RUBY_STACK_AGREED;
 }
 
-static void recorder_searches_frame_layout_again_while_ruby_starts(void **state)
+FIXTURE_TEST(recorder_searches_frame_layout_again_while_ruby_starts)
 {
-	(void)state;
 	fake_names.state = RUBY_STACK_MISSING;
 	plan(NS_PER_S / 20, find_them);
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -179,19 +178,4 @@ static void recorder_searches_frame_layout_again_while_ruby_starts(void **state)
 	expect_told("frames of 0\n");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(recorder_writes_samples_after_balance_of_their_window,
-				       begin),
-		cmocka_unit_test_setup(recorder_keeps_samples_with_their_frames_without_memory,
-				       begin),
-		cmocka_unit_test_setup(recorder_requests_no_samples_without_stacks, begin),
-		cmocka_unit_test_setup(recorder_fails_if_stacks_cannot_be_walked, begin),
-		cmocka_unit_test_setup(recorder_child_inherits_frame_layout_of_parent, begin),
-		cmocka_unit_test_setup(recorder_searches_frame_layout_again_while_ruby_starts,
-				       begin),
-	};
-
-	return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TEST_GROUP(make_file, remove_file)

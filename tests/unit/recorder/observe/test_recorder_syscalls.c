@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A recording with --syscalls: when its calls are taken, and whose they are. */
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "recorder/observe/fake_recorder.h"
 
@@ -34,9 +36,10 @@ static void make_some(void)
 	make(&fake.accounts[1].key, INVALID, 2);
 }
 
-static void recorder_writes_syscalls_after_balance_of_their_window(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, begin, NULL)
+
+FIXTURE_TEST(recorder_writes_syscalls_after_balance_of_their_window)
 {
-	(void)state;
 	plan(NS_PER_S / 2, make_some);
 	assert_int_equal(record(), EXIT_CODE_OK);
 	assert_true(fake.options.counts_syscalls);
@@ -69,13 +72,12 @@ static void make_others(void)
 	make(&key, syscall_call(3, 1, 1), 5);
 }
 
-static void recorder_writes_overflow_syscalls_by_process_without_thread(void **state)
+FIXTURE_TEST(recorder_writes_overflow_syscalls_by_process_without_thread)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	static struct record_view view;
 	unsigned int of_overflow = 0;
 
-	(void)state;
 	plan(NS_PER_S / 2, make_others);
 	assert_int_equal(record(), EXIT_CODE_OK);
 	assert_non_null(strstr(recorded(), "syscall 0 - read 3 300 ns\n"));
@@ -97,9 +99,8 @@ static void recorder_writes_overflow_syscalls_by_process_without_thread(void **s
 	assert_int_equal(of_overflow, 1);
 }
 
-static void recorder_requests_no_syscalls_without_option(void **state)
+FIXTURE_TEST(recorder_requests_no_syscalls_without_option)
 {
-	(void)state;
 	fake.recording.counts_syscalls = false;
 	plan(NS_PER_S / 2, make_some);
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -116,7 +117,7 @@ static void make_without_memory(void)
 	memory_fails_after(fake_successes);
 }
 
-static void recorder_loses_syscalls_with_window_without_memory(void **state)
+FIXTURE_TEST(recorder_loses_syscalls_with_window_without_memory)
 {
 	bool is_lost = true, is_missing = false;
 
@@ -135,16 +136,4 @@ static void recorder_loses_syscalls_with_window_without_memory(void **state)
 	assert_non_null(strstr(recorded(), "syscall 0 r1 read 7 700 ns\n"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(recorder_writes_syscalls_after_balance_of_their_window,
-				       begin),
-		cmocka_unit_test_setup(recorder_writes_overflow_syscalls_by_process_without_thread,
-				       begin),
-		cmocka_unit_test_setup(recorder_requests_no_syscalls_without_option, begin),
-		cmocka_unit_test_setup(recorder_loses_syscalls_with_window_without_memory, begin),
-	};
-
-	return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TEST_GROUP(make_file, remove_file)

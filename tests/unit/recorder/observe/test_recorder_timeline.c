@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "unit_test.h"
+
 #include "recorder/observe/window/window_slices.h"
 
 #include "failing_memory.h"
@@ -101,7 +103,9 @@ static const char *slices_recorded(struct bench *bench)
 	return strstr(recorded(), "slice");
 }
 
-static void timeline_reads_ring_20_times_per_second(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, lay_out, put_away)
+
+FIXTURE_TEST(timeline_reads_ring_20_times_per_second)
 {
 	struct bench *bench = *state;
 	uint64_t now_ns = FAKE_START_NS;
@@ -116,7 +120,7 @@ static void timeline_reads_ring_20_times_per_second(void **state)
 	assert_int_equal(fake.slice_readings, 2);
 }
 
-static void timeline_drops_and_counts_slices_over_capacity(void **state)
+FIXTURE_TEST(timeline_drops_and_counts_slices_over_capacity)
 {
 	struct bench *bench = *state;
 
@@ -136,7 +140,7 @@ static struct account_key of_thread(uint64_t serial, uint64_t hash)
 				     .context_hash = hash };
 }
 
-static void timeline_names_thread_after_its_first_account(void **state)
+FIXTURE_TEST(timeline_names_thread_after_its_first_account)
 {
 	static const struct {
 		uint64_t thread;
@@ -163,7 +167,7 @@ static void timeline_names_thread_after_its_first_account(void **state)
 	assert_null(strstr(slices_recorded(bench), "later"));
 }
 
-static void timeline_writes_early_if_window_has_many_slices(void **state)
+FIXTURE_TEST(timeline_writes_early_if_window_has_many_slices)
 {
 	struct bench *bench = *state;
 	struct stat status;
@@ -182,7 +186,7 @@ static void timeline_writes_early_if_window_has_many_slices(void **state)
 	assert_in_range(status.st_size, MUCH_BYTES, 100 * MUCH_BYTES);
 }
 
-static void timeline_forgets_slices_of_window_without_memory(void **state)
+FIXTURE_TEST(timeline_forgets_slices_of_window_without_memory)
 {
 	struct bench *bench = *state;
 	const struct account_key key = of_thread(1, 0);
@@ -207,9 +211,8 @@ static void timeline_forgets_slices_of_window_without_memory(void **state)
 	assert_null(strstr(slices_recorded(bench) + 1, "slice"));
 }
 
-static void timeline_new_fails_without_memory(void **state)
+TEST(timeline_new_fails_without_memory)
 {
-	(void)state;
 	for (size_t successes = 0; successes < 2; successes++) {
 		memory_fails_once_after(successes);
 		assert_null(window_slices_new(1000));
@@ -218,7 +221,7 @@ static void timeline_new_fails_without_memory(void **state)
 	window_slices_free(NULL);
 }
 
-static void timeline_null_reads_and_writes_nothing(void **state)
+FIXTURE_TEST(timeline_null_reads_and_writes_nothing)
 {
 	struct bench *bench = *state;
 
@@ -231,18 +234,4 @@ static void timeline_null_reads_and_writes_nothing(void **state)
 			 0);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, lay_out, put_away)
-	const struct CMUnitTest tests[] = {
-		TEST(timeline_reads_ring_20_times_per_second),
-		TEST(timeline_drops_and_counts_slices_over_capacity),
-		TEST(timeline_names_thread_after_its_first_account),
-		TEST(timeline_writes_early_if_window_has_many_slices),
-		TEST(timeline_forgets_slices_of_window_without_memory),
-		cmocka_unit_test(timeline_new_fails_without_memory),
-		TEST(timeline_null_reads_and_writes_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TEST_GROUP(make_file, remove_file)

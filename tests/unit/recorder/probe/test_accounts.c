@@ -5,16 +5,12 @@
  * is in tests/bpf/test_session.c.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "unit_test.h"
 #include <bpf/bpf.h>
-#include <cmocka.h>
 
 #include "failing_memory.h"
 #include "recorder/probe/open_session.h"
@@ -167,9 +163,10 @@ static size_t count(char what)
 	return count;
 }
 
-static void flush_interrupts_running_threads_before_it_drains(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(flush_interrupts_running_threads_before_it_drains)
 {
-	(void)state;
 	assert_int_equal(flush(false), 0);
 	assert_string_equal(fake.done, "siwd");
 	/* They charge to the next window from then on, and this one is closed behind them. */
@@ -186,9 +183,8 @@ static void flush_interrupts_running_threads_before_it_drains(void **state)
 	assert_int_equal(fake.shared.accounts_share[1].used, 0);
 }
 
-static void flush_waits_for_programs_of_leaving_threads(void **state)
+FIXTURE_TEST(flush_waits_for_programs_of_leaving_threads)
 {
-	(void)state;
 	fake.shared.leaving_threads = 1;
 	assert_int_equal(flush(false), 0);
 	assert_string_equal(fake.done, "siwad");
@@ -201,27 +197,24 @@ static void flush_waits_for_programs_of_leaving_threads(void **state)
 	assert_int_equal(flush(false), -ENOMEM);
 }
 
-static void flush_of_last_window_stops_programs_before_interrupts(void **state)
+FIXTURE_TEST(flush_of_last_window_stops_programs_before_interrupts)
 {
-	(void)state;
 	assert_int_equal(flush(true), 0);
 	assert_string_equal(fake.done, "siawd");
 	assert_int_equal(fake.stopped_at_wait, 1);
 	assert_int_equal(fake.shared.is_stopped, 1);
 }
 
-static void flush_interrupts_again_if_thread_was_in_boundary(void **state)
+FIXTURE_TEST(flush_interrupts_again_if_thread_was_in_boundary)
 {
-	(void)state;
 	fake.busy_rounds = 2;
 	assert_int_equal(flush(false), 0);
 	assert_string_equal(fake.done, "siwiwiwd");
 	assert_int_equal(fake.shared.open_epoch, 7);
 }
 
-static void flush_pauses_between_rounds_after_sixteen(void **state)
+FIXTURE_TEST(flush_pauses_between_rounds_after_sixteen)
 {
-	(void)state;
 	fake.busy_rounds = 17;
 	assert_int_equal(flush(false), 0);
 	/* Rounds are counted from 0: the one behind the last busy one begins at once. */
@@ -231,9 +224,8 @@ static void flush_pauses_between_rounds_after_sixteen(void **state)
 	assert_non_null(strstr(fake.done, "wpiwd"));
 }
 
-static void flush_gives_up_on_busy_thread_after_128_rounds(void **state)
+FIXTURE_TEST(flush_gives_up_on_busy_thread_after_128_rounds)
 {
-	(void)state;
 	fake.busy_rounds = ALWAYS;
 	assert_int_equal(flush(false), 0);
 	assert_int_equal(count('w'), 128);
@@ -247,9 +239,8 @@ static void flush_gives_up_on_busy_thread_after_128_rounds(void **state)
 	assert_int_equal(fake.shared.open_epoch, 7);
 }
 
-static void flush_of_last_window_waits_longer_for_busy_thread(void **state)
+FIXTURE_TEST(flush_of_last_window_waits_longer_for_busy_thread)
 {
-	(void)state;
 	fake.busy_rounds = ALWAYS;
 	assert_int_equal(flush(true), 0);
 	assert_int_equal(count('w'), 1024);
@@ -259,9 +250,8 @@ static void flush_of_last_window_waits_longer_for_busy_thread(void **state)
 	assert_string_equal(fake.done + fake.count - 3, "pld");
 }
 
-static void flush_drains_nothing_after_failure(void **state)
+FIXTURE_TEST(flush_drains_nothing_after_failure)
 {
-	(void)state;
 	fake.interrupt_error = -EIO;
 	assert_int_equal(flush(false), -EIO);
 	assert_string_equal(fake.done, "si");
@@ -287,9 +277,8 @@ static void flush_drains_nothing_after_failure(void **state)
 	assert_int_equal(fake.shared.accounts_share[1].used, 5);
 }
 
-static void flush_seeks_coming_split_and_turns_it_on(void **state)
+FIXTURE_TEST(flush_seeks_coming_split_and_turns_it_on)
 {
-	(void)state;
 	fake.session.split = SESSION_SPLIT_COMING;
 	assert_int_equal(flush(false), 0);
 	assert_int_equal(fake.mode_at_sleepers, 1);
@@ -306,9 +295,8 @@ static void flush_seeks_coming_split_and_turns_it_on(void **state)
 	assert_int_equal(fake.session.split, SESSION_SPLIT_OFF);
 }
 
-static void flush_fails_without_memory_and_keeps_window_open(void **state)
+FIXTURE_TEST(flush_fails_without_memory_and_keeps_window_open)
 {
-	(void)state;
 	for (size_t successes = 0; successes < 2; successes++) {
 		memory_fails_after(successes);
 		assert_int_equal(flush(false), -ENOMEM);
@@ -321,23 +309,4 @@ static void flush_fails_without_memory_and_keeps_window_open(void **state)
 	memory_fails_after(0);
 	assert_int_equal(flush(false), 0);
 	assert_int_equal(memory_failures(), 0);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(flush_interrupts_running_threads_before_it_drains),
-		TEST(flush_waits_for_programs_of_leaving_threads),
-		TEST(flush_of_last_window_stops_programs_before_interrupts),
-		TEST(flush_interrupts_again_if_thread_was_in_boundary),
-		TEST(flush_pauses_between_rounds_after_sixteen),
-		TEST(flush_gives_up_on_busy_thread_after_128_rounds),
-		TEST(flush_of_last_window_waits_longer_for_busy_thread),
-		TEST(flush_drains_nothing_after_failure),
-		TEST(flush_seeks_coming_split_and_turns_it_on),
-		TEST(flush_fails_without_memory_and_keeps_window_open),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

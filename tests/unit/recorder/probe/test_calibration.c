@@ -2,13 +2,9 @@
 /* Which of what the calibrator measured a window goes by. */
 #include "recorder/probe/calibration.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "recorder/probe/calibrator.h"
@@ -46,7 +42,9 @@ static const struct session_ways *choose(struct bench *bench, uint64_t since_ns)
 	return &bench->ways;
 }
 
-static void calibration_chooses_nothing_from_empty_ring(void **state)
+#define CHOOSING(test) TEST_WITH(test, set_up, tear_down)
+
+CHOOSING(calibration_chooses_nothing_from_empty_ring)
 {
 	struct bench *bench = *state;
 	const struct session_ways *ways;
@@ -56,7 +54,7 @@ static void calibration_chooses_nothing_from_empty_ring(void **state)
 	assert_int_equal(ways->hot_count + ways->lone_count + ways->slept_count, 0);
 }
 
-static void calibration_separates_kinds_and_orders_newest_first(void **state)
+CHOOSING(calibration_separates_kinds_and_orders_newest_first)
 {
 	struct bench *bench = *state;
 	const struct session_ways *ways;
@@ -77,7 +75,7 @@ static void calibration_separates_kinds_and_orders_newest_first(void **state)
 	}
 }
 
-static void calibration_fills_up_to_30_hot_samples_from_before_window(void **state)
+CHOOSING(calibration_fills_up_to_30_hot_samples_from_before_window)
 {
 	struct bench *bench = *state;
 
@@ -94,7 +92,7 @@ static void calibration_fills_up_to_30_hot_samples_from_before_window(void **sta
 	assert_int_equal(choose(bench, SINCE_NS)->hot_count, 40);
 }
 
-static void calibration_keeps_last_60_lone_and_slept_samples(void **state)
+CHOOSING(calibration_keeps_last_60_lone_and_slept_samples)
 {
 	struct bench *bench = *state;
 
@@ -108,7 +106,7 @@ static void calibration_keeps_last_60_lone_and_slept_samples(void **state)
 	assert_true(bench->ways.slept_ns[59] == 1);
 }
 
-static void calibration_ignores_samples_older_than_15_s_and_window(void **state)
+CHOOSING(calibration_ignores_samples_older_than_15_s_and_window)
 {
 	struct bench *bench = *state;
 
@@ -121,7 +119,7 @@ static void calibration_ignores_samples_older_than_15_s_and_window(void **state)
 	assert_int_equal(choose(bench, 0)->hot_count, 2);
 }
 
-static void calibration_skips_ring_slot_that_may_be_overwritten(void **state)
+CHOOSING(calibration_skips_ring_slot_that_may_be_overwritten)
 {
 	struct bench *bench = *state;
 
@@ -136,7 +134,7 @@ static void calibration_skips_ring_slot_that_may_be_overwritten(void **state)
 	assert_int_equal(choose(bench, SINCE_NS)->slept_count, 1);
 }
 
-static void calibration_limits_samples_to_result_capacity(void **state)
+CHOOSING(calibration_limits_samples_to_result_capacity)
 {
 	struct bench *bench = *state;
 
@@ -144,20 +142,4 @@ static void calibration_limits_samples_to_result_capacity(void **state)
 		add(bench, CALIBRATION_HOT, NOW_NS, i);
 	assert_int_equal(choose(bench, SINCE_NS)->hot_count, SESSION_WAYS_MAX);
 	assert_true(bench->ways.hot_ns[SESSION_WAYS_MAX - 1] == 3);
-}
-
-int main(void)
-{
-#define CHOOSING(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CHOOSING(calibration_chooses_nothing_from_empty_ring),
-		CHOOSING(calibration_separates_kinds_and_orders_newest_first),
-		CHOOSING(calibration_fills_up_to_30_hot_samples_from_before_window),
-		CHOOSING(calibration_keeps_last_60_lone_and_slept_samples),
-		CHOOSING(calibration_ignores_samples_older_than_15_s_and_window),
-		CHOOSING(calibration_skips_ring_slot_that_may_be_overwritten),
-		CHOOSING(calibration_limits_samples_to_result_capacity),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

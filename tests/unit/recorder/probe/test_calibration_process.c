@@ -7,11 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -19,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <correlator/life.h>
 
@@ -230,12 +226,13 @@ static size_t count_fds(void)
 	return count;
 }
 
-static void calibration_process_is_registered_before_it_starts(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(calibration_process_is_registered_before_it_starts)
 {
 	size_t fds = count_fds();
 	struct session_ways *ways;
 
-	(void)state;
 	assert_int_equal(start(SESSION_WAY_SHORT), 0);
 	assert_string_equal(fake.told, "bpt");
 	assert_int_equal(fake.flags, 0);
@@ -265,11 +262,10 @@ static void expect_told(const char *told)
 	fake.told[0] = '\0';
 }
 
-static void calibration_process_start_failure_leaves_nothing_behind(void **state)
+FIXTURE_TEST(calibration_process_start_failure_leaves_nothing_behind)
 {
 	size_t fds = count_fds();
 
-	(void)state;
 	fake.begin_error = -E2BIG;
 	assert_int_equal(start(SESSION_WAY_SHORT), -E2BIG);
 	expect_told("bn");
@@ -303,13 +299,12 @@ static void calibration_process_start_failure_leaves_nothing_behind(void **state
 	assert_int_equal(count_fds(), fds);
 }
 
-static void calibration_process_logs_slow_start_once_and_times_out(void **state)
+FIXTURE_TEST(calibration_process_logs_slow_start_once_and_times_out)
 {
 	struct ears ears = ears_open();
 	const char *at;
 	char said[1024];
 
-	(void)state;
 	fake.samples = SAMPLES_BEFORE - 1;
 	fake.wait_ns = NS_PER_S;
 	assert_int_equal(start(SESSION_WAY_SHORT), -ETIMEDOUT);
@@ -329,13 +324,12 @@ static void calibration_process_logs_slow_start_once_and_times_out(void **state)
 	assert_in_range(fake.waited_ns, 5 * NS_PER_S, 6 * NS_PER_S);
 }
 
-static void calibration_process_start_is_interrupted_by_pending_signal(void **state)
+FIXTURE_TEST(calibration_process_start_is_interrupted_by_pending_signal)
 {
 	struct ears ears;
 	sigset_t signals;
 	char said[1024];
 
-	(void)state;
 	assert_int_equal(sigemptyset(&signals), 0);
 	assert_int_equal(sigaddset(&signals, SIGINT), 0);
 	assert_int_equal(sigprocmask(SIG_BLOCK, &signals, NULL), 0);
@@ -352,12 +346,11 @@ static void calibration_process_start_is_interrupted_by_pending_signal(void **st
 	assert_int_equal(sigprocmask(SIG_UNBLOCK, &signals, NULL), 0);
 }
 
-static void calibration_process_that_ended_is_owned_until_forgotten(void **state)
+FIXTURE_TEST(calibration_process_that_ended_is_owned_until_forgotten)
 {
 	siginfo_t info = { 0 };
 	pid_t pid;
 
-	(void)state;
 	session_end_calibration(&fake.session, SESSION_WAY_SHORT);
 	assert_int_equal(start(SESSION_WAY_SHORT), 0);
 	pid = fake.last;
@@ -392,20 +385,18 @@ static void calibration_process_that_ended_is_owned_until_forgotten(void **state
 	assert_true(read_ways(SESSION_WAY_SHORT)->hot_count > 0);
 }
 
-static void calibration_process_that_ended_is_forgotten_by_next_start(void **state)
+FIXTURE_TEST(calibration_process_that_ended_is_forgotten_by_next_start)
 {
-	(void)state;
 	assert_int_equal(start(SESSION_WAY_LONG), 0);
 	session_end_calibration(&fake.session, SESSION_WAY_LONG);
 	assert_int_equal(start(SESSION_WAY_LONG), 0);
 	assert_string_equal(fake.told, "bptnbpt");
 }
 
-static void calibration_process_detects_unexpected_exit(void **state)
+FIXTURE_TEST(calibration_process_detects_unexpected_exit)
 {
 	siginfo_t info;
 
-	(void)state;
 	assert_int_equal(start(SESSION_WAY_SHORT), 0);
 	assert_int_equal(kill(fake.last, SIGKILL), 0);
 	assert_int_equal(waitid(P_PID, (id_t)fake.last, &info, WEXITED | WNOWAIT), 0);
@@ -420,9 +411,8 @@ static void calibration_process_detects_unexpected_exit(void **state)
 	assert_int_equal(kill(fake.last, 0), -1);
 }
 
-static void calibration_process_cpu_time_includes_ended_processes(void **state)
+FIXTURE_TEST(calibration_process_cpu_time_includes_ended_processes)
 {
-	(void)state;
 	assert_int_equal(session_calibration_cpu_ns(&fake.session), 0);
 	assert_int_equal(start(SESSION_WAY_SHORT), 0);
 	fake.cpu_ns = 2 * NS_PER_S + 5;
@@ -441,21 +431,4 @@ static void calibration_process_cpu_time_includes_ended_processes(void **state)
 	session_end_calibration(&fake.session, SESSION_WAY_SHORT);
 	assert_int_equal(start(SESSION_WAY_SHORT), 0);
 	assert_int_equal(session_calibration_cpu_ns(&fake.session), 3 * NS_PER_S + 30);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(calibration_process_is_registered_before_it_starts),
-		TEST(calibration_process_start_failure_leaves_nothing_behind),
-		TEST(calibration_process_logs_slow_start_once_and_times_out),
-		TEST(calibration_process_start_is_interrupted_by_pending_signal),
-		TEST(calibration_process_that_ended_is_owned_until_forgotten),
-		TEST(calibration_process_that_ended_is_forgotten_by_next_start),
-		TEST(calibration_process_detects_unexpected_exit),
-		TEST(calibration_process_cpu_time_includes_ended_processes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

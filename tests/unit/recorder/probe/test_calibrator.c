@@ -8,12 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 #include <linux/bpf.h>
 
 #include <correlator/edge_slot.h>
@@ -333,11 +329,12 @@ static void assert_hot(uint64_t first)
 		assert_sample(first + i, CALIBRATION_HOT, HOT_NS);
 }
 
-static void calibrator_sample_is_counter_time_missing_from_accounts(void **state)
+#define MEASURING(test) TEST_WITH(test, set_up, tear_down)
+
+MEASURING(calibrator_sample_is_counter_time_missing_from_accounts)
 {
 	uint64_t before_ns = clock_monotonic_ns();
 
-	(void)state;
 	measure();
 	/* How long one that slept took is not known before a hot one is. */
 	assert_int_equal(machine->samples.written, 2 * BURST_SAMPLES - 1);
@@ -352,9 +349,8 @@ static void calibrator_sample_is_counter_time_missing_from_accounts(void **state
 	assert_int_equal(machine->settings, 2 + 2);
 }
 
-static void calibrator_detects_short_way_in_first_burst(void **state)
+MEASURING(calibrator_detects_short_way_in_first_burst)
 {
-	(void)state;
 	machine->armed_from = 1;
 	measure();
 	/* That it is so is seen in the middle of the first burst. */
@@ -366,9 +362,8 @@ static void calibrator_detects_short_way_in_first_burst(void **state)
 	assert_hot(BURST_SAMPLES + 1);
 }
 
-static void calibrator_clamps_negative_sample_to_zero(void **state)
+MEASURING(calibrator_clamps_negative_sample_to_zero)
 {
-	(void)state;
 	machine->read_kernel_ns = 5000;
 	measure();
 	/* And of such a hot one none that slept can be told. */
@@ -377,26 +372,23 @@ static void calibrator_clamps_negative_sample_to_zero(void **state)
 	assert_sample(1, CALIBRATION_HOT, 0);
 }
 
-static void calibrator_keeps_sample_of_one_nanosecond(void **state)
+MEASURING(calibrator_keeps_sample_of_one_nanosecond)
 {
-	(void)state;
 	machine->read_kernel_ns = READ_KERNEL_NS + LONE_NS - 1;
 	measure();
 	assert_sample(0, CALIBRATION_LONE, 1);
 }
 
-static void calibrator_derives_slept_sample_from_smallest_hot_sample(void **state)
+MEASURING(calibrator_derives_slept_sample_from_smallest_hot_sample)
 {
-	(void)state;
 	machine->read_kernel_ns = READ_KERNEL_NS + (HOT_NS - 1) * (CHEAP_CALLS + 1);
 	measure();
 	assert_sample(1, CALIBRATION_HOT, 1);
 	assert_sample(BURST_SAMPLES - 1, CALIBRATION_SLEPT, SLEPT_NS + HOT_NS - 1);
 }
 
-static void calibrator_discards_calls_disturbed_by_other_calls(void **state)
+MEASURING(calibrator_discards_calls_disturbed_by_other_calls)
 {
-	(void)state;
 	for (int is_short = 0; is_short <= 1; is_short++) {
 		machine->samples.written = 0;
 		machine->sleeps = machine->lookups = 0;
@@ -412,9 +404,8 @@ static void calibrator_discards_calls_disturbed_by_other_calls(void **state)
 	}
 }
 
-static void calibrator_discards_sleep_disturbed_by_another_call(void **state)
+MEASURING(calibrator_discards_sleep_disturbed_by_another_call)
 {
-	(void)state;
 	for (int is_short = 0; is_short <= 1; is_short++) {
 		machine->samples.written = 0;
 		machine->sleeps = 0;
@@ -427,9 +418,8 @@ static void calibrator_discards_sleep_disturbed_by_another_call(void **state)
 	}
 }
 
-static void calibrator_discards_unfinished_burst(void **state)
+MEASURING(calibrator_discards_unfinished_burst)
 {
-	(void)state;
 	for (int lookup = 1; lookup <= LOOKUPS; lookup++) {
 		machine->sleeps = machine->lookups = 0;
 		machine->failing_lookup = lookup;
@@ -445,9 +435,8 @@ static uint32_t cpu_of(int burst)
 	return machine->samples.ring[burst * BURST_SAMPLES - 2].cpu;
 }
 
-static void calibrator_visits_each_cpu_in_turn_without_targets(void **state)
+MEASURING(calibrator_visits_each_cpu_in_turn_without_targets)
 {
-	(void)state;
 	machine->bursts = CPUS + 1;
 	measure();
 	assert_int_equal(machine->samples.ring[0].cpu, FIRST_CPU);
@@ -455,14 +444,13 @@ static void calibrator_visits_each_cpu_in_turn_without_targets(void **state)
 		assert_int_equal(cpu_of(burst), burst % CPUS);
 }
 
-static void calibrator_visits_cpus_of_recent_targets(void **state)
+MEASURING(calibrator_visits_cpus_of_recent_targets)
 {
 	enum {
 		SEEN = 5, /* bursts; their next 19 go by it */
 		REMEMBERED = 20
 	};
 
-	(void)state;
 	machine->bursts = SEEN + REMEMBERED + 2;
 	machine->targets_until = SEEN;
 	measure();
@@ -474,9 +462,8 @@ static void calibrator_visits_cpus_of_recent_targets(void **state)
 		assert_int_equal(cpu_of(burst), burst % CPUS);
 }
 
-static void calibrator_stays_if_affinity_cannot_be_set(void **state)
+MEASURING(calibrator_stays_if_affinity_cannot_be_set)
 {
-	(void)state;
 	machine->keeps_cpu = true;
 	machine->bursts = 3;
 	measure();
@@ -484,9 +471,8 @@ static void calibrator_stays_if_affinity_cannot_be_set(void **state)
 		assert_int_equal(cpu_of(burst), FIRST_CPU);
 }
 
-static void calibrator_frees_cpu_set_and_needs_memory_to_start(void **state)
+MEASURING(calibrator_frees_cpu_set_and_needs_memory_to_start)
 {
-	(void)state;
 	machine->bursts = 2 * CPUS;
 	measure();
 	assert_int_equal(machine->sets_held, 0);
@@ -496,13 +482,12 @@ static void calibrator_frees_cpu_set_and_needs_memory_to_start(void **state)
 	assert_int_equal(machine->sleeps, 0);
 }
 
-static void calibrator_varies_pauses_and_starts_with_short_ones(void **state)
+MEASURING(calibrator_varies_pauses_and_starts_with_short_ones)
 {
 	const long period_ns = 1000 * 1000;
 	long first_ns;
 	int shorter = 0;
 
-	(void)state;
 	machine->bursts = BURSTS - 1;
 	measure();
 	for (int i = 0; i < BURSTS; i++) {
@@ -521,11 +506,10 @@ static void calibrator_varies_pauses_and_starts_with_short_ones(void **state)
 	assert_int_not_equal(machine->pauses_ns[0], first_ns);
 }
 
-static void calibrator_closes_inherited_descriptors_and_dies_with_parent(void **state)
+MEASURING(calibrator_closes_inherited_descriptors_and_dies_with_parent)
 {
 	size_t count = 0;
 
-	(void)state;
 	measure();
 	for (int fd = 0; fd < FDS; fd++)
 		count += machine->fds[fd];
@@ -536,35 +520,10 @@ static void calibrator_closes_inherited_descriptors_and_dies_with_parent(void **
 	assert_int_equal(machine->parent_death_signal, SIGKILL);
 }
 
-static void calibrator_needs_release_and_its_own_parent(void **state)
+MEASURING(calibrator_needs_release_and_its_own_parent)
 {
-	(void)state;
 	run(getpid(), false);
 	assert_int_equal(machine->sleeps, 0);
 	run(getppid(), true);
 	assert_int_equal(machine->sleeps, 0);
-}
-
-int main(void)
-{
-#define MEASURING(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		MEASURING(calibrator_sample_is_counter_time_missing_from_accounts),
-		MEASURING(calibrator_detects_short_way_in_first_burst),
-		MEASURING(calibrator_clamps_negative_sample_to_zero),
-		MEASURING(calibrator_keeps_sample_of_one_nanosecond),
-		MEASURING(calibrator_derives_slept_sample_from_smallest_hot_sample),
-		MEASURING(calibrator_discards_calls_disturbed_by_other_calls),
-		MEASURING(calibrator_discards_sleep_disturbed_by_another_call),
-		MEASURING(calibrator_discards_unfinished_burst),
-		MEASURING(calibrator_visits_each_cpu_in_turn_without_targets),
-		MEASURING(calibrator_visits_cpus_of_recent_targets),
-		MEASURING(calibrator_stays_if_affinity_cannot_be_set),
-		MEASURING(calibrator_frees_cpu_set_and_needs_memory_to_start),
-		MEASURING(calibrator_varies_pauses_and_starts_with_short_ones),
-		MEASURING(calibrator_closes_inherited_descriptors_and_dies_with_parent),
-		MEASURING(calibrator_needs_release_and_its_own_parent),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

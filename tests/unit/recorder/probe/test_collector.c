@@ -2,17 +2,13 @@
 /* How tasks are walked and CPUs are interrupted, with a kernel that the test plays. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "unit_test.h"
 #include <bpf/bpf.h>
-#include <cmocka.h>
 
 #include "recorder/probe/open_session.h"
 
@@ -115,20 +111,20 @@ static void expect_walked(int link, size_t reads)
 	fake.read_count = 0;
 }
 
-static void collector_reads_walk_to_end_despite_eagain_and_eintr(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(collector_reads_walk_to_end_despite_eagain_and_eintr)
 {
 	const int reads[] = { 3, -EAGAIN, -EINTR, 0 };
 
-	(void)state;
 	memcpy(fake.reads, reads, sizeof(reads));
 	assert_int_equal(collector_run_tasks(&fake.session, COLLECT_PHASE_FLUSH_LATE), 0);
 	assert_int_equal(fake.phase, COLLECT_PHASE_FLUSH_LATE);
 	expect_walked(WALKER, 4);
 }
 
-static void collector_returns_error_of_failed_walk(void **state)
+FIXTURE_TEST(collector_returns_error_of_failed_walk)
 {
-	(void)state;
 	fake.reads[0] = -EIO;
 	assert_int_equal(collector_run_tasks(&fake.session, COLLECT_PHASE_FLUSH), -EIO);
 	expect_walked(WALKER, 1);
@@ -137,9 +133,8 @@ static void collector_returns_error_of_failed_walk(void **state)
 	expect_walked(WALKER, 0);
 }
 
-static void collector_reads_sleepers_once_if_there_are_new_ones(void **state)
+FIXTURE_TEST(collector_reads_sleepers_once_if_there_are_new_ones)
 {
-	(void)state;
 	assert_int_equal(collector_read_sleepers(&fake.session), 0);
 	assert_int_equal(fake.made_of, 0);
 	fake.session.has_new_sleepers = true;
@@ -154,9 +149,8 @@ static void collector_reads_sleepers_once_if_there_are_new_ones(void **state)
 	expect_walked(-1, 0);
 }
 
-static void collector_interrupts_each_online_cpu(void **state)
+FIXTURE_TEST(collector_interrupts_each_online_cpu)
 {
-	(void)state;
 	assert_int_equal(collector_interrupt_cpus(&fake.session), 0);
 	assert_int_equal(fake.interrupted, (1U << CPUS) - 1);
 	fake.interrupted = 0;
@@ -168,17 +162,4 @@ static void collector_interrupts_each_online_cpu(void **state)
 	fake.interrupted = 0;
 	assert_int_equal(collector_interrupt_cpus(&fake.session), -ENOENT);
 	assert_int_equal(fake.interrupted, 0);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(collector_reads_walk_to_end_despite_eagain_and_eintr),
-		TEST(collector_returns_error_of_failed_walk),
-		TEST(collector_reads_sleepers_once_if_there_are_new_ones),
-		TEST(collector_interrupts_each_online_cpu),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Where a CPU's count of interrupts is, by types as kernels have had them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "unit_test.h"
 #include <bpf/btf.h>
-#include <cmocka.h>
 
 #include "recorder/probe/open_session.h"
 
@@ -29,12 +25,11 @@ static void add_variables(struct btf *btf, const char *name, int type)
 	assert_int_equal(btf__add_datasec_var_info(btf, variables[1], RUN_QUEUE_AT, 8), 0);
 }
 
-static void preempt_count_is_located_as_own_variable(void **state)
+TEST(preempt_count_is_located_as_own_variable)
 {
 	struct btf *btf = btf__new_empty();
 	int64_t offset = 0;
 
-	(void)state;
 	add_variables(btf, "__preempt_count", btf__add_int(btf, "int", 4, BTF_INT_SIGNED));
 	assert_true(preempt_count_locate(btf, &offset));
 	assert_int_equal(offset, VARIABLE_AT - RUN_QUEUE_AT);
@@ -43,14 +38,13 @@ static void preempt_count_is_located_as_own_variable(void **state)
 
 /* struct pcpu_hot { union { struct { task *current_task; int preempt_count; ... }; u8 pad[64]; };
  * }, arch/x86/include/asm/current.h, v6.2 to v6.14. */
-static void preempt_count_is_located_inside_hot_structure(void **state)
+TEST(preempt_count_is_located_inside_hot_structure)
 {
 	struct btf *btf = btf__new_empty();
 	int integer = btf__add_int(btf, "int", 4, BTF_INT_SIGNED);
 	int pointer = btf__add_ptr(btf, 0), inner, both, hot;
 	int64_t offset = 0;
 
-	(void)state;
 	inner = btf__add_struct(btf, NULL, 16);
 	assert_int_equal(btf__add_field(btf, "current_task", pointer, 0, 0), 0);
 	assert_int_equal(btf__add_field(btf, "preempt_count", integer, 64, 0), 0);
@@ -67,13 +61,12 @@ static void preempt_count_is_located_inside_hot_structure(void **state)
 	btf__free(btf);
 }
 
-static void preempt_count_is_not_located_without_matching_types(void **state)
+TEST(preempt_count_is_not_located_without_matching_types)
 {
 	struct btf *btf = btf__new_empty();
 	int integer = btf__add_int(btf, "int", 4, BTF_INT_SIGNED), hot;
 	int64_t offset = 77;
 
-	(void)state;
 	assert_false(preempt_count_locate(btf, &offset));
 	/* The structure has no such part; and no variable is of it. */
 	hot = btf__add_struct(btf, "pcpu_hot", 4);
@@ -89,15 +82,4 @@ static void preempt_count_is_not_located_without_matching_types(void **state)
 	assert_false(preempt_count_locate(btf, &offset));
 	assert_int_equal(offset, 77);
 	btf__free(btf);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(preempt_count_is_located_as_own_variable),
-		cmocka_unit_test(preempt_count_is_located_inside_hot_structure),
-		cmocka_unit_test(preempt_count_is_not_located_without_matching_types),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,15 +5,11 @@
  * is in tests/bpf/test_session.c.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "unit_test.h"
 #include <bpf/bpf.h>
-#include <cmocka.h>
 
 #include <correlator/life.h>
 
@@ -130,9 +126,10 @@ static void expect_done(const char *expected)
 	fake.count = 0;
 }
 
-static void register_threads_repeats_until_pass_finds_no_new_thread(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(register_threads_repeats_until_pass_finds_no_new_thread)
 {
-	(void)state;
 	assert_int_equal(session_register_threads(&fake.session), 0);
 	expect_done("W");
 	assert_int_equal(fake.shared.registration_pass, 21);
@@ -144,17 +141,15 @@ static void register_threads_repeats_until_pass_finds_no_new_thread(void **state
 	assert_int_equal(fake.shared.registration_pass, 24);
 }
 
-static void register_threads_stops_after_sixteen_passes(void **state)
+FIXTURE_TEST(register_threads_stops_after_sixteen_passes)
 {
-	(void)state;
 	fake.left = ALWAYS;
 	assert_int_equal(session_register_threads(&fake.session), 0);
 	expect_done("WIWIWIWIWIWIWIWIWIWIWIWIWIWIWIWI");
 }
 
-static void register_threads_stops_at_first_error(void **state)
+FIXTURE_TEST(register_threads_stops_at_first_error)
 {
-	(void)state;
 	fake.left = 5;
 	fake.walk_error = -ENOSPC;
 	assert_int_equal(session_register_threads(&fake.session), -ENOSPC);
@@ -166,11 +161,10 @@ static void register_threads_stops_at_first_error(void **state)
 }
 
 /* The kernel side draws from the same counter. */
-static void begin_life_assigns_unique_number(void **state)
+FIXTURE_TEST(begin_life_assigns_unique_number)
 {
 	uint64_t life = 1;
 
-	(void)state;
 	fake.shared.last_life = LIFE;
 	assert_int_equal(session_begin_life(&fake.session, PID, 7, &life), 0);
 	assert_int_equal(life, LIFE + 1);
@@ -192,11 +186,10 @@ static void begin_life_assigns_unique_number(void **state)
 }
 
 /* By when it started it is known to be the one. A child of ours is new each time. */
-static void begin_life_keeps_number_of_process_already_forked(void **state)
+FIXTURE_TEST(begin_life_keeps_number_of_process_already_forked)
 {
 	uint64_t life = 1;
 
-	(void)state;
 	fake.known = (struct process_life){ .life = LIFE, .start_ticks = 7 };
 	assert_int_equal(session_begin_life(&fake.session, PID, 7, &life), 1);
 	assert_int_equal(life, LIFE);
@@ -208,13 +201,12 @@ static void begin_life_keeps_number_of_process_already_forked(void **state)
 	expect_done("U");
 }
 
-static void set_process_interrupts_before_and_after_update(void **state)
+FIXTURE_TEST(set_process_interrupts_before_and_after_update)
 {
 	const struct process_config config = { .flags = PROCESS_READY };
 	const struct process_config lean = { .flags = PROCESS_READY | PROCESS_IS_LEAN };
 	const struct process_config otel = { .flags = PROCESS_READY | PROCESS_HAS_OTEL };
 
-	(void)state;
 	assert_int_equal(session_set_process(&fake.session, LIFE, 0, &config), 0);
 	expect_done("iu");
 	assert_true(fake.session.has_new_sleepers);
@@ -232,22 +224,20 @@ static void set_process_interrupts_before_and_after_update(void **state)
 	assert_false(fake.session.has_new_sleepers);
 }
 
-static void set_process_keeps_generation_if_update_fails(void **state)
+FIXTURE_TEST(set_process_keeps_generation_if_update_fails)
 {
 	const struct process_config config = { .flags = PROCESS_IS_LEAN };
 
-	(void)state;
 	fake.update_error = -E2BIG;
 	assert_int_equal(session_set_process(&fake.session, LIFE, 0, &config), -E2BIG);
 	expect_done("iu");
 	assert_int_equal(fake.shared.generation, 8);
 }
 
-static void set_otel_walks_tasks_twice(void **state)
+FIXTURE_TEST(set_otel_walks_tasks_twice)
 {
 	const struct otel_config config = { 0 };
 
-	(void)state;
 	assert_int_equal(session_set_otel(&fake.session, LIFE, &config), 0);
 	expect_done("UOO");
 	fake.walk_error = -EIO;
@@ -256,21 +246,4 @@ static void set_otel_walks_tasks_twice(void **state)
 	fake.update_error = -ENOMEM;
 	assert_int_equal(session_set_otel(&fake.session, LIFE, &config), -ENOMEM);
 	expect_done("U");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(register_threads_repeats_until_pass_finds_no_new_thread),
-		TEST(register_threads_stops_after_sixteen_passes),
-		TEST(register_threads_stops_at_first_error),
-		TEST(begin_life_assigns_unique_number),
-		TEST(begin_life_keeps_number_of_process_already_forked),
-		TEST(set_process_interrupts_before_and_after_update),
-		TEST(set_process_keeps_generation_if_update_fails),
-		TEST(set_otel_walks_tasks_twice),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,11 @@
 /* What is kept of what libbpf says when the kernel refuses a program. */
 #include "recorder/probe/refusal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "unit_test.h"
 #include <bpf/libbpf.h>
-#include <cmocka.h>
 
 /* Says it as libbpf does, to whom it would. */
 __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
@@ -24,11 +20,10 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 	va_end(args);
 }
 
-static void refusal_keeps_program_name_and_last_log_lines(void **state)
+TEST(refusal_keeps_program_name_and_last_log_lines)
 {
 	struct refusal refusal;
 
-	(void)state;
 	memset(&refusal, 'x', sizeof(refusal));
 	refusal_listen(&refusal);
 	assert_string_equal(refusal.program, "");
@@ -48,11 +43,10 @@ static void refusal_keeps_program_name_and_last_log_lines(void **state)
 	assert_string_equal(refusal.program, "on_exit");
 }
 
-static void refusal_keeps_later_of_two_programs(void **state)
+TEST(refusal_keeps_later_of_two_programs)
 {
 	struct refusal refusal;
 
-	(void)state;
 	refusal_listen(&refusal);
 	say("libbpf: prog 'one': -- BEGIN PROG LOAD LOG --\na\nb\n-- END PROG LOAD LOG --\n");
 	say("libbpf: prog 'two': -- BEGIN PROG LOAD LOG --\nc\n-- END PROG LOAD LOG --\n");
@@ -62,12 +56,11 @@ static void refusal_keeps_later_of_two_programs(void **state)
 	assert_string_equal(refusal.lines[1], "");
 }
 
-static void refusal_truncates_long_lines_and_names(void **state)
+TEST(refusal_truncates_long_lines_and_names)
 {
 	struct refusal refusal;
 	char name[65], line[REFUSAL_LINE_BYTES + 1];
 
-	(void)state;
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	memset(line, 'l', sizeof(line) - 1);
@@ -82,15 +75,4 @@ static void refusal_truncates_long_lines_and_names(void **state)
 		assert_int_equal(strlen(refusal.lines[i]), REFUSAL_LINE_BYTES - 1);
 		assert_int_equal(strspn(refusal.lines[i], "l"), REFUSAL_LINE_BYTES - 1);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(refusal_keeps_program_name_and_last_log_lines),
-		cmocka_unit_test(refusal_keeps_later_of_two_programs),
-		cmocka_unit_test(refusal_truncates_long_lines_and_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What of the ring of stacks is handed on; the clocks and the maps are bpf.test_session's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <correlator/stacks.h>
 
@@ -49,9 +45,8 @@ static size_t bytes_of(size_t count)
 	return offsetof(struct stack_message, frames.frames) + count * sizeof(struct ruby_frame);
 }
 
-static void samples_forward_complete_message_once(void **state)
+TEST(samples_forward_complete_message_once)
 {
-	(void)state;
 	assert_int_equal(forward(hear, 0, bytes_of(0)), 1);
 	assert_int_equal(forward(hear, 3, bytes_of(3)), 1);
 	/* Whatever is behind it. */
@@ -59,35 +54,20 @@ static void samples_forward_complete_message_once(void **state)
 	assert_int_equal(forward(hear, RUBY_FRAMES_MAX, bytes_of(RUBY_FRAMES_MAX)), 1);
 }
 
-static void samples_drop_truncated_message(void **state)
+TEST(samples_drop_truncated_message)
 {
-	(void)state;
 	assert_int_equal(forward(hear, 3, bytes_of(3) - 1), 0);
 	assert_int_equal(forward(hear, 1, bytes_of(0)), 0);
 	assert_int_equal(forward(hear, 0, bytes_of(0) - 1), 0);
 	assert_int_equal(forward(hear, 0, 1), 0);
 }
 
-static void samples_drop_message_with_too_many_frames(void **state)
+TEST(samples_drop_message_with_too_many_frames)
 {
-	(void)state;
 	assert_int_equal(forward(hear, RUBY_FRAMES_MAX + 1, bytes_of(RUBY_FRAMES_MAX + 1)), 0);
 }
 
-static void samples_are_dropped_without_listener(void **state)
+TEST(samples_are_dropped_without_listener)
 {
-	(void)state;
 	assert_int_equal(forward(NULL, 3, bytes_of(3)), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(samples_forward_complete_message_once),
-		cmocka_unit_test(samples_drop_truncated_message),
-		cmocka_unit_test(samples_drop_message_with_too_many_frames),
-		cmocka_unit_test(samples_are_dropped_without_listener),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

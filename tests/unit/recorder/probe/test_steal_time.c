@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Where the host writes what it stole, by types as a kernel's and as none has them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "unit_test.h"
 #include <bpf/btf.h>
-#include <cmocka.h>
 
 #include "recorder/probe/open_session.h"
 
@@ -42,14 +38,13 @@ static bool locate(const char *section, const char *const *names, size_t count, 
 	return is_found;
 }
 
-static void steal_time_offset_is_relative_to_run_queue(void **state)
+TEST(steal_time_offset_is_relative_to_run_queue)
 {
 	static const char *const before[] = { "steal_time", "other", "runqueues" };
 	static const char *const behind[] = { "runqueues", "steal_time" };
 	static const char *const first[] = { "other", "another", "runqueues", "steal_time" };
 	int64_t offset = 0;
 
-	(void)state;
 	assert_true(locate(".data..percpu", before, 3, &offset));
 	assert_int_equal(offset, -128);
 	assert_true(locate(".data..percpu", behind, 2, &offset));
@@ -58,14 +53,13 @@ static void steal_time_offset_is_relative_to_run_queue(void **state)
 	assert_int_equal(offset, 64);
 }
 
-static void steal_time_is_not_located_without_both_variables(void **state)
+TEST(steal_time_is_not_located_without_both_variables)
 {
 	static const char *const one[] = { "steal_time", "other" };
 	static const char *const other[] = { "other", "runqueues" };
 	static const char *const both[] = { "steal_time", "runqueues" };
 	int64_t offset = 77;
 
-	(void)state;
 	assert_false(locate(".data..percpu", one, 2, &offset));
 	assert_false(locate(".data..percpu", other, 2, &offset));
 	assert_false(locate(".data..percpu", NULL, 0, &offset));
@@ -87,9 +81,8 @@ static void read_cpuid(uint32_t leaf, struct cpuid *ret)
 		*ret = features;
 }
 
-static void steal_time_is_reported_if_kvm_feature_bit_is_set(void **state)
+TEST(steal_time_is_reported_if_kvm_feature_bit_is_set)
 {
-	(void)state;
 	hypervisor = kvm;
 	for (uint32_t bit = 0; bit < 32; bit++) {
 		features = (struct cpuid){ .eax = 1U << bit };
@@ -102,9 +95,8 @@ static void steal_time_is_reported_if_kvm_feature_bit_is_set(void **state)
 }
 
 /* There the same bit means something else. */
-static void steal_time_is_not_reported_by_other_hypervisor(void **state)
+TEST(steal_time_is_not_reported_by_other_hypervisor)
 {
-	(void)state;
 	features = (struct cpuid){ .eax = ~0U };
 	hypervisor = (struct cpuid){ .ebx = kvm.ecx, .ecx = kvm.ebx, .edx = kvm.edx };
 	assert_false(steal_time_is_told(read_cpuid));
@@ -131,29 +123,15 @@ static void read_vendor(char ret_vendor[static 64])
 }
 
 /* Leaf 0: the manufacturer's name, in the order of Intel's manual. */
-static void steal_time_cpuid_returns_vendor_of_processor(void **state)
+TEST(steal_time_cpuid_returns_vendor_of_processor)
 {
 	struct cpuid cpuid = { .ebx = ~0U };
 	char expected[64], vendor[13] = "";
 
-	(void)state;
 	read_vendor(expected);
 	steal_time_read_cpuid(0, &cpuid);
 	memcpy(vendor, &cpuid.ebx, 4);
 	memcpy(vendor + 4, &cpuid.edx, 4);
 	memcpy(vendor + 8, &cpuid.ecx, 4);
 	assert_string_equal(vendor, expected);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(steal_time_offset_is_relative_to_run_queue),
-		cmocka_unit_test(steal_time_is_not_located_without_both_variables),
-		cmocka_unit_test(steal_time_is_reported_if_kvm_feature_bit_is_set),
-		cmocka_unit_test(steal_time_is_not_reported_by_other_hypervisor),
-		cmocka_unit_test(steal_time_cpuid_returns_vendor_of_processor),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/probe/stopwatch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 
-static void stopwatch_call_passes_four_arguments_in_order(void **state)
+TEST(stopwatch_call_passes_four_arguments_in_order)
 {
 	static const char text[] = "0123456789";
 	char buffer[4] = "";
@@ -22,7 +19,6 @@ static void stopwatch_call_passes_four_arguments_in_order(void **state)
 		.arguments = { fd, (long)(uintptr_t)buffer, 3, 5 },
 	};
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
 	assert_int_equal(stopwatch_call(&call), 3);
@@ -32,12 +28,11 @@ static void stopwatch_call_passes_four_arguments_in_order(void **state)
 	assert_int_equal(close(fd), 0);
 }
 
-static void stopwatch_counts_exclude_cost_of_readings(void **state)
+TEST(stopwatch_counts_exclude_cost_of_readings)
 {
 	const struct stopwatch stopwatch = { .pair_counts = 30 };
 	const struct call call = { .before = 1000, .after = 1250 };
 
-	(void)state;
 	assert_true(stopwatch_counts(&stopwatch, &call) == 220);
 }
 
@@ -55,12 +50,11 @@ static struct stopwatch set_before(uint64_t ago_ns, double ns_per_count)
 	return stopwatch;
 }
 
-static void stopwatch_first_set_marks_start(void **state)
+TEST(stopwatch_first_set_marks_start)
 {
 	struct stopwatch stopwatch = { 0 };
 	uint64_t before_ns = clock_monotonic_ns();
 
-	(void)state;
 	stopwatch_set(&stopwatch);
 	assert_true(stopwatch.is_set);
 	assert_false(stopwatch.is_speed_known);
@@ -78,12 +72,11 @@ static __attribute__((noinline)) void soil_stack(void)
 		room[i] = 0xa5;
 }
 
-static void stopwatch_pair_costs_less_than_call_between(void **state)
+TEST(stopwatch_pair_costs_less_than_call_between)
 {
 	struct stopwatch stopwatch = { 0 };
 	uint64_t least = UINT64_MAX;
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		struct call call = { .number = SYS_getppid };
 
@@ -96,12 +89,11 @@ static void stopwatch_pair_costs_less_than_call_between(void **state)
 	assert_true(stopwatch.pair_counts > 0 && stopwatch.pair_counts < (double)least);
 }
 
-static void stopwatch_speed_is_preliminary_during_first_second(void **state)
+TEST(stopwatch_speed_is_preliminary_during_first_second)
 {
 	struct stopwatch stopwatch = set_before(NS_PER_S / 2, 4);
 	uint64_t mark_ns = stopwatch.mark_ns;
 
-	(void)state;
 	stopwatch_set(&stopwatch);
 	assert_true(stopwatch.ns_per_count > 0 && stopwatch.ns_per_count < 77);
 	assert_false(stopwatch.is_speed_known);
@@ -112,12 +104,11 @@ static void stopwatch_speed_is_preliminary_during_first_second(void **state)
 	assert_true(stopwatch.ns_per_count < 77);
 }
 
-static void stopwatch_speed_is_known_after_a_second(void **state)
+TEST(stopwatch_speed_is_known_after_a_second)
 {
 	struct stopwatch stopwatch = set_before(LONG_NS, 4);
 	uint64_t mark_ns = stopwatch.mark_ns, mark_counts = stopwatch.mark_counts;
 
-	(void)state;
 	stopwatch_set(&stopwatch);
 	assert_true(stopwatch.is_speed_known);
 	assert_true(stopwatch.ns_per_count > 3.9 && stopwatch.ns_per_count < 4.01);
@@ -130,11 +121,10 @@ static void stopwatch_speed_is_known_after_a_second(void **state)
 	assert_true(stopwatch.ns_per_count == 77);
 }
 
-static void stopwatch_rejects_jump_of_speed(void **state)
+TEST(stopwatch_rejects_jump_of_speed)
 {
 	struct stopwatch stopwatch = set_before(LONG_NS, 4);
 
-	(void)state;
 	/* As it drifts: in steps of less than a hundredth. */
 	stopwatch.is_speed_known = true;
 	stopwatch.ns_per_count = 4.02;
@@ -150,19 +140,4 @@ static void stopwatch_rejects_jump_of_speed(void **state)
 	stopwatch.ns_per_count = 3.9;
 	stopwatch_set(&stopwatch);
 	assert_true(stopwatch.ns_per_count == 3.9);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stopwatch_call_passes_four_arguments_in_order),
-		cmocka_unit_test(stopwatch_counts_exclude_cost_of_readings),
-		cmocka_unit_test(stopwatch_first_set_marks_start),
-		cmocka_unit_test(stopwatch_pair_costs_less_than_call_between),
-		cmocka_unit_test(stopwatch_speed_is_preliminary_during_first_second),
-		cmocka_unit_test(stopwatch_speed_is_known_after_a_second),
-		cmocka_unit_test(stopwatch_rejects_jump_of_speed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,19 +2,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "recorder/queue/backlog.h"
@@ -34,12 +29,11 @@ static int without_spill(void **state)
 	return setenv("TMPDIR", "/nonexistent", 1);
 }
 
-static void backlog_holds_young_chunk_until_its_seal_time(void **state)
+TEST(backlog_holds_young_chunk_until_its_seal_time)
 {
 	struct backlog *backlog = make(0, 0, 20 * 1000 * 1000);
 	struct chunk chunk;
 
-	(void)state;
 	assert_int_equal(backlog_next(backlog, &chunk), -EAGAIN);
 	assert_false(is_readable(backlog, 0));
 	append_numbers(backlog, 1, 2);
@@ -52,12 +46,11 @@ static void backlog_holds_young_chunk_until_its_seal_time(void **state)
 	backlog_free(backlog);
 }
 
-static void backlog_wakes_reader_at_seal_time_without_prior_call(void **state)
+TEST(backlog_wakes_reader_at_seal_time_without_prior_call)
 {
 	struct backlog *backlog = make(0, 0, 20 * 1000 * 1000);
 	struct chunk chunk;
 
-	(void)state;
 	append_numbers(backlog, 1, 2);
 	assert_true(is_readable(backlog, DEADLINE_MS));
 	assert_int_equal(backlog_next(backlog, &chunk), 0);
@@ -65,12 +58,11 @@ static void backlog_wakes_reader_at_seal_time_without_prior_call(void **state)
 	backlog_free(backlog);
 }
 
-static void backlog_returns_full_chunk_at_once_and_splits_no_entry(void **state)
+TEST(backlog_returns_full_chunk_at_once_and_splits_no_entry)
 {
 	struct backlog *backlog = make(3 * ENTRY + ENTRY / 2, 0, LONG);
 	struct chunk first, second;
 
-	(void)state;
 	append_numbers(backlog, 1, 7);
 	first = expect_numbers(backlog, 1, 3);
 	backlog_done(backlog);
@@ -83,12 +75,11 @@ static void backlog_returns_full_chunk_at_once_and_splits_no_entry(void **state)
 	backlog_free(backlog);
 }
 
-static void backlog_divides_entries_of_one_append_into_chunks(void **state)
+TEST(backlog_divides_entries_of_one_append_into_chunks)
 {
 	struct backlog *backlog = make(4 * ENTRY, 0, LONG);
 	struct numbered_entry entries[10];
 
-	(void)state;
 	for (uint64_t i = 0; i < 10; i++)
 		entries[i] = number_entry(i);
 	assert_int_equal(backlog_append(backlog, entries, sizeof(entries)), 0);
@@ -98,12 +89,11 @@ static void backlog_divides_entries_of_one_append_into_chunks(void **state)
 	backlog_free(backlog);
 }
 
-static void backlog_returns_same_chunk_until_done(void **state)
+TEST(backlog_returns_same_chunk_until_done)
 {
 	struct backlog *backlog = make(2 * ENTRY, 0, LONG);
 	struct chunk first, again;
 
-	(void)state;
 	append_numbers(backlog, 1, 5);
 	first = expect_numbers(backlog, 1, 2);
 	assert_int_equal(backlog_next(backlog, &again), 0);
@@ -112,13 +102,12 @@ static void backlog_returns_same_chunk_until_done(void **state)
 	backlog_free(backlog);
 }
 
-static void backlog_when_full_drops_oldest_but_not_in_flight_chunk(void **state)
+TEST(backlog_when_full_drops_oldest_but_not_in_flight_chunk)
 {
 	struct backlog *backlog = make(2 * ENTRY, 6 * ENTRY, LONG);
 	struct backlog_status status;
 	struct gap gap;
 
-	(void)state;
 	append_numbers(backlog, 1, 6);
 	(void)expect_numbers(backlog, 1, 2);
 	assert_false(backlog_take_gap(backlog, &gap));
@@ -140,12 +129,11 @@ static void backlog_when_full_drops_oldest_but_not_in_flight_chunk(void **state)
 	backlog_free(backlog);
 }
 
-static void backlog_drops_new_entry_if_in_flight_chunk_fills_memory(void **state)
+TEST(backlog_drops_new_entry_if_in_flight_chunk_fills_memory)
 {
 	struct backlog *backlog = make(2 * ENTRY, 2 * ENTRY, LONG);
 	struct gap gap;
 
-	(void)state;
 	append_numbers(backlog, 1, 2);
 	backlog_seal(backlog);
 	(void)expect_numbers(backlog, 1, 2);
@@ -157,13 +145,12 @@ static void backlog_drops_new_entry_if_in_flight_chunk_fills_memory(void **state
 	backlog_free(backlog);
 }
 
-static void backlog_counts_entries_dropped_by_failed_allocation(void **state)
+TEST(backlog_counts_entries_dropped_by_failed_allocation)
 {
 	struct backlog *backlog = make(2 * ENTRY, 0, LONG), *none = NULL;
 	struct backlog_status status;
 	struct gap gap;
 
-	(void)state;
 	append_numbers(backlog, 1, 1);
 	/* There is room for one more; of a segment first itself and then its bytes are missing. */
 	memory_fails_after(0);
@@ -191,11 +178,10 @@ static void backlog_counts_entries_dropped_by_failed_allocation(void **state)
 	backlog_free(backlog);
 }
 
-static void backlog_puts_oversized_entry_in_its_own_chunk(void **state)
+TEST(backlog_puts_oversized_entry_in_its_own_chunk)
 {
 	struct backlog *backlog = make(ENTRY / 2, 0, LONG);
 
-	(void)state;
 	append_numbers(backlog, 1, 2);
 	backlog_seal(backlog);
 	(void)expect_numbers(backlog, 1, 1);
@@ -204,12 +190,11 @@ static void backlog_puts_oversized_entry_in_its_own_chunk(void **state)
 	backlog_free(backlog);
 }
 
-static void backlog_append_rejects_non_entry_and_keeps_rest(void **state)
+TEST(backlog_append_rejects_non_entry_and_keeps_rest)
 {
 	struct backlog *backlog = make(0, 0, LONG);
 	struct numbered_entry entries[2] = { number_entry(1), number_entry(2) };
 
-	(void)state;
 	assert_int_equal(backlog_append(backlog, entries, sizeof(entries) - 1), -EBADMSG);
 	assert_int_equal(backlog_append(backlog, "text", 4), -EBADMSG);
 	backlog_seal(backlog);
@@ -217,14 +202,13 @@ static void backlog_append_rejects_non_entry_and_keeps_rest(void **state)
 	backlog_free(backlog);
 }
 
-static void backlog_counts_rejected_entry_as_dropped_without_spool(void **state)
+TEST(backlog_counts_rejected_entry_as_dropped_without_spool)
 {
 	struct backlog *backlog = make(0, 0, LONG);
 	struct backlog_status status;
 	struct gap gap;
 	struct chunk chunk;
 
-	(void)state;
 	append_numbers(backlog, 1, 2);
 	backlog_seal(backlog);
 	chunk = expect_numbers(backlog, 1, 2);
@@ -259,7 +243,7 @@ static void *write_stream(void *user)
 }
 
 /* Each is either read, in order, or counted as dropped. */
-static void backlog_reader_gets_or_counts_every_entry_of_writer(void **state)
+TEST(backlog_reader_gets_or_counts_every_entry_of_writer)
 {
 	struct backlog *backlog = make(100 * ENTRY, 1000 * ENTRY, LONG);
 	uint64_t next = 0, read = 0;
@@ -268,7 +252,6 @@ static void backlog_reader_gets_or_counts_every_entry_of_writer(void **state)
 	pthread_t writer;
 	void *failed;
 
-	(void)state;
 	assert_int_equal(pthread_create(&writer, NULL, write_stream, backlog), 0);
 	while (next < STREAM_ENTRIES) {
 		assert_true(is_readable(backlog, 10000));
@@ -291,12 +274,11 @@ static void backlog_reader_gets_or_counts_every_entry_of_writer(void **state)
 	backlog_free(backlog);
 }
 
-static void backlog_sends_other_chunks_before_deferred_one(void **state)
+TEST(backlog_sends_other_chunks_before_deferred_one)
 {
 	struct backlog *backlog = make(2 * ENTRY, 0, LONG);
 	struct chunk first, again;
 
-	(void)state;
 	append_numbers(backlog, 1, 2);
 	backlog_seal(backlog);
 	first = expect_numbers(backlog, 1, 2);
@@ -340,12 +322,11 @@ int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 }
 
 /* What measuring does goes on; a deadlock would end in the alarm. */
-static void backlog_append_does_not_block_on_full_stderr(void **state)
+TEST(backlog_append_does_not_block_on_full_stderr)
 {
 	struct backlog *backlog = make(2 * ENTRY, 8 * ENTRY, LONG);
 	struct backlog_status status;
 
-	(void)state;
 	(void)alarm(DEADLINE_MS / 1000);
 	test_thread = pthread_self();
 	is_stderr_full = true;
@@ -360,24 +341,4 @@ static void backlog_append_does_not_block_on_full_stderr(void **state)
 	(void)alarm(0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(backlog_holds_young_chunk_until_its_seal_time),
-		cmocka_unit_test(backlog_wakes_reader_at_seal_time_without_prior_call),
-		cmocka_unit_test(backlog_returns_full_chunk_at_once_and_splits_no_entry),
-		cmocka_unit_test(backlog_divides_entries_of_one_append_into_chunks),
-		cmocka_unit_test(backlog_returns_same_chunk_until_done),
-		cmocka_unit_test(backlog_when_full_drops_oldest_but_not_in_flight_chunk),
-		cmocka_unit_test(backlog_drops_new_entry_if_in_flight_chunk_fills_memory),
-		cmocka_unit_test(backlog_counts_entries_dropped_by_failed_allocation),
-		cmocka_unit_test(backlog_puts_oversized_entry_in_its_own_chunk),
-		cmocka_unit_test(backlog_append_rejects_non_entry_and_keeps_rest),
-		cmocka_unit_test(backlog_counts_rejected_entry_as_dropped_without_spool),
-		cmocka_unit_test(backlog_sends_other_chunks_before_deferred_one),
-		cmocka_unit_test(backlog_append_does_not_block_on_full_stderr),
-		cmocka_unit_test(backlog_reader_gets_or_counts_every_entry_of_writer),
-	};
-
-	return cmocka_run_group_tests(tests, without_spill, NULL);
-}
+TEST_GROUP(without_spill, NULL)

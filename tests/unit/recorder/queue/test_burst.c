@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <sys/syscall.h>
 
+#include "unit_test.h"
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "recorder/queue/spool_folder.h"
@@ -78,26 +80,25 @@ static void keeps_a_burst(const char *folder)
 	backlog_free(backlog);
 }
 
-static void burst_larger_than_memory_goes_to_spool(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, start, NULL)
+
+FIXTURE_TEST(burst_larger_than_memory_goes_to_spool)
 {
-	(void)state;
 	keeps_a_burst(spool);
 }
 
-static void burst_without_spool_goes_to_unnamed_file(void **state)
+FIXTURE_TEST(burst_without_spool_goes_to_unnamed_file)
 {
-	(void)state;
 	keeps_a_burst(NULL);
 }
 
 /* The first to meet it waits, in vain; those after it do not. */
-static void burst_waits_only_once_for_hanging_disk(void **state)
+FIXTURE_TEST(burst_waits_only_once_for_hanging_disk)
 {
 	const unsigned int more = 20;
 	struct backlog *backlog = make(spool);
 	uint64_t lost_records, start_ns;
 
-	(void)state;
 	(void)pthread_mutex_lock(&disk);
 	append_burst(backlog, 0, (SEGMENTS_IN_MEMORY + 1) * SEGMENT);
 	assert_int_equal(dropped(backlog), SEGMENT);
@@ -118,13 +119,4 @@ static void burst_waits_only_once_for_hanging_disk(void **state)
 	backlog_free(backlog);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(burst_larger_than_memory_goes_to_spool, start),
-		cmocka_unit_test_setup(burst_without_spool_goes_to_unnamed_file, start),
-		cmocka_unit_test_setup(burst_waits_only_once_for_hanging_disk, start),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

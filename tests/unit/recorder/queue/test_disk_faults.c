@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "unit_test.h"
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "ears.h"
@@ -81,13 +83,14 @@ static uint64_t take_after_restart(uint64_t first)
 	return taken;
 }
 
+#define FIXTURE_TEST(test) TEST_WITH(test, make_spool, NULL)
+
 /* Whatever fails, and why: at the end it is tried once more. */
-static void spool_survives_single_failure_of_any_disk_call(void **state)
+FIXTURE_TEST(spool_survives_single_failure_of_any_disk_call)
 {
 	static const int errors[] = { EIO, EROFS, EINTR, 0 };
 	unsigned int call = 1;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		for (call = 1;; call++) {
 			struct backlog *backlog = open_spool(SEGMENT, LONG, 0);
@@ -110,11 +113,10 @@ static void spool_survives_single_failure_of_any_disk_call(void **state)
 }
 
 /* Also one that does so while nobody is told. */
-static void spool_retries_failed_disk_once_more_when_freed(void **state)
+FIXTURE_TEST(spool_retries_failed_disk_once_more_when_freed)
 {
 	struct backlog *backlog = open_spool(SEGMENT, LONG, 0);
 
-	(void)state;
 	disk_reset(DISK_CHANGES);
 	disk_fail(1, NEVER, EIO);
 	append_at_once(backlog, 0, COUNT);
@@ -127,12 +129,11 @@ static void spool_retries_failed_disk_once_more_when_freed(void **state)
 }
 
 /* Who asks what is kept is told of now, and not of a second ago. */
-static void spool_does_not_report_unwritten_records_as_kept(void **state)
+FIXTURE_TEST(spool_does_not_report_unwritten_records_as_kept)
 {
 	struct backlog *backlog = open_spool(SEGMENT, LONG, 0);
 	struct backlog_status status;
 
-	(void)state;
 	disk_reset(DISK_CHANGES);
 	disk_fail(1 + 6, NEVER, EIO);
 	append_at_once(backlog, 0, COUNT);
@@ -149,11 +150,10 @@ static void spool_does_not_report_unwritten_records_as_kept(void **state)
 	backlog_free(backlog);
 }
 
-static void spool_completes_one_byte_writes(void **state)
+FIXTURE_TEST(spool_completes_one_byte_writes)
 {
 	struct backlog *backlog = open_spool(SEGMENT, LONG, 0);
 
-	(void)state;
 	disk_reset(DISK_WRITE);
 	disk.write_bytes_max = 1;
 	append_at_once(backlog, 0, COUNT);
@@ -164,9 +164,8 @@ static void spool_completes_one_byte_writes(void **state)
 }
 
 /* A disk that tells so only when it is written to, in each call of a segment. */
-static void spool_drops_and_counts_oldest_segment_on_full_disk(void **state)
+FIXTURE_TEST(spool_drops_and_counts_oldest_segment_on_full_disk)
 {
-	(void)state;
 	for (unsigned int call = 1; call <= 6; call++) {
 		/* One segment is more than half of it. */
 		struct backlog *backlog = make_backlog(
@@ -204,12 +203,11 @@ static void spool_drops_and_counts_oldest_segment_on_full_disk(void **state)
 }
 
 /* As long as memory can hold it. */
-static void spool_waits_for_full_disk_without_dropping(void **state)
+FIXTURE_TEST(spool_waits_for_full_disk_without_dropping)
 {
 	struct backlog *backlog = open_spool(SEGMENT, LONG, 0);
 	struct backlog_status status;
 
-	(void)state;
 	append_at_once(backlog, 0, SEGMENT);
 	backlog_seal(backlog);
 	backlog_settle(backlog);
@@ -230,13 +228,12 @@ static void spool_waits_for_full_disk_without_dropping(void **state)
 }
 
 /* They go out from memory, and nothing of them stays behind. */
-static void spool_sends_from_memory_if_disk_fails(void **state)
+FIXTURE_TEST(spool_sends_from_memory_if_disk_fails)
 {
 	struct backlog *backlog = open_spool(SEGMENT, LONG, 0);
 	struct backlog_status status;
 	char path[PATH_MAX];
 
-	(void)state;
 	for (unsigned int call = 1; call <= 6; call++) {
 		disk_reset(DISK_CHANGES);
 		disk_fail(call, NEVER, EIO);
@@ -258,12 +255,11 @@ static void spool_sends_from_memory_if_disk_fails(void **state)
 }
 
 /* Once in a second, however much comes. */
-static void spool_retries_failed_disk_once_per_second(void **state)
+FIXTURE_TEST(spool_retries_failed_disk_once_per_second)
 {
 	struct backlog *backlog = open_spool(1, LONG, 0);
 	char path[PATH_MAX];
 
-	(void)state;
 	disk_reset(DISK_CREATE);
 	disk_fail(1, NEVER, EIO);
 	for (uint64_t number = 0; number < 20; number++) {
@@ -286,14 +282,13 @@ static void spool_retries_failed_disk_once_per_second(void **state)
 }
 
 /* A chunk is given out when it is so old, or five times as old where others wait before it. */
-static void spool_seals_open_segment_at_its_age_limit(void **state)
+FIXTURE_TEST(spool_seals_open_segment_at_its_age_limit)
 {
 	const uint64_t seal_ns = 7 * NS_PER_S;
 	struct backlog *backlog = open_spool(100, seal_ns, 0);
 	struct backlog_status status;
 	char path[PATH_MAX];
 
-	(void)state;
 	for (unsigned int chunks = 0; chunks < 2; chunks++) {
 		append_numbers(backlog, 3 * chunks, 1);
 		now_ns += (chunks ? 5 : 1) * seal_ns - 1;
@@ -315,7 +310,7 @@ static void spool_seals_open_segment_at_its_age_limit(void **state)
 }
 
 /* Once each, however often it is tried. */
-static void spool_logs_start_and_end_of_each_outage_once(void **state)
+FIXTURE_TEST(spool_logs_start_and_end_of_each_outage_once)
 {
 	struct backlog *backlog =
 		make_backlog(&(struct backlog_options){ .spool = spool,
@@ -325,7 +320,6 @@ static void spool_logs_start_and_end_of_each_outage_once(void **state)
 	struct ears ears = ears_open();
 	char said[2048], expected[512];
 
-	(void)state;
 	for (int outage = 0; outage < 2; outage++) {
 		disk_reset(DISK_CREATE);
 		disk_fail(1, NEVER, EROFS);
@@ -348,7 +342,7 @@ static void spool_logs_start_and_end_of_each_outage_once(void **state)
 	assert_string_equal(said + strlen(expected), expected);
 }
 
-static void spool_bounds_memory_and_counts_drops_if_disk_fails(void **state)
+FIXTURE_TEST(spool_bounds_memory_and_counts_drops_if_disk_fails)
 {
 	struct backlog *backlog =
 		make_backlog(&(struct backlog_options){ .segment_bytes = SEGMENT * ENTRY,
@@ -357,7 +351,6 @@ static void spool_bounds_memory_and_counts_drops_if_disk_fails(void **state)
 							.spool = spool });
 	struct gap gap;
 
-	(void)state;
 	disk_reset(DISK_CHANGES);
 	disk_fail(1, NEVER, EIO);
 	append_at_once(backlog, 0, SEGMENT);
@@ -419,7 +412,7 @@ static bool die_at(unsigned int call, bool is_power, struct witness *witness)
 
 /* In each call: with all that was written so far, and with only what was synced. Nothing that was
  * said to be kept is missing then, and what is there is the beginning of what was appended. */
-static void spool_preserves_kept_records_across_crash_and_power_loss(void **state)
+FIXTURE_TEST(spool_preserves_kept_records_across_crash_and_power_loss)
 {
 	struct witness *witness = mmap(NULL, sizeof(*witness), PROT_READ | PROT_WRITE,
 				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -427,7 +420,6 @@ static void spool_preserves_kept_records_across_crash_and_power_loss(void **stat
 	uint64_t taken;
 	bool is_dead;
 
-	(void)state;
 	for (int is_power = 0; is_power <= 1; is_power++) {
 		for (call = 1, is_dead = true; is_dead; call++) {
 			is_dead = die_at(call, is_power, witness);
@@ -462,14 +454,13 @@ static void write_over_a_failed_sync(struct witness *witness, unsigned int sync)
 }
 
 /* The kernel has thrown away what it could not sync, and says so once. */
-static void spool_rewrites_records_after_failed_sync(void **state)
+FIXTURE_TEST(spool_rewrites_records_after_failed_sync)
 {
 	struct witness *witness = mmap(NULL, sizeof(*witness), PROT_READ | PROT_WRITE,
 				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	unsigned int sync = 0;
 	bool has_failed;
 
-	(void)state;
 	do {
 		pid_t child = fork();
 		int code;
@@ -507,13 +498,12 @@ static void leave_torn(void)
 }
 
 /* What was cut off is salvaged, now or when the disk is well again. */
-static void spool_open_loses_nothing_if_disk_fails(void **state)
+FIXTURE_TEST(spool_open_loses_nothing_if_disk_fails)
 {
 	struct backlog *backlog = NULL;
 	unsigned int call = 0, failed;
 	int r;
 
-	(void)state;
 	do {
 		leave_torn();
 		disk_reset(DISK_CHANGES | DISK_READ);
@@ -568,13 +558,12 @@ static unsigned int take_each_once(struct backlog *backlog)
 }
 
 /* The first calls that read fail: nothing is lost, nor called damaged, and it is said once. */
-static void spool_retries_failed_reads_without_loss(void **state)
+FIXTURE_TEST(spool_retries_failed_reads_without_loss)
 {
 	static const int errors[] = { EMFILE, ENFILE, EIO, EACCES };
 	struct backlog_status status;
 	char said[2048], expected[512];
 
-	(void)state;
 	for (unsigned int i = 0; i < 4 * 2 * SEGMENTS; i++) {
 		struct backlog *backlog;
 		struct ears ears;
@@ -602,11 +591,10 @@ static void spool_retries_failed_reads_without_loss(void **state)
 }
 
 /* Who sends a spool ends then; what is there is sent next time. */
-static void spool_keeps_unreadable_records_for_next_start(void **state)
+FIXTURE_TEST(spool_keeps_unreadable_records_for_next_start)
 {
 	struct backlog *backlog;
 
-	(void)state;
 	fill_spool();
 	backlog = open_spool(SEGMENT, LONG, 0);
 	disk_reset(DISK_READ);
@@ -617,13 +605,12 @@ static void spool_keeps_unreadable_records_for_next_start(void **state)
 	assert_int_equal(take_after_restart(0), COUNT);
 }
 
-static void spool_delivers_all_records_from_read_only_disk(void **state)
+FIXTURE_TEST(spool_delivers_all_records_from_read_only_disk)
 {
 	struct backlog *backlog = NULL;
 	struct ears ears;
 	char said[2048], path[PATH_MAX];
 
-	(void)state;
 	fill_spool();
 	disk_reset(DISK_CHANGES | DISK_REMOVE);
 	disk_fail(1, NEVER, EROFS);
@@ -656,14 +643,13 @@ static size_t rejected_bytes(void)
 }
 
 /* Only whole records are in it, however the disk fails. */
-static void spool_reject_leaves_no_partial_record_if_disk_fails(void **state)
+FIXTURE_TEST(spool_reject_leaves_no_partial_record_if_disk_fails)
 {
 	struct numbered_entry entry = number_entry(1);
 	size_t before_bytes;
 	unsigned int call = 0, failed;
 	int r;
 
-	(void)state;
 	do {
 		struct backlog *backlog = open_spool(SEGMENT, LONG, 0);
 
@@ -688,32 +674,4 @@ static void spool_reject_leaves_no_partial_record_if_disk_fails(void **state)
 	assert_int_equal(call - 1, 2 + (ENTRY + ENTRY / 2 - 1) / (ENTRY / 2) + 3);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(spool_survives_single_failure_of_any_disk_call, make_spool),
-		cmocka_unit_test_setup(spool_retries_failed_disk_once_more_when_freed, make_spool),
-		cmocka_unit_test_setup(spool_does_not_report_unwritten_records_as_kept, make_spool),
-		cmocka_unit_test_setup(spool_completes_one_byte_writes, make_spool),
-		cmocka_unit_test_setup(spool_drops_and_counts_oldest_segment_on_full_disk,
-				       make_spool),
-		cmocka_unit_test_setup(spool_waits_for_full_disk_without_dropping, make_spool),
-		cmocka_unit_test_setup(spool_sends_from_memory_if_disk_fails, make_spool),
-		cmocka_unit_test_setup(spool_retries_failed_disk_once_per_second, make_spool),
-		cmocka_unit_test_setup(spool_seals_open_segment_at_its_age_limit, make_spool),
-		cmocka_unit_test_setup(spool_logs_start_and_end_of_each_outage_once, make_spool),
-		cmocka_unit_test_setup(spool_bounds_memory_and_counts_drops_if_disk_fails,
-				       make_spool),
-		cmocka_unit_test_setup(spool_preserves_kept_records_across_crash_and_power_loss,
-				       make_spool),
-		cmocka_unit_test_setup(spool_rewrites_records_after_failed_sync, make_spool),
-		cmocka_unit_test_setup(spool_open_loses_nothing_if_disk_fails, make_spool),
-		cmocka_unit_test_setup(spool_retries_failed_reads_without_loss, make_spool),
-		cmocka_unit_test_setup(spool_keeps_unreadable_records_for_next_start, make_spool),
-		cmocka_unit_test_setup(spool_delivers_all_records_from_read_only_disk, make_spool),
-		cmocka_unit_test_setup(spool_reject_leaves_no_partial_record_if_disk_fails,
-				       make_spool),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

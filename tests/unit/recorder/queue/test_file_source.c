@@ -3,10 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "ears.h"
@@ -146,7 +141,7 @@ static void expect_end(const struct chunk_source *chunks, int result)
 	assert_int_equal(next(chunks, &chunk), result);
 }
 
-static void file_source_returns_full_chunks_unchanged_until_done(void **state)
+TEST(file_source_returns_full_chunks_unchanged_until_done)
 {
 	FILE *file = begin();
 	struct file_source *source;
@@ -155,7 +150,6 @@ static void file_source_returns_full_chunks_unchanged_until_done(void **state)
 	struct ears ears = ears_open();
 	char said[512];
 
-	(void)state;
 	put_numbers(file, 0, 2 * CHUNK_ENTRIES + 7);
 	chunks = open_source(file, 0, &source);
 	assert_int_equal(chunks.event_fd, -1);
@@ -201,14 +195,13 @@ static size_t put_large(FILE *file, uint32_t string_bytes)
 	return sizeof(head) + string_bytes;
 }
 
-static void file_source_sends_largest_record_in_its_own_chunk(void **state)
+TEST(file_source_sends_largest_record_in_its_own_chunk)
 {
 	FILE *file = begin();
 	struct file_source *source;
 	struct chunk_source chunks;
 	struct chunk chunk;
 
-	(void)state;
 	put_numbers(file, 0, CHUNK_ENTRIES);
 	assert_int_equal(put_large(file, ENTRY_BYTES_MAX - 19), ENTRY_BYTES_MAX);
 	put_numbers(file, 1, 2);
@@ -224,7 +217,7 @@ static void file_source_sends_largest_record_in_its_own_chunk(void **state)
 }
 
 /* A chunk is filled to the last byte. */
-static void file_source_fills_chunk_to_its_exact_limit(void **state)
+TEST(file_source_fills_chunk_to_its_exact_limit)
 {
 	for (uint32_t more = 0; more <= 1; more++) {
 		FILE *file = begin();
@@ -242,12 +235,11 @@ static void file_source_fills_chunk_to_its_exact_limit(void **state)
 	}
 }
 
-static void file_source_counts_skipped_records_as_done(void **state)
+TEST(file_source_counts_skipped_records_as_done)
 {
 	static const uint64_t skips[] = { 0, 1, 5, CHUNK_ENTRIES, CHUNK_ENTRIES + 3 };
 	const uint64_t count = CHUNK_ENTRIES + 8;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(skips) / sizeof(skips[0]); i++) {
 		FILE *file = begin();
 		struct file_source *source;
@@ -264,13 +256,12 @@ static void file_source_counts_skipped_records_as_done(void **state)
 	}
 }
 
-static void file_source_counts_missing_records_if_skip_exceeds_file(void **state)
+TEST(file_source_counts_missing_records_if_skip_exceeds_file)
 {
 	FILE *file = begin();
 	struct file_source *source;
 	struct chunk_source chunks;
 
-	(void)state;
 	put_numbers(file, 0, 3);
 	chunks = open_source(file, 4, &source);
 	expect_end(&chunks, -ENODATA);
@@ -280,7 +271,7 @@ static void file_source_counts_missing_records_if_skip_exceeds_file(void **state
 	file_source_free(source);
 }
 
-static void file_source_does_not_send_torn_end(void **state)
+TEST(file_source_does_not_send_torn_end)
 {
 	struct numbered_entry torn = number_entry(2);
 	FILE *file = begin();
@@ -289,7 +280,6 @@ static void file_source_does_not_send_torn_end(void **state)
 	char said[512], expected[64];
 	struct ears ears;
 
-	(void)state;
 	put_numbers(file, 0, 2);
 	put(file, &torn, sizeof(torn) - 1);
 	chunks = open_source(file, 0, &source);
@@ -310,11 +300,10 @@ static void file_source_does_not_send_torn_end(void **state)
 }
 
 /* Also where there is more of it than is read at once. */
-static void file_source_skips_and_counts_damage(void **state)
+TEST(file_source_skips_and_counts_damage)
 {
 	static const size_t sizes[] = { 1, 100, 5 * MIB };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		FILE *file = begin();
 		struct file_source *source;
@@ -347,7 +336,7 @@ static void file_source_skips_and_counts_damage(void **state)
 }
 
 /* The first record may be far behind, but not behind all that is searched for it. */
-static void file_source_rejects_file_without_record_near_its_start(void **state)
+TEST(file_source_rejects_file_without_record_near_its_start)
 {
 	static const struct {
 		size_t garbage_bytes;
@@ -360,7 +349,6 @@ static void file_source_rejects_file_without_record_near_its_start(void **state)
 		{ ENTRY_SEARCH_BYTES_MAX + 2 * MIB, true, -EBADMSG },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		FILE *file = begin();
 		struct file_source *source;
@@ -376,14 +364,13 @@ static void file_source_rejects_file_without_record_near_its_start(void **state)
 	}
 }
 
-static void file_source_skips_damage_of_any_size_after_record(void **state)
+TEST(file_source_skips_damage_of_any_size_after_record)
 {
 	FILE *file = begin();
 	struct file_source *source;
 	struct chunk_source chunks;
 	struct chunk chunk;
 
-	(void)state;
 	put_whole(file);
 	put_garbage(file, ENTRY_SEARCH_BYTES_MAX + 2 * MIB);
 	chunks = open_source(file, 0, &source);
@@ -395,12 +382,11 @@ static void file_source_skips_damage_of_any_size_after_record(void **state)
 	file_source_free(source);
 }
 
-static void file_source_reports_empty_file_as_exhausted(void **state)
+TEST(file_source_reports_empty_file_as_exhausted)
 {
 	struct file_source *source;
 	struct chunk_source chunks;
 
-	(void)state;
 	chunks = open_source(begin(), 0, &source);
 	/* Of an earlier call: at the end of a file nothing has failed. */
 	errno = EINTR;
@@ -409,12 +395,11 @@ static void file_source_reports_empty_file_as_exhausted(void **state)
 	file_source_free(source);
 }
 
-static void file_source_reports_missing_file_and_folder(void **state)
+TEST(file_source_reports_missing_file_and_folder)
 {
 	struct file_source *source = NULL;
 	struct chunk_source chunks;
 
-	(void)state;
 	assert_int_equal(file_source_open("/nonexistent", 0, &source), -ENOENT);
 	assert_null(source);
 	file_source_free(source);
@@ -425,11 +410,10 @@ static void file_source_reports_missing_file_and_folder(void **state)
 	file_source_free(source);
 }
 
-static void file_source_open_fails_without_memory(void **state)
+TEST(file_source_open_fails_without_memory)
 {
 	struct file_source *source = NULL;
 
-	(void)state;
 	for (size_t successes = 0; successes < 3; successes++) {
 		memory_fails_once_after(successes);
 		assert_int_equal(file_source_open(folder, 0, &source), -ENOMEM);
@@ -440,13 +424,12 @@ static void file_source_open_fails_without_memory(void **state)
 }
 
 /* The chunk that is being sent stays, for its ack; none comes after it. */
-static void file_source_ended_file_returns_no_further_chunk(void **state)
+TEST(file_source_ended_file_returns_no_further_chunk)
 {
 	FILE *file = begin();
 	struct file_source *source;
 	struct chunk_source chunks;
 
-	(void)state;
 	put_numbers(file, 0, 2 * CHUNK_ENTRIES);
 	chunks = open_source(file, 0, &source);
 	(void)expect_numbers(&chunks, 0, CHUNK_ENTRIES);
@@ -458,7 +441,7 @@ static void file_source_ended_file_returns_no_further_chunk(void **state)
 	file_source_free(source);
 }
 
-static void file_source_logs_position_of_rejected_record(void **state)
+TEST(file_source_logs_position_of_rejected_record)
 {
 	FILE *file = begin();
 	struct file_source *source;
@@ -467,7 +450,6 @@ static void file_source_logs_position_of_rejected_record(void **state)
 	char said[512], expected[64];
 	struct ears ears;
 
-	(void)state;
 	put_numbers(file, 0, CHUNK_ENTRIES + 5);
 	chunks = open_source(file, 0, &source);
 	(void)expect_numbers(&chunks, 0, CHUNK_ENTRIES);
@@ -545,9 +527,8 @@ static bool is_readable(const struct stream *stream, int timeout_ms)
 }
 
 /* And its fd says when it is worth to ask: when something came, and when that is due. */
-static void file_source_stream_returns_chunk_after_one_second(void **state)
+TEST(file_source_stream_returns_chunk_after_one_second)
 {
-	(void)state;
 	for (int has_name = 0; has_name <= 1; has_name++) {
 		struct stream stream = open_stream(0, has_name);
 
@@ -574,11 +555,10 @@ static void file_source_stream_returns_chunk_after_one_second(void **state)
 	}
 }
 
-static void file_source_stream_returns_full_chunk_at_once(void **state)
+TEST(file_source_stream_returns_full_chunk_at_once)
 {
 	struct stream stream = open_stream(0, false);
 
-	(void)state;
 	write_numbers(&stream, 0, CHUNK_ENTRIES);
 	expect_end(&stream.chunks, -EAGAIN);
 	write_numbers(&stream, CHUNK_ENTRIES, 1);
@@ -588,11 +568,10 @@ static void file_source_stream_returns_full_chunk_at_once(void **state)
 	close_stream(&stream);
 }
 
-static void file_source_stream_returns_last_chunk_at_end_of_input(void **state)
+TEST(file_source_stream_returns_last_chunk_at_end_of_input)
 {
 	struct stream stream = open_stream(0, false);
 
-	(void)state;
 	write_numbers(&stream, 0, 2);
 	(void)close(stream.writer);
 	stream.writer = -1;
@@ -603,11 +582,10 @@ static void file_source_stream_returns_last_chunk_at_end_of_input(void **state)
 	close_stream(&stream);
 }
 
-static void file_source_ended_stream_returns_records_already_read(void **state)
+TEST(file_source_ended_stream_returns_records_already_read)
 {
 	struct stream stream = open_stream(0, false);
 
-	(void)state;
 	write_numbers(&stream, 0, 2);
 	expect_end(&stream.chunks, -EAGAIN);
 	write_numbers(&stream, 2, 1);
@@ -619,12 +597,11 @@ static void file_source_ended_stream_returns_records_already_read(void **state)
 	close_stream(&stream);
 }
 
-static void file_source_stream_skips_first_and_joins_split_record(void **state)
+TEST(file_source_stream_skips_first_and_joins_split_record)
 {
 	struct stream stream = open_stream(1, false);
 	struct numbered_entry torn = number_entry(1);
 
-	(void)state;
 	write_numbers(&stream, 0, 1);
 	assert_int_equal(write(stream.writer, &torn, 5), 5);
 	expect_end(&stream.chunks, -EAGAIN);
@@ -636,29 +613,4 @@ static void file_source_stream_skips_first_and_joins_split_record(void **state)
 	close_stream(&stream);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(file_source_returns_full_chunks_unchanged_until_done),
-		cmocka_unit_test(file_source_sends_largest_record_in_its_own_chunk),
-		cmocka_unit_test(file_source_fills_chunk_to_its_exact_limit),
-		cmocka_unit_test(file_source_counts_skipped_records_as_done),
-		cmocka_unit_test(file_source_counts_missing_records_if_skip_exceeds_file),
-		cmocka_unit_test(file_source_does_not_send_torn_end),
-		cmocka_unit_test(file_source_skips_and_counts_damage),
-		cmocka_unit_test(file_source_rejects_file_without_record_near_its_start),
-		cmocka_unit_test(file_source_skips_damage_of_any_size_after_record),
-		cmocka_unit_test(file_source_reports_empty_file_as_exhausted),
-		cmocka_unit_test(file_source_reports_missing_file_and_folder),
-		cmocka_unit_test(file_source_open_fails_without_memory),
-		cmocka_unit_test(file_source_ended_file_returns_no_further_chunk),
-		cmocka_unit_test(file_source_logs_position_of_rejected_record),
-		cmocka_unit_test(file_source_stream_returns_chunk_after_one_second),
-		cmocka_unit_test(file_source_stream_returns_full_chunk_at_once),
-		cmocka_unit_test(file_source_stream_returns_last_chunk_at_end_of_input),
-		cmocka_unit_test(file_source_ended_stream_returns_records_already_read),
-		cmocka_unit_test(file_source_stream_skips_first_and_joins_split_record),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Lanes of processes that wait with much: what they cost the others. */
+#include "unit_test.h"
+
 #include "recorder/queue/spool_folder.h"
 
 enum {
@@ -25,12 +27,11 @@ static void append_of(struct backlog *backlog, uint32_t pid, uint64_t first, uin
 	}
 }
 
-static void lanes_of_many_processes_fit_in_memory_without_drops(void **state)
+TEST(lanes_of_many_processes_fit_in_memory_without_drops)
 {
 	struct backlog *backlog = make(LONG);
 	struct backlog_status status;
 
-	(void)state;
 	/* With full segments the 33 lanes would take four times as much. */
 	for (uint64_t number = 0; number < MUCH + 4 * PROCESSES; number++)
 		append_of(backlog, 1 + (uint32_t)(number % PROCESSES), number, 1);
@@ -41,11 +42,10 @@ static void lanes_of_many_processes_fit_in_memory_without_drops(void **state)
 }
 
 /* The segment that others fill, slowly, is before those of a lane, which are full. */
-static void lanes_seal_open_segment_early_if_others_wait_behind_it(void **state)
+TEST(lanes_seal_open_segment_early_if_others_wait_behind_it)
 {
 	struct backlog *backlog = make(UINT64_C(1100000) * DEADLINE_MS);
 
-	(void)state;
 	append_of(backlog, 2, 0, 1);
 	append_of(backlog, 1, 0, MUCH + 2 * SEGMENT);
 	for (unsigned int i = 0; i < MUCH / SEGMENT; i++) {
@@ -59,12 +59,4 @@ static void lanes_seal_open_segment_early_if_others_wait_behind_it(void **state)
 	backlog_free(backlog);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lanes_of_many_processes_fit_in_memory_without_drops),
-		cmocka_unit_test(lanes_seal_open_segment_early_if_others_wait_behind_it),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "unit_test.h"
+
 #include "recorder/queue/spool_folder.h"
 
 enum {
@@ -205,24 +207,14 @@ static void tell_stories(const char *folder)
 	}
 }
 
-static void backlog_drops_nothing_of_process_within_its_share(void **state)
+TEST(backlog_drops_nothing_of_process_within_its_share)
 {
-	(void)state;
 	tell_stories(NULL);
 }
 
-static void spool_drops_nothing_of_process_within_its_share(void **state)
+TEST_WITH(spool_drops_nothing_of_process_within_its_share, empty, NULL)
 {
-	(void)state;
 	tell_stories(spool);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(backlog_drops_nothing_of_process_within_its_share),
-		cmocka_unit_test_setup(spool_drops_nothing_of_process_within_its_share, empty),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

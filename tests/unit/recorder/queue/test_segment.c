@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/queue/numbered_entries.h"
 #include "recorder/queue/segment.h"
@@ -37,11 +32,10 @@ static bool put(struct segment *segment, uint64_t number)
 	return true;
 }
 
-static void segment_accepts_entries_up_to_its_capacity(void **state)
+TEST(segment_accepts_entries_up_to_its_capacity)
 {
 	struct segment *segment = make(2 * ENTRY);
 
-	(void)state;
 	assert_int_equal(segment->fd, -1);
 	assert_true(put(segment, 7));
 	assert_true(put(segment, 9));
@@ -63,11 +57,10 @@ static void segment_accepts_entries_up_to_its_capacity(void **state)
 	segment_free(NULL);
 }
 
-static void segments_have_distinct_random_ids(void **state)
+TEST(segments_have_distinct_random_ids)
 {
 	struct segment *one = make(1), *other = make(1);
 
-	(void)state;
 	assert_memory_not_equal(one->random, other->random, sizeof(one->random));
 	segment_free(one);
 	segment_free(other);
@@ -82,7 +75,7 @@ enum {
 };
 
 /* What is lost is in front of the first, between two, behind the last, or torn. */
-static void segment_salvage_moves_whole_entries_to_front(void **state)
+TEST(segment_salvage_moves_whole_entries_to_front)
 {
 	static const struct {
 		size_t front, middle, end; /* bytes of damage */
@@ -92,7 +85,6 @@ static void segment_salvage_moves_whole_entries_to_front(void **state)
 		{ 0, 0, DAMAGE, 0 }, { 0, 0, 0, WHOLE - 1 }, { DAMAGE, DAMAGE, DAMAGE, 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint8_t bytes[4 * WHOLE] = { 0 };
 		struct segment segment = { .entries = 99, .size_bytes = 99 };
@@ -118,13 +110,12 @@ static void segment_salvage_moves_whole_entries_to_front(void **state)
 }
 
 /* Or another thread that sends it would see it change. */
-static void segment_salvage_writes_nothing_if_undamaged(void **state)
+TEST(segment_salvage_writes_nothing_if_undamaged)
 {
 	static const uint8_t twice[] = "\x92\xd7\0\0\0\0\1\0\0\0\2\x82\xa6schema\1\xa4kind\xa1x"
 				       "\x92\xd7\0\0\0\0\1\0\0\0\3\x82\xa6schema\1\xa4kind\xa1x";
 	struct segment segment = { 0 };
 
-	(void)state;
 	/* In memory that cannot be written to. */
 	assert_int_equal(
 		segment_salvage(&segment, false, (uint8_t *)twice, sizeof(twice) - 1).end_bytes,
@@ -134,11 +125,10 @@ static void segment_salvage_writes_nothing_if_undamaged(void **state)
 	assert_int_equal(segment.last_ns, UINT64_C(1000000003));
 }
 
-static void segment_count_stops_at_torn_entry(void **state)
+TEST(segment_count_stops_at_torn_entry)
 {
 	struct numbered_entry entries[] = { number_entry(3), number_entry(4), number_entry(5) };
 
-	(void)state;
 	for (size_t size = 0; size <= sizeof(entries); size++) {
 		struct segment segment = { .entries = 99, .size_bytes = 99 };
 
@@ -150,17 +140,4 @@ static void segment_count_stops_at_torn_entry(void **state)
 			assert_int_equal(segment.last_ns, numbered_time_ns(2 + segment.entries));
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(segment_accepts_entries_up_to_its_capacity),
-		cmocka_unit_test(segments_have_distinct_random_ids),
-		cmocka_unit_test(segment_salvage_moves_whole_entries_to_front),
-		cmocka_unit_test(segment_salvage_writes_nothing_if_undamaged),
-		cmocka_unit_test(segment_count_stops_at_torn_entry),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

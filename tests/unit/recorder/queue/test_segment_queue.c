@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The books of a queue of segments, and which of them is dropped. */
 #include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/queue/numbered_entries.h"
 #include "recorder/queue/segment_queue.h"
@@ -38,14 +33,13 @@ static struct segment *add(struct segment_queue *queue, size_t capacity_bytes, u
 }
 
 /* Through all that may become of a segment. */
-static void segment_queue_tracks_memory_of_its_segments(void **state)
+TEST(segment_queue_tracks_memory_of_its_segments)
 {
 	struct segment_queue queue = { 0 };
 	struct segment *one = add(&queue, 10 * ENTRY, 3), *two = add(&queue, 5 * ENTRY, 2);
 	struct backlog_status status;
 	uint8_t *bytes;
 
-	(void)state;
 	assert_int_equal(queue.memory_bytes, 15 * ENTRY);
 	assert_ptr_equal(queue.open[0], two);
 	segment_queue_seal(&queue, one);
@@ -83,12 +77,11 @@ static void segment_queue_tracks_memory_of_its_segments(void **state)
 	segment_queue_deinit(&queue);
 }
 
-static void segment_queue_next_is_oldest_not_deferred(void **state)
+TEST(segment_queue_next_is_oldest_not_deferred)
 {
 	struct segment_queue queue = { 0 };
 	struct segment *one = add(&queue, ENTRY, 1), *two = add(&queue, ENTRY, 1);
 
-	(void)state;
 	assert_null(segment_queue_find_taken(&queue));
 	two->is_taken = true;
 	assert_ptr_equal(segment_queue_find_taken(&queue), two);
@@ -130,13 +123,12 @@ static struct segment *victim(struct segment_queue *queue)
 	return segment_queue_find_victim(queue, all_may);
 }
 
-static void segment_queue_victim_is_oldest_above_its_share(void **state)
+TEST(segment_queue_victim_is_oldest_above_its_share)
 {
 	struct segment_queue queue = { 0 };
 	struct segment *small = add_of(&queue, 1, 0, 0), *mixed = add_of(&queue, 1, 5, 0);
 	struct segment *large = add_of(&queue, 0, 3, 0), *larger = add_of(&queue, 0, 3, 0);
 
-	(void)state;
 	/* Process 1 waits with 2, process 2 with 11, and a share is 6.5. */
 	assert_ptr_equal(victim(&queue), large);
 	large->is_busy = true;
@@ -151,12 +143,11 @@ static void segment_queue_victim_is_oldest_above_its_share(void **state)
 	segment_queue_deinit(&queue);
 }
 
-static void segment_queue_victim_among_equals_is_oldest(void **state)
+TEST(segment_queue_victim_among_equals_is_oldest)
 {
 	struct segment_queue queue = { 0 };
 	struct segment *first = add_of(&queue, 2, 2, 0), *second = add_of(&queue, 2, 2, 0);
 
-	(void)state;
 	assert_ptr_equal(victim(&queue), first);
 	segment_queue_remove(&queue, first);
 	segment_free(first);
@@ -172,13 +163,12 @@ static struct gap take(struct segment_queue *queue)
 	return gap;
 }
 
-static void segment_queue_reports_lost_segment_per_process(void **state)
+TEST(segment_queue_reports_lost_segment_per_process)
 {
 	struct segment_queue queue = { 0 };
 	struct segment *segment = add_of(&queue, 2, 3, 0);
 	struct gap gap;
 
-	(void)state;
 	segment_queue_lose_segment(&queue, segment, "one");
 	segment_queue_remove(&queue, segment);
 	segment_free(segment);
@@ -202,13 +192,12 @@ static void segment_queue_reports_lost_segment_per_process(void **state)
 	segment_queue_deinit(&queue);
 }
 
-static void segment_queue_attributes_partial_loss_only_if_one_process(void **state)
+TEST(segment_queue_attributes_partial_loss_only_if_one_process)
 {
 	struct segment_queue queue = { 0 };
 	struct segment *mixed = add_of(&queue, 2, 3, 0), *pure = add_of(&queue, 0, 3, 0);
 	struct gap gap;
 
-	(void)state;
 	segment_queue_lose_some(&queue, pure, 1, "damage");
 	segment_queue_lose_some(&queue, mixed, 2, "damage");
 	gap = take(&queue);
@@ -225,13 +214,12 @@ static void segment_queue_attributes_partial_loss_only_if_one_process(void **sta
 	segment_queue_deinit(&queue);
 }
 
-static void segment_queue_adopts_spool_segments_without_process(void **state)
+TEST(segment_queue_adopts_spool_segments_without_process)
 {
 	struct segment_queue queue = { 0 };
 	struct segment *segment;
 	struct gap gap;
 
-	(void)state;
 	assert_int_equal(segment_new(0, &segment), 0);
 	segment->prev = segment;
 	segment->is_sealed = segment->is_kept = true;
@@ -247,19 +235,4 @@ static void segment_queue_adopts_spool_segments_without_process(void **state)
 	assert_int_equal(gap.pid, 0);
 	assert_int_equal(gap.dropped_records, 7);
 	segment_queue_deinit(&queue);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(segment_queue_tracks_memory_of_its_segments),
-		cmocka_unit_test(segment_queue_next_is_oldest_not_deferred),
-		cmocka_unit_test(segment_queue_victim_is_oldest_above_its_share),
-		cmocka_unit_test(segment_queue_victim_among_equals_is_oldest),
-		cmocka_unit_test(segment_queue_reports_lost_segment_per_process),
-		cmocka_unit_test(segment_queue_attributes_partial_loss_only_if_one_process),
-		cmocka_unit_test(segment_queue_adopts_spool_segments_without_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

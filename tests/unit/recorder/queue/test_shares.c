@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* How much of each process waits, and how much each has lost. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/queue/shares.h"
 
@@ -28,11 +22,10 @@ static bool is_above(struct shares *shares, uint32_t pid)
 	return shares_is_above(shares, shares_find(shares, pid));
 }
 
-static void shares_divide_queued_bytes_evenly_among_processes(void **state)
+TEST(shares_divide_queued_bytes_evenly_among_processes)
 {
 	struct shares shares = { 0 };
 
-	(void)state;
 	assert_null(shares_find(&shares, 1));
 	add(&shares, 1, 100);
 	assert_int_equal(shares.count, 1);
@@ -62,12 +55,11 @@ static const struct gap three = {
 	.dropped_records = 3, .first_ns = 5, .last_ns = 9, .reason = "x"
 };
 
-static void shares_report_each_gap_once_and_keep_process_totals(void **state)
+TEST(shares_report_each_gap_once_and_keep_process_totals)
 {
 	struct shares shares = { 0 };
 	struct gap gap;
 
-	(void)state;
 	for (uint64_t round = 1; round <= 3; round++) {
 		shares_lose(&shares, 7, &three);
 		shares_lose(&shares, 0, &three);
@@ -94,12 +86,11 @@ static void lose(struct shares *shares, uint32_t pid)
 	assert_int_equal(gap.pid, pid);
 }
 
-static void shares_forget_longest_idle_process_first(void **state)
+TEST(shares_forget_longest_idle_process_first)
 {
 	const uint32_t more = 10;
 	struct shares shares = { 0 };
 
-	(void)state;
 	add(&shares, 1, 100);
 	for (uint32_t pid = 1; pid <= SHARES_REMEMBERED_MAX + more; pid++)
 		lose(&shares, pid);
@@ -118,13 +109,12 @@ static void shares_forget_longest_idle_process_first(void **state)
 	shares_deinit(&shares);
 }
 
-static void shares_report_gaps_in_order_of_loss(void **state)
+TEST(shares_report_gaps_in_order_of_loss)
 {
 	static const uint32_t order[] = { 7, 3, 0, 5 };
 	struct shares shares = { 0 };
 	struct gap gap;
 
-	(void)state;
 	for (int round = 0; round < 2; round++)
 		for (size_t i = 0; i < 4; i++)
 			shares_lose(&shares, order[i], &three);
@@ -140,11 +130,10 @@ static void shares_report_gaps_in_order_of_loss(void **state)
 	shares_deinit(&shares);
 }
 
-static void shares_assign_process_to_least_used_lane(void **state)
+TEST(shares_assign_process_to_least_used_lane)
 {
 	struct shares shares = { 0 };
 
-	(void)state;
 	for (uint32_t pid = 1; pid <= 2 * SHARES_LANES; pid++) {
 		add(&shares, pid, 100);
 		shares_part(&shares, shares_find(&shares, pid));
@@ -159,17 +148,4 @@ static void shares_assign_process_to_least_used_lane(void **state)
 	shares_join(&shares, shares_find(&shares, 1));
 	assert_int_equal(shares.lanes_in_use, 0);
 	shares_deinit(&shares);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shares_divide_queued_bytes_evenly_among_processes),
-		cmocka_unit_test(shares_report_each_gap_once_and_keep_process_totals),
-		cmocka_unit_test(shares_forget_longest_idle_process_first),
-		cmocka_unit_test(shares_report_gaps_in_order_of_loss),
-		cmocka_unit_test(shares_assign_process_to_least_used_lane),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,10 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "base/signals.h"
@@ -75,12 +70,16 @@ static void expect_numbers(size_t count)
 	assert_int_equal(fclose(file), 0);
 }
 
-static void sink_new_file_is_private_and_holds_written_data(void **state)
+static int begin_limited(void **state);
+static int end_limited(void **state);
+
+#define FIXTURE_TEST(test) TEST_WITH(test, begin_limited, end_limited)
+
+TEST(sink_new_file_is_private_and_holds_written_data)
 {
 	struct sink *sink = NULL;
 	struct stat status;
 
-	(void)state;
 	(void)unlink(path);
 	assert_int_equal(sink_open(AT(path, false), &sink), 0);
 	sink_write(sink, "one", 3, 1);
@@ -101,11 +100,10 @@ static void put(const char *content)
 	assert_int_equal(fclose(file), 0);
 }
 
-static void sink_overwrites_only_if_forced_and_on_first_write(void **state)
+TEST(sink_overwrites_only_if_forced_and_on_first_write)
 {
 	struct sink *sink = NULL;
 
-	(void)state;
 	put("an old recording");
 	assert_int_equal(sink_check(AT(path, false)), -EEXIST);
 	assert_int_equal(sink_open(AT(path, false), &sink), -EEXIST);
@@ -123,20 +121,18 @@ static void sink_overwrites_only_if_forced_and_on_first_write(void **state)
 	expect_content("newer");
 }
 
-static void sink_opens_empty_file_without_force(void **state)
+TEST(sink_opens_empty_file_without_force)
 {
 	struct sink *sink = NULL;
 
-	(void)state;
 	put("");
 	assert_int_equal(sink_check(AT(path, false)), 0);
 	assert_int_equal(sink_open(AT(path, false), &sink), 0);
 	assert_int_equal(sink_close(sink, NULL), 0);
 }
 
-static void sink_check_creates_no_file(void **state)
+TEST(sink_check_creates_no_file)
 {
-	(void)state;
 	(void)unlink(path);
 	assert_int_equal(sink_check(AT(path, false)), 0);
 	assert_int_equal(access(path, F_OK), -1);
@@ -145,12 +141,11 @@ static void sink_check_creates_no_file(void **state)
 }
 
 /* Also by another path to it, and whoever may overwrite it; and not a moment longer. */
-static void sink_refuses_second_writer_of_file(void **state)
+TEST(sink_refuses_second_writer_of_file)
 {
 	char other[sizeof(path) + 8];
 	struct sink *first = NULL, *second = NULL;
 
-	(void)state;
 	(void)snprintf(other, sizeof(other), "%s/./out.rec", directory);
 	put("");
 	assert_int_equal(sink_open(AT(path, false), &first), 0);
@@ -166,11 +161,10 @@ static void sink_refuses_second_writer_of_file(void **state)
 }
 
 /* base/output_file.h has the reasons; to be told before anything is recorded, and with --force. */
-static void sink_refuses_symlink_and_file_others_can_read(void **state)
+TEST(sink_refuses_symlink_and_file_others_can_read)
 {
 	struct sink *sink = NULL;
 
-	(void)state;
 	put("");
 	assert_int_equal(chmod(path, 0644), 0);
 	assert_int_equal(sink_check(AT(path, true)), -EPERM);
@@ -203,11 +197,10 @@ int flock(int fd, int operation)
 	return (int)syscall(SYS_flock, fd, operation);
 }
 
-static void sink_keeps_data_written_just_before_lock(void **state)
+TEST(sink_keeps_data_written_just_before_lock)
 {
 	struct sink *sink = NULL;
 
-	(void)state;
 	put("");
 	late_words = "the last";
 	assert_int_equal(sink_open(AT(path, false), &sink), -EEXIST);
@@ -215,13 +208,12 @@ static void sink_keeps_data_written_just_before_lock(void **state)
 	expect_content("the last");
 }
 
-static void sink_warns_and_writes_file_that_cannot_be_locked(void **state)
+TEST(sink_warns_and_writes_file_that_cannot_be_locked)
 {
 	struct sink *sink = NULL;
 	struct ears ears;
 	char said[512];
 
-	(void)state;
 	put("");
 	ears = ears_open();
 	lock_error = ENOLCK;
@@ -235,12 +227,11 @@ static void sink_warns_and_writes_file_that_cannot_be_locked(void **state)
 	expect_content("one");
 }
 
-static void sink_locks_named_pipe_but_not_device(void **state)
+TEST(sink_locks_named_pipe_but_not_device)
 {
 	struct sink *first = NULL, *second = NULL;
 	int reader;
 
-	(void)state;
 	(void)unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -290,12 +281,11 @@ static void await_next_try(struct sink *sink)
 	now_ns++;
 }
 
-static void sink_buffers_and_retries_after_pause_on_full_disk(void **state)
+TEST(sink_buffers_and_retries_after_pause_on_full_disk)
 {
 	struct numbered_entry entry = number_entry(7);
 	struct sink *sink = NULL;
 
-	(void)state;
 	assert_int_equal(sink_open(AT("/dev/full", false), &sink), 0);
 	assert_true(sink_due_ns(sink) == UINT64_MAX);
 	sink_write(sink, &entry, sizeof(entry), 1);
@@ -313,7 +303,7 @@ static void sink_buffers_and_retries_after_pause_on_full_disk(void **state)
 }
 
 /* The file size limit makes the kernel accept a part of a write, as a filling disk does. */
-static void sink_cuts_partial_record_and_resumes_when_space_returns(void **state)
+TEST(sink_cuts_partial_record_and_resumes_when_space_returns)
 {
 	const struct numbered_entry entries[] = { number_entry(0), number_entry(1),
 						  number_entry(2) };
@@ -323,7 +313,6 @@ static void sink_cuts_partial_record_and_resumes_when_space_returns(void **state
 	struct sink *sink = NULL;
 	struct stat status;
 
-	(void)state;
 	(void)unlink(path);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	small.rlim_max = old.rlim_max;
@@ -387,7 +376,7 @@ ssize_t write(int fd, const void *bytes, size_t size_bytes)
 }
 
 /* It is his end of the file by then: ours follows, when there is room again. */
-static void sink_never_truncates_file_that_others_append_to(void **state)
+TEST(sink_never_truncates_file_that_others_append_to)
 {
 	const struct numbered_entry entry = number_entry(7);
 	const size_t written = 10;
@@ -398,7 +387,6 @@ static void sink_never_truncates_file_that_others_append_to(void **state)
 	size_t rest = sizeof(entry) - written;
 	FILE *file;
 
-	(void)state;
 	(void)fflush(stdout);
 	assert_true(fd >= 0 && saved >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
 	assert_int_equal(sink_open(AT("-", false), &sink), 0);
@@ -454,7 +442,7 @@ static size_t take_all(struct sink *sink, int reader, struct numbered_entry *ent
 	return got_bytes / sizeof(*entries);
 }
 
-static void sink_does_not_block_on_slow_pipe_reader(void **state)
+TEST(sink_does_not_block_on_slow_pipe_reader)
 {
 	enum {
 		COUNT = 10000
@@ -463,7 +451,6 @@ static void sink_does_not_block_on_slow_pipe_reader(void **state)
 	int reader;
 	struct sink *sink = open_narrow_pipe(&reader);
 
-	(void)state;
 	got = calloc(COUNT, sizeof(*got));
 	assert_true(entries && got);
 	for (size_t i = 0; i < COUNT; i++)
@@ -481,7 +468,7 @@ static void sink_does_not_block_on_slow_pipe_reader(void **state)
 	free(got);
 }
 
-static void sink_drops_overflow_and_reports_gap_after_it(void **state)
+TEST(sink_drops_overflow_and_reports_gap_after_it)
 {
 	enum {
 		PART = SINK_WAITING_BYTES / sizeof(struct numbered_entry) / 4
@@ -491,7 +478,6 @@ static void sink_drops_overflow_and_reports_gap_after_it(void **state)
 	int reader;
 	struct sink *sink = open_narrow_pipe(&reader);
 
-	(void)state;
 	got = calloc(8 * PART, sizeof(*got));
 	assert_true(entries && got);
 	for (uint64_t part = 0; part < 6; part++) {
@@ -518,14 +504,13 @@ static void sink_drops_overflow_and_reports_gap_after_it(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void sink_drops_record_without_memory_and_writes_next(void **state)
+TEST(sink_drops_record_without_memory_and_writes_next)
 {
 	struct numbered_entry entries[] = { number_entry(0), number_entry(1) }, got[2];
 	struct gap gap;
 	int reader;
 	struct sink *sink = open_narrow_pipe(&reader);
 
-	(void)state;
 	memory_fails_once_after(0);
 	sink_write(sink, &entries[0], sizeof(entries[0]), 1);
 	memory_never_fails();
@@ -542,7 +527,7 @@ static void sink_drops_record_without_memory_and_writes_next(void **state)
 }
 
 /* Neither what was written is counted as missing, nor what was not as written. */
-static void sink_close_logs_records_that_reader_never_took(void **state)
+TEST(sink_close_logs_records_that_reader_never_took)
 {
 	enum {
 		COUNT = 1000,
@@ -556,7 +541,6 @@ static void sink_close_logs_records_that_reader_never_took(void **state)
 	int reader;
 	struct sink *sink = open_narrow_pipe(&reader);
 
-	(void)state;
 	assert_non_null(entries);
 	for (size_t i = 0; i < COUNT; i++)
 		entries[i] = number_entry(i);
@@ -578,13 +562,12 @@ static void sink_close_logs_records_that_reader_never_took(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void sink_open_of_named_pipe_ends_on_signal(void **state)
+TEST(sink_open_of_named_pipe_ends_on_signal)
 {
 	struct sink *sink = NULL;
 	int fd = signals_catch();
 	bool is_typed;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(raise(SIGTERM), 0);
@@ -596,11 +579,10 @@ static void sink_open_of_named_pipe_ends_on_signal(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void sink_open_fails_in_missing_folder(void **state)
+TEST(sink_open_fails_in_missing_folder)
 {
 	struct sink *sink = NULL;
 
-	(void)state;
 	assert_int_equal(sink_open(AT("/nonexistent/out.rec", false), &sink), -ENOENT);
 	assert_null(sink);
 }
@@ -624,22 +606,20 @@ static int write_to_stdout(int fd, const char *text)
 	return r;
 }
 
-static void sink_close_returns_epipe_for_pipe_without_reader(void **state)
+TEST(sink_close_returns_epipe_for_pipe_without_reader)
 {
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(close(fds[0]), 0);
 	assert_int_equal(write_to_stdout(fds[1], "one"), -EPIPE);
 	assert_int_equal(close(fds[1]), 0);
 }
 
-static void sink_counts_zero_byte_write_as_failure(void **state)
+TEST(sink_counts_zero_byte_write_as_failure)
 {
 	struct sink *sink = NULL;
 
-	(void)state;
 	assert_int_equal(sink_open(AT(path, false), &sink), 0);
 	takes_nothing = true;
 	sink_write(sink, "one", 3, 1);
@@ -652,12 +632,11 @@ static void sink_counts_zero_byte_write_as_failure(void **state)
 }
 
 /* It is not ours to make it a pipe that nobody waits for. */
-static void sink_buffers_nothing_after_reader_is_gone(void **state)
+TEST(sink_buffers_nothing_after_reader_is_gone)
 {
 	int reader;
 	struct sink *sink = open_narrow_pipe(&reader);
 
-	(void)state;
 	assert_int_equal(close(reader), 0);
 	for (int i = 0; i < 2; i++) {
 		sink_write(sink, "one", 3, 1);
@@ -670,7 +649,7 @@ static void sink_buffers_nothing_after_reader_is_gone(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void sink_does_not_block_on_slow_stdout_reader(void **state)
+TEST(sink_does_not_block_on_slow_stdout_reader)
 {
 	enum {
 		COUNT = 10000
@@ -679,7 +658,6 @@ static void sink_does_not_block_on_slow_stdout_reader(void **state)
 	int fds[2], saved = dup(STDOUT_FILENO);
 	struct sink *sink = NULL;
 
-	(void)state;
 	assert_non_null(entries);
 	for (size_t i = 0; i < COUNT; i++)
 		entries[i] = number_entry(i);
@@ -699,11 +677,10 @@ static void sink_does_not_block_on_slow_stdout_reader(void **state)
 	free(entries);
 }
 
-static void sink_leaves_stdout_open_and_keeps_its_content(void **state)
+TEST(sink_leaves_stdout_open_and_keeps_its_content)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "before,", 7), 7);
 	assert_int_equal(write_to_stdout(fd, "one"), 0);
@@ -713,12 +690,11 @@ static void sink_leaves_stdout_open_and_keeps_its_content(void **state)
 }
 
 /* `> file` of two shells, against `>> file`, where the kernel keeps the writes apart. */
-static void sink_shares_stdout_only_in_append_mode(void **state)
+TEST(sink_shares_stdout_only_in_append_mode)
 {
 	static const int modes[] = { O_TRUNC, O_APPEND };
 	struct sink *sink = NULL;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		int first = open(path, O_WRONLY | O_CREAT | modes[i] | O_CLOEXEC, 0600);
 		int second = open(path, O_WRONLY | modes[i] | O_CLOEXEC);
@@ -737,12 +713,11 @@ static void sink_shares_stdout_only_in_append_mode(void **state)
 	}
 }
 
-static void sink_refuses_terminal_as_output(void **state)
+TEST(sink_refuses_terminal_as_output)
 {
 	int terminal = posix_openpt(O_RDWR | O_NOCTTY);
 	int fd;
 
-	(void)state;
 	assert_true(terminal >= 0);
 	assert_int_equal(grantpt(terminal), 0);
 	assert_int_equal(unlockpt(terminal), 0);
@@ -818,12 +793,11 @@ static void expect_file_of(const char *name, bool has_heads, size_t first, size_
 	}
 }
 
-static void sink_rotates_file_at_half_of_limit(void **state)
+FIXTURE_TEST(sink_rotates_file_at_half_of_limit)
 {
 	struct sink *sink = NULL;
 	struct stat status;
 
-	(void)state;
 	assert_int_equal(sink_check(&limited), 0);
 	assert_int_equal(sink_open(&limited, &sink), 0);
 	write_numbers(sink, 0, 5);
@@ -891,12 +865,11 @@ static void expect_spans(const char *name, bool has_heads, size_t first, size_t 
 }
 
 /* Two spans are half of the limit; a write of five would be more than all of it. */
-static void sink_splits_long_write_across_files_after_check(void **state)
+FIXTURE_TEST(sink_splits_long_write_across_files_after_check)
 {
 	struct span spans[5];
 	struct sink *sink = NULL;
 
-	(void)state;
 	assert_true(2 * sizeof(spans[0]) <= LIMIT_BYTES / 2 &&
 		    3 * sizeof(spans[0]) > LIMIT_BYTES / 2);
 	for (size_t i = 0; i < 5; i++)
@@ -913,7 +886,7 @@ static void sink_splits_long_write_across_files_after_check(void **state)
 }
 
 /* A write that ended in the middle of a span goes on in the same file. */
-static void sink_keeps_checked_span_in_one_file(void **state)
+FIXTURE_TEST(sink_keeps_checked_span_in_one_file)
 {
 	struct rlimit old, small = { 0 };
 	struct span spans[3] = { span_of(0), span_of(8), span_of(16) };
@@ -921,7 +894,6 @@ static void sink_keeps_checked_span_in_one_file(void **state)
 	struct ears ears = ears_open();
 	char said[1024];
 
-	(void)state;
 	assert_int_equal(sink_open(&limited, &sink), 0);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	small = (struct rlimit){ sizeof(spans[0]) + 3 * sizeof(spans[0].entries[0]), old.rlim_max };
@@ -940,11 +912,10 @@ static void sink_keeps_checked_span_in_one_file(void **state)
 }
 
 /* An eighth of the room is left for one that is larger than any before. */
-static void sink_rotation_reserves_space_for_larger_write(void **state)
+FIXTURE_TEST(sink_rotation_reserves_space_for_larger_write)
 {
 	struct sink *sink = NULL;
 
-	(void)state;
 	assert_int_equal(sink_open(&limited, &sink), 0);
 	for (size_t number = 0; number < 17; number++)
 		write_numbers(sink, number, 1);
@@ -955,11 +926,10 @@ static void sink_rotation_reserves_space_for_larger_write(void **state)
 	assert_int_equal(sink_close(sink, NULL), 0);
 }
 
-static void sink_locks_current_file_after_rotation(void **state)
+FIXTURE_TEST(sink_locks_current_file_after_rotation)
 {
 	struct sink *sink = NULL, *second = NULL;
 
-	(void)state;
 	assert_int_equal(sink_open(&limited, &sink), 0);
 	write_numbers(sink, 0, 15);
 	assert_int_equal(status_of(sink).files, 1);
@@ -969,11 +939,10 @@ static void sink_locks_current_file_after_rotation(void **state)
 	assert_int_equal(sink_close(sink, NULL), 0);
 }
 
-static void sink_rotates_without_head_if_out_of_memory(void **state)
+FIXTURE_TEST(sink_rotates_without_head_if_out_of_memory)
 {
 	struct sink *sink = NULL;
 
-	(void)state;
 	has_no_head = true;
 	assert_int_equal(sink_open(&limited, &sink), 0);
 	write_numbers(sink, 0, 15);
@@ -982,12 +951,11 @@ static void sink_rotates_without_head_if_out_of_memory(void **state)
 	assert_int_equal(sink_close(sink, NULL), 0);
 }
 
-static void sink_replaces_existing_rotated_file_only_if_forced(void **state)
+FIXTURE_TEST(sink_replaces_existing_rotated_file_only_if_forced)
 {
 	struct sink_file forced = limited;
 	struct sink *sink = NULL;
 
-	(void)state;
 	put("");
 	assert_int_equal(rename(path, kept_path), 0);
 	assert_int_equal(sink_check(&limited), -EEXIST);
@@ -1001,13 +969,12 @@ static void sink_replaces_existing_rotated_file_only_if_forced(void **state)
 }
 
 /* New entries wait, and the limit holds; the old file is not touched. */
-static void sink_buffers_records_while_rotation_fails(void **state)
+FIXTURE_TEST(sink_buffers_records_while_rotation_fails)
 {
 	struct sink *sink = NULL;
 	struct ears ears = ears_open();
 	char said[1024];
 
-	(void)state;
 	assert_int_equal(sink_open(&limited, &sink), 0);
 	assert_int_equal(mkdir(kept_path, 0700), 0);
 	write_numbers(sink, 0, 15);
@@ -1026,14 +993,13 @@ static void sink_buffers_records_while_rotation_fails(void **state)
 	assert_non_null(strstr(said, "again"));
 }
 
-static void sink_leaves_moved_and_foreign_files_alone(void **state)
+FIXTURE_TEST(sink_leaves_moved_and_foreign_files_alone)
 {
 	char other[sizeof(path) + 8];
 	struct sink *sink = NULL;
 	struct ears ears = ears_open();
 	char said[1024];
 
-	(void)state;
 	(void)snprintf(other, sizeof(other), "%s.other", path);
 	assert_int_equal(sink_open(&limited, &sink), 0);
 	write_numbers(sink, 0, 5);
@@ -1054,12 +1020,11 @@ static void sink_leaves_moved_and_foreign_files_alone(void **state)
 	assert_non_null(strstr(said, strerror(EEXIST)));
 }
 
-static void sink_limit_requires_regular_file(void **state)
+FIXTURE_TEST(sink_limit_requires_regular_file)
 {
 	struct sink_file file = limited;
 	struct sink *sink = NULL;
 
-	(void)state;
 	file.path = "-";
 	assert_int_equal(sink_check(&file), -EINVAL);
 	assert_int_equal(sink_open(&file, &sink), -EINVAL);
@@ -1070,55 +1035,4 @@ static void sink_limit_requires_regular_file(void **state)
 	assert_null(sink);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sink_new_file_is_private_and_holds_written_data),
-		cmocka_unit_test(sink_overwrites_only_if_forced_and_on_first_write),
-		cmocka_unit_test(sink_opens_empty_file_without_force),
-		cmocka_unit_test(sink_check_creates_no_file),
-		cmocka_unit_test(sink_refuses_second_writer_of_file),
-		cmocka_unit_test(sink_refuses_symlink_and_file_others_can_read),
-		cmocka_unit_test(sink_keeps_data_written_just_before_lock),
-		cmocka_unit_test(sink_warns_and_writes_file_that_cannot_be_locked),
-		cmocka_unit_test(sink_locks_named_pipe_but_not_device),
-		cmocka_unit_test(sink_buffers_and_retries_after_pause_on_full_disk),
-		cmocka_unit_test(sink_cuts_partial_record_and_resumes_when_space_returns),
-		cmocka_unit_test(sink_never_truncates_file_that_others_append_to),
-		cmocka_unit_test(sink_does_not_block_on_slow_pipe_reader),
-		cmocka_unit_test(sink_drops_overflow_and_reports_gap_after_it),
-		cmocka_unit_test(sink_drops_record_without_memory_and_writes_next),
-		cmocka_unit_test(sink_close_logs_records_that_reader_never_took),
-		cmocka_unit_test(sink_open_of_named_pipe_ends_on_signal),
-		cmocka_unit_test(sink_open_fails_in_missing_folder),
-		cmocka_unit_test(sink_close_returns_epipe_for_pipe_without_reader),
-		cmocka_unit_test(sink_counts_zero_byte_write_as_failure),
-		cmocka_unit_test(sink_buffers_nothing_after_reader_is_gone),
-		cmocka_unit_test(sink_does_not_block_on_slow_stdout_reader),
-		cmocka_unit_test(sink_leaves_stdout_open_and_keeps_its_content),
-		cmocka_unit_test(sink_shares_stdout_only_in_append_mode),
-		cmocka_unit_test(sink_refuses_terminal_as_output),
-		cmocka_unit_test_setup_teardown(sink_rotates_file_at_half_of_limit, begin_limited,
-						end_limited),
-		cmocka_unit_test_setup_teardown(sink_rotation_reserves_space_for_larger_write,
-						begin_limited, end_limited),
-		cmocka_unit_test_setup_teardown(sink_locks_current_file_after_rotation,
-						begin_limited, end_limited),
-		cmocka_unit_test_setup_teardown(sink_splits_long_write_across_files_after_check,
-						begin_limited, end_limited),
-		cmocka_unit_test_setup_teardown(sink_keeps_checked_span_in_one_file, begin_limited,
-						end_limited),
-		cmocka_unit_test_setup_teardown(sink_rotates_without_head_if_out_of_memory,
-						begin_limited, end_limited),
-		cmocka_unit_test_setup_teardown(sink_replaces_existing_rotated_file_only_if_forced,
-						begin_limited, end_limited),
-		cmocka_unit_test_setup_teardown(sink_buffers_records_while_rotation_fails,
-						begin_limited, end_limited),
-		cmocka_unit_test_setup_teardown(sink_leaves_moved_and_foreign_files_alone,
-						begin_limited, end_limited),
-		cmocka_unit_test_setup_teardown(sink_limit_requires_regular_file, begin_limited,
-						end_limited),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

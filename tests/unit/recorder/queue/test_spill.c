@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "inheritable.h"
 #include "record/check.h"
@@ -46,14 +48,13 @@ static void append_as_the_disk_can(struct backlog *backlog, uint64_t count)
 	}
 }
 
-static void spill_returns_records_of_outage_in_order(void **state)
+TEST(spill_returns_records_of_outage_in_order)
 {
 	struct backlog *backlog = make_backlog(&(struct backlog_options){
 		.segment_bytes = 100 * ENTRY, .memory_bytes_max = MEMORY_BYTES, .seal_ns = LONG });
 	struct backlog_status status;
 	uint64_t next = 0;
 
-	(void)state;
 	append_as_the_disk_can(backlog, COUNT);
 	backlog_seal(backlog);
 	backlog_get_status(backlog, &status);
@@ -72,7 +73,7 @@ static void spill_returns_records_of_outage_in_order(void **state)
 	backlog_free(backlog);
 }
 
-static void spill_retries_read_back_after_failed_allocation(void **state)
+TEST(spill_retries_read_back_after_failed_allocation)
 {
 	struct backlog *backlog = make_backlog(&(struct backlog_options){
 		.segment_bytes = 100 * ENTRY, .memory_bytes_max = MEMORY_BYTES, .seal_ns = LONG });
@@ -80,7 +81,6 @@ static void spill_retries_read_back_after_failed_allocation(void **state)
 	size_t refusals = 0;
 	uint64_t next = 0;
 
-	(void)state;
 	append_as_the_disk_can(backlog, 5000);
 	backlog_seal(backlog);
 	while (!backlog_is_empty(backlog)) {
@@ -107,7 +107,7 @@ static void spill_retries_read_back_after_failed_allocation(void **state)
 	backlog_free(backlog);
 }
 
-static void spill_is_bounded_and_drops_oldest_first(void **state)
+TEST(spill_is_bounded_and_drops_oldest_first)
 {
 	struct backlog *backlog =
 		make_backlog(&(struct backlog_options){ .segment_bytes = 100 * ENTRY,
@@ -117,7 +117,6 @@ static void spill_is_bounded_and_drops_oldest_first(void **state)
 	struct backlog_status status;
 	uint64_t next = 0, read = 0;
 
-	(void)state;
 	append_as_the_disk_can(backlog, COUNT);
 	backlog_seal(backlog);
 	while (next < COUNT) {
@@ -135,14 +134,13 @@ static void spill_is_bounded_and_drops_oldest_first(void **state)
 }
 
 /* So that what is soon sent is not written first. */
-static void spill_leaves_half_of_memory_in_use(void **state)
+TEST(spill_leaves_half_of_memory_in_use)
 {
 	const uint64_t each = 100, half_bytes = MEMORY_BYTES / 2;
 	struct backlog *backlog = make_backlog(&(struct backlog_options){
 		.segment_bytes = each * ENTRY, .memory_bytes_max = MEMORY_BYTES, .seal_ns = LONG });
 	struct backlog_status status;
 
-	(void)state;
 	for (uint64_t number = 0; number < 30 * each; number += each) {
 		append_numbers(backlog, number, each);
 		backlog_seal(backlog);
@@ -181,7 +179,7 @@ static off_t disk_bytes(int fd)
 }
 
 /* What was sent gives its place back, at once, although the file only grows. */
-static void spill_frees_disk_space_of_sent_records(void **state)
+TEST(spill_frees_disk_space_of_sent_records)
 {
 	unsigned int before = count_inheritable();
 	struct backlog *backlog =
@@ -193,7 +191,6 @@ static void spill_frees_disk_space_of_sent_records(void **state)
 	uint64_t next = 0;
 	int fd;
 
-	(void)state;
 	append_numbers(backlog, 0, 9000);
 	do
 		backlog_get_status(backlog, &status);
@@ -227,13 +224,12 @@ static void spill_frees_disk_space_of_sent_records(void **state)
 	backlog_free(backlog);
 }
 
-static void spill_uses_var_tmp_without_tmpdir(void **state)
+TEST(spill_uses_var_tmp_without_tmpdir)
 {
 	static const char *const folders[] = { NULL, "" };
 	char here[] = "/tmp/test_spill.XXXXXX";
 	struct store *store;
 
-	(void)state;
 	memcpy(here, folder, sizeof(here));
 	(void)strcpy(folder, "/var/tmp");
 	for (size_t i = 0; i < 2; i++) {
@@ -250,16 +246,4 @@ static void spill_uses_var_tmp_without_tmpdir(void **state)
 	assert_int_equal(setenv("TMPDIR", folder, 1), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(spill_returns_records_of_outage_in_order),
-		cmocka_unit_test(spill_leaves_half_of_memory_in_use),
-		cmocka_unit_test(spill_frees_disk_space_of_sent_records),
-		cmocka_unit_test(spill_uses_var_tmp_without_tmpdir),
-		cmocka_unit_test(spill_retries_read_back_after_failed_allocation),
-		cmocka_unit_test(spill_is_bounded_and_drops_oldest_first),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "unit_test.h"
+
 #include "ears.h"
 #include "inheritable.h"
 #include "record/check.h"
@@ -49,14 +51,15 @@ int fstatvfs(int fd, struct statvfs *ret_system)
 	return r;
 }
 
-static void spool_is_private_and_locked_by_one_process(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, empty, NULL)
+
+FIXTURE_TEST(spool_is_private_and_locked_by_one_process)
 {
 	struct backlog_options options = { .spool = spool };
 	struct backlog *first = make_backlog(&options), *second;
 	char path[PATH_MAX];
 	struct stat status;
 
-	(void)state;
 	assert_int_equal(stat(spool, &status), 0);
 	assert_int_equal(status.st_mode & 07777, 0700);
 	append_numbers(first, 1, 1);
@@ -75,12 +78,11 @@ static void spool_is_private_and_locked_by_one_process(void **state)
 	backlog_free(first);
 }
 
-static void spool_open_rejects_non_folder_and_missing_parent(void **state)
+FIXTURE_TEST(spool_open_rejects_non_folder_and_missing_parent)
 {
 	struct backlog_options options = { .spool = "/dev/null" };
 	struct backlog *backlog = NULL;
 
-	(void)state;
 	assert_int_equal(backlog_new(&options, &backlog), -ENOTDIR);
 	assert_null(backlog);
 	backlog_free(backlog);
@@ -88,13 +90,12 @@ static void spool_open_rejects_non_folder_and_missing_parent(void **state)
 	assert_int_equal(backlog_new(&options, &backlog), -ENOENT);
 }
 
-static void spool_restart_sends_leftover_chunks_first_with_same_ids(void **state)
+FIXTURE_TEST(spool_restart_sends_leftover_chunks_first_with_same_ids)
 {
 	struct backlog *backlog = open_spool(2, LONG, 0);
 	struct chunk first, second;
 	char path[PATH_MAX];
 
-	(void)state;
 	append_numbers(backlog, 1, 5);
 	(void)expect_numbers(backlog, 1, 2);
 	backlog_done(backlog);
@@ -118,14 +119,13 @@ static void spool_restart_sends_leftover_chunks_first_with_same_ids(void **state
 	backlog_free(backlog);
 }
 
-static void spool_writes_chunk_before_returning_it(void **state)
+FIXTURE_TEST(spool_writes_chunk_before_returning_it)
 {
 	const struct numbered_entry entries[] = { number_entry(1), number_entry(2),
 						  number_entry(3) };
 	struct backlog *backlog = open_spool(100, 1000 * 1000, 0);
 	char path[PATH_MAX];
 
-	(void)state;
 	/* At once: one after the other they may come to be older than what makes a chunk. */
 	assert_int_equal(backlog_append(backlog, entries, sizeof(entries)), 0);
 	(void)expect_numbers(backlog, 1, 3);
@@ -150,12 +150,11 @@ static void write_file(const char *name, const void *bytes, size_t size_bytes)
 #define OPEN_NAME "0000000000000007-000102030405060708090a0b0c0d0e0f.open"
 
 /* A power loss may leave any part of a file that was not yet sealed, and zeros after it. */
-static void spool_salvages_whole_entries_of_torn_file(void **state)
+FIXTURE_TEST(spool_salvages_whole_entries_of_torn_file)
 {
 	struct numbered_entry entries[4] = { number_entry(0), number_entry(1), number_entry(2) };
 	char path[PATH_MAX];
 
-	(void)state;
 	memset(&entries[3], 0, sizeof(entries[3]));
 	for (size_t size = 0; size <= sizeof(entries); size++) {
 		size_t whole = size / ENTRY < 3 ? size / ENTRY : 3;
@@ -196,7 +195,7 @@ static void expect_in_damaged(const char *end, unsigned int count)
 }
 
 /* A power loss may leave a file as long as it was, and nothing of what was in it. */
-static void spool_logs_and_sets_aside_segment_without_whole_record(void **state)
+FIXTURE_TEST(spool_logs_and_sets_aside_segment_without_whole_record)
 {
 	static const char zeros[300 * 1000];
 	struct backlog_status status;
@@ -204,7 +203,6 @@ static void spool_logs_and_sets_aside_segment_without_whole_record(void **state)
 	struct ears ears;
 	char said[1024];
 
-	(void)state;
 	write_file(OPEN_NAME, zeros, sizeof(zeros));
 	ears = ears_open();
 	backlog = open_spool(100, LONG, 0);
@@ -236,7 +234,7 @@ int fsync(int fd)
 	return (int)syscall(SYS_fsync, fd);
 }
 
-static void spool_rewrites_segment_if_folder_sync_fails(void **state)
+FIXTURE_TEST(spool_rewrites_segment_if_folder_sync_fails)
 {
 	struct numbered_entry entry = number_entry(1);
 	struct segment *segments = NULL, *segment;
@@ -244,7 +242,6 @@ static void spool_rewrites_segment_if_folder_sync_fails(void **state)
 	char path[PATH_MAX];
 	size_t part;
 
-	(void)state;
 	assert_int_equal(spool_open(spool, &store, &segments), 0);
 	assert_int_equal(segment_new(ENTRY, &segment), 0);
 	assert_int_equal(segment_add_part(segment, NULL, &part), 0);
@@ -297,7 +294,7 @@ static void send_all(void)
 		backlog_done(of_the_keeper);
 }
 
-static void spool_reuses_space_of_sent_segments_before_dropping(void **state)
+FIXTURE_TEST(spool_reuses_space_of_sent_segments_before_dropping)
 {
 	const uint64_t segment_bytes = ENTRY + 2 * CHECK_BYTES;
 	struct backlog *backlog = open_spool(1, LONG, 3 * segment_bytes);
@@ -305,7 +302,6 @@ static void spool_reuses_space_of_sent_segments_before_dropping(void **state)
 	char said[256];
 	struct ears ears;
 
-	(void)state;
 	append_numbers(backlog, 1, 3);
 	backlog_seal(backlog);
 	backlog_settle(backlog);
@@ -324,12 +320,11 @@ static void spool_reuses_space_of_sent_segments_before_dropping(void **state)
 }
 
 /* As a power loss may have it, between a failed sync and the end of what was written again. */
-static void spool_reads_segment_with_two_files_once(void **state)
+FIXTURE_TEST(spool_reads_segment_with_two_files_once)
 {
 	char sealed[PATH_MAX], open_name[PATH_MAX + 8];
 	struct backlog *backlog;
 
-	(void)state;
 	keep_in_two_parts(sealed);
 	/* Behind the number and the id. */
 	(void)snprintf(open_name, sizeof(open_name), "%.*s.part",
@@ -357,14 +352,13 @@ static void change_bit(const char *path, off_t offset)
 }
 
 /* All that its check covers is lost with it, and nothing else. */
-static void spool_sends_intact_part_of_damaged_segment_and_counts_rest(void **state)
+FIXTURE_TEST(spool_sends_intact_part_of_damaged_segment_and_counts_rest)
 {
 	char path[PATH_MAX], said[1024], lost[128];
 	struct backlog *backlog;
 	struct gap gap;
 	struct ears ears;
 
-	(void)state;
 	(void)snprintf(lost, sizeof(lost), "2 records are lost (%d bytes), the other 1 are sent",
 		       2 * ENTRY + CHECK_BYTES);
 	keep_in_two_parts(path);
@@ -384,14 +378,13 @@ static void spool_sends_intact_part_of_damaged_segment_and_counts_rest(void **st
 	backlog_free(backlog);
 }
 
-static void spool_counts_records_of_deleted_segment_as_dropped(void **state)
+FIXTURE_TEST(spool_counts_records_of_deleted_segment_as_dropped)
 {
 	struct backlog *backlog = open_spool(3, LONG, 0);
 	char path[PATH_MAX], said[1024];
 	struct gap gap;
 	struct ears ears;
 
-	(void)state;
 	append_numbers(backlog, 1, 1);
 	backlog_seal(backlog);
 	await_files(".chunks", 1, path);
@@ -410,12 +403,11 @@ static void spool_counts_records_of_deleted_segment_as_dropped(void **state)
 }
 
 /* What is behind the damage moves up, and is not found where it was, too. */
-static void spool_rereads_deferred_damaged_segment_unchanged(void **state)
+FIXTURE_TEST(spool_rereads_deferred_damaged_segment_unchanged)
 {
 	struct backlog *backlog;
 	char path[PATH_MAX];
 
-	(void)state;
 	keep_in_two_parts(path);
 	change_bit(path, CHECK_BYTES);
 	backlog = open_spool(3, LONG, 0);
@@ -435,13 +427,12 @@ static void spool_rereads_deferred_damaged_segment_unchanged(void **state)
 }
 
 /* A kill in the middle of a write: what was kept before is whole; what has no check is not sent. */
-static void spool_sends_nothing_of_torn_write(void **state)
+FIXTURE_TEST(spool_sends_nothing_of_torn_write)
 {
 	char path[PATH_MAX], part[PATH_MAX], said[1024];
 	const size_t first_bytes = CHECK_BYTES + 2 * ENTRY + CHECK_BYTES;
 	size_t all_bytes = first_bytes + ENTRY + CHECK_BYTES;
 
-	(void)state;
 	for (size_t size_bytes = first_bytes; size_bytes < all_bytes; size_bytes++) {
 		struct backlog *backlog;
 		struct ears ears;
@@ -467,7 +458,7 @@ static void spool_sends_nothing_of_torn_write(void **state)
 	}
 }
 
-static void spool_leaves_foreign_files_alone(void **state)
+FIXTURE_TEST(spool_leaves_foreign_files_alone)
 {
 	static const char *const names[] = {
 		"!notes.txt",
@@ -483,7 +474,6 @@ static void spool_leaves_foreign_files_alone(void **state)
 	char path[PATH_MAX];
 	struct backlog *backlog;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		write_file(names[i], "text", 4);
 	(void)snprintf(path, sizeof(path), "%s/%s", spool, OPEN_NAME);
@@ -509,7 +499,7 @@ static void append_pair(struct backlog *backlog, uint64_t number)
 	assert_int_equal(backlog_append(backlog, entries, sizeof(entries)), 0);
 }
 
-static void spool_when_full_drops_oldest_but_not_in_flight_segment(void **state)
+FIXTURE_TEST(spool_when_full_drops_oldest_but_not_in_flight_segment)
 {
 	const uint64_t max_bytes = UINT64_C(4) * (2 * ENTRY + 2 * CHECK_BYTES);
 	struct backlog *backlog = open_spool(2, LONG, max_bytes);
@@ -517,7 +507,6 @@ static void spool_when_full_drops_oldest_but_not_in_flight_segment(void **state)
 	struct gap gap;
 	char path[PATH_MAX];
 
-	(void)state;
 	for (uint64_t number = 1; number <= 7; number += 2)
 		append_pair(backlog, number);
 	await_files(".chunks", 3, path);
@@ -541,7 +530,7 @@ static void spool_when_full_drops_oldest_but_not_in_flight_segment(void **state)
 	backlog_free(backlog);
 }
 
-static void spool_sets_rejected_entry_aside(void **state)
+FIXTURE_TEST(spool_sets_rejected_entry_aside)
 {
 	struct backlog *backlog = open_spool(3, LONG, 0);
 	struct numbered_entry found[2];
@@ -550,7 +539,6 @@ static void spool_sets_rejected_entry_aside(void **state)
 	struct chunk chunk;
 	int fd;
 
-	(void)state;
 	append_numbers(backlog, 1, 3);
 	backlog_seal(backlog);
 	chunk = expect_numbers(backlog, 1, 3);
@@ -586,14 +574,13 @@ static void fill_disk(void)
 }
 
 /* A file system of 64 KiB in a namespace of our own. */
-static void spool_on_full_file_system_drops_oldest_and_keeps_newest(void **state)
+FIXTURE_TEST(spool_on_full_file_system_drops_oldest_and_keeps_newest)
 {
 	struct backlog *backlog;
 	struct backlog_status status;
 	struct gap gap;
 	uint64_t next, sent = 0;
 
-	(void)state;
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		skip();
 	assert_int_equal(mkdir(spool, 0700), 0);
@@ -648,14 +635,13 @@ static struct backlog *make_backlog_of_four_segments(void)
 						       .spool = spool });
 }
 
-static void spool_on_full_disk_drops_only_what_memory_cannot_hold(void **state)
+FIXTURE_TEST(spool_on_full_disk_drops_only_what_memory_cannot_hold)
 {
 	struct backlog *backlog = make_backlog_of_four_segments();
 	struct backlog_status status;
 	struct gap gap;
 	uint64_t full_bytes;
 
-	(void)state;
 	for (uint64_t number = 0; number < OLD; number += AT_ONCE) {
 		append_numbers(backlog, number, AT_ONCE);
 		backlog_seal(backlog);
@@ -704,13 +690,12 @@ static void come_late(void)
 	before_it_is_full = NULL;
 }
 
-static void spool_on_full_disk_drops_oldest_even_if_keeper_is_late(void **state)
+FIXTURE_TEST(spool_on_full_disk_drops_oldest_even_if_keeper_is_late)
 {
 	struct backlog *backlog = make_backlog_of_four_segments();
 	struct backlog_status status;
 	struct gap gap;
 
-	(void)state;
 	append_numbers(backlog, 0, OLD);
 	backlog_seal(backlog);
 	backlog_settle(backlog);
@@ -734,13 +719,12 @@ static void spool_on_full_disk_drops_oldest_even_if_keeper_is_late(void **state)
 }
 
 /* Only the folder's own sync keeps what is in it through a power loss. */
-static void spool_syncs_parent_of_new_folder(void **state)
+FIXTURE_TEST(spool_syncs_parent_of_new_folder)
 {
 	struct backlog *backlog;
 	struct stat status;
 	char here[PATH_MAX];
 
-	(void)state;
 	assert_int_equal(stat(parent, &status), 0);
 	assert_non_null(getcwd(here, sizeof(here)));
 	for (int is_relative = 0; is_relative <= 1; is_relative++) {
@@ -759,13 +743,12 @@ static void spool_syncs_parent_of_new_folder(void **state)
 	}
 }
 
-static void spool_descriptors_are_not_inherited(void **state)
+FIXTURE_TEST(spool_descriptors_are_not_inherited)
 {
 	unsigned int before = count_inheritable();
 	struct backlog *backlog = open_spool(2, LONG, 0);
 	char path[PATH_MAX];
 
-	(void)state;
 	append_numbers(backlog, 1, 1);
 	await_files(".part", 1, path);
 	assert_int_equal(count_inheritable(), before);
@@ -806,12 +789,11 @@ enum {
 	FILE_BYTES_MAX = 16 * 1024 * 1024,
 };
 
-static void spool_rejected_file_is_private_and_bounded(void **state)
+FIXTURE_TEST(spool_rejected_file_is_private_and_bounded)
 {
 	struct backlog *backlog = open_spool(2, LONG, 0);
 	struct numbered_entry entry = number_entry(1);
 
-	(void)state;
 	assert_int_equal(backlog_reject(backlog, &entry, ENTRY), 0);
 	expect_mode("rejected", 0700);
 	expect_mode("rejected/rejected.msgpack", 0600);
@@ -822,13 +804,12 @@ static void spool_rejected_file_is_private_and_bounded(void **state)
 	backlog_free(backlog);
 }
 
-static void spool_treats_empty_segment_as_damaged(void **state)
+FIXTURE_TEST(spool_treats_empty_segment_as_damaged)
 {
 	struct backlog_status status;
 	struct backlog *backlog;
 	struct chunk chunk;
 
-	(void)state;
 	write_file("0000000000000007-000102030405060708090a0b0c0d0e0f-3-1-2.chunk", "", 0);
 	backlog = open_spool(2, LONG, 0);
 	assert_int_equal(backlog_next(backlog, &chunk), -EAGAIN);
@@ -849,7 +830,7 @@ static unsigned int count_open(void)
 }
 
 /* Where a descriptor may be 0. */
-static void spool_works_with_stdin_closed_and_leaks_no_descriptor(void **state)
+FIXTURE_TEST(spool_works_with_stdin_closed_and_leaks_no_descriptor)
 {
 	static const char *const wrong[] = { "/dev/null", "/nonexistent/spool" };
 	int saved = dup(STDIN_FILENO);
@@ -857,7 +838,6 @@ static void spool_works_with_stdin_closed_and_leaks_no_descriptor(void **state)
 	unsigned int open_files;
 	struct chunk chunk;
 
-	(void)state;
 	assert_true(saved >= 0);
 	assert_int_equal(close(STDIN_FILENO), 0);
 	open_files = count_open();
@@ -880,14 +860,13 @@ static void spool_works_with_stdin_closed_and_leaks_no_descriptor(void **state)
 }
 
 /* As a segment, which has the lowest number that is free. */
-static void spool_works_if_stdin_is_closed_after_open(void **state)
+FIXTURE_TEST(spool_works_if_stdin_is_closed_after_open)
 {
 	int saved = dup(STDIN_FILENO);
 	struct backlog *backlog = open_spool(3, LONG, 0);
 	struct backlog_status status;
 	char path[PATH_MAX];
 
-	(void)state;
 	assert_true(saved >= 0);
 	assert_int_equal(close(STDIN_FILENO), 0);
 	for (uint64_t number = 0; number < 4; number++) {
@@ -910,7 +889,7 @@ static void spool_works_if_stdin_is_closed_after_open(void **state)
 }
 
 /* Whoever can write there could have us write, or send, what is elsewhere. */
-static void spool_follows_no_symlink(void **state)
+FIXTURE_TEST(spool_follows_no_symlink)
 {
 	static const char *const links[] = { "", "/lock", "/rejected",
 					     "/rejected/rejected.msgpack" };
@@ -920,7 +899,6 @@ static void spool_follows_no_symlink(void **state)
 	struct stat status;
 	int fd;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
 		(void)run("rm -rf", spool);
 		(void)snprintf(target, sizeof(target), "%s/target", parent);
@@ -952,14 +930,13 @@ static void spool_follows_no_symlink(void **state)
 	}
 }
 
-static void spool_treats_symlinked_segment_as_damaged(void **state)
+FIXTURE_TEST(spool_treats_symlinked_segment_as_damaged)
 {
 	struct backlog *backlog = open_spool(2, LONG, 0);
 	struct backlog_status status;
 	char path[PATH_MAX], other[PATH_MAX];
 	struct chunk chunk;
 
-	(void)state;
 	append_numbers(backlog, 1, 2);
 	backlog_seal(backlog);
 	await_files(".chunks", 1, path);
@@ -979,12 +956,11 @@ static void spool_treats_symlinked_segment_as_damaged(void **state)
 #define CHUNK_NAME "0000000000000007-000102030405060708090a0b0c0d0e0f-3-1-2.chunk"
 
 /* What is in there already, in two files, leaves room for one more, or just not. */
-static void spool_damaged_folder_is_private_and_bounded(void **state)
+FIXTURE_TEST(spool_damaged_folder_is_private_and_bounded)
 {
 	char path[PATH_MAX], folder[sizeof(spool)];
 	struct chunk chunk;
 
-	(void)state;
 	memcpy(folder, spool, sizeof(folder));
 	for (off_t more = 0; more <= 1; more++) {
 		struct backlog *backlog;
@@ -1026,12 +1002,11 @@ static void spool_damaged_folder_is_private_and_bounded(void **state)
 	}
 }
 
-static void spool_warns_of_oversized_file_and_leaves_it_alone(void **state)
+FIXTURE_TEST(spool_warns_of_oversized_file_and_leaves_it_alone)
 {
 	struct backlog_status status;
 	char path[PATH_MAX], said[1024], expected[512];
 
-	(void)state;
 	(void)snprintf(expected, sizeof(expected),
 		       "correlator: warning: spool %s: left alone what cannot be used, " CHUNK_NAME
 		       ": %s\n",
@@ -1054,7 +1029,7 @@ static void spool_warns_of_oversized_file_and_leaves_it_alone(void **state)
 }
 
 /* The oldest first, also of those that were cut off, and what is new behind them. */
-static void spool_orders_leftover_segments_by_number(void **state)
+FIXTURE_TEST(spool_orders_leftover_segments_by_number)
 {
 	static const char *const names[] = {
 		"0000000000000019-000102030405060708090a0b0c0d0e0f-1-1-1.chunk",
@@ -1066,7 +1041,6 @@ static void spool_orders_leftover_segments_by_number(void **state)
 	struct backlog *backlog;
 	char path[PATH_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		struct numbered_entry entry = number_entry(numbers[i]);
 
@@ -1085,13 +1059,12 @@ static void spool_orders_leftover_segments_by_number(void **state)
 }
 
 /* Nothing was written before its writer was gone. */
-static void spool_loads_segments_behind_empty_torn_one(void **state)
+FIXTURE_TEST(spool_loads_segments_behind_empty_torn_one)
 {
 	const struct numbered_entry entry = number_entry(1);
 	struct backlog *backlog;
 	char path[PATH_MAX];
 
-	(void)state;
 	write_file(OPEN_NAME, "", 0);
 	write_file("0000000000000009-000102030405060708090a0b0c0d0e0f-1-1-1.chunk", &entry, ENTRY);
 	backlog = open_spool(3, LONG, 0);
@@ -1102,49 +1075,4 @@ static void spool_loads_segments_behind_empty_torn_one(void **state)
 	backlog_free(backlog);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(spool_is_private_and_locked_by_one_process, empty),
-		cmocka_unit_test_setup(spool_open_rejects_non_folder_and_missing_parent, empty),
-		cmocka_unit_test_setup(spool_restart_sends_leftover_chunks_first_with_same_ids,
-				       empty),
-		cmocka_unit_test_setup(spool_writes_chunk_before_returning_it, empty),
-		cmocka_unit_test_setup(spool_salvages_whole_entries_of_torn_file, empty),
-		cmocka_unit_test_setup(spool_rewrites_segment_if_folder_sync_fails, empty),
-		cmocka_unit_test_setup(spool_sends_intact_part_of_damaged_segment_and_counts_rest,
-				       empty),
-		cmocka_unit_test_setup(spool_reuses_space_of_sent_segments_before_dropping, empty),
-		cmocka_unit_test_setup(spool_reads_segment_with_two_files_once, empty),
-		cmocka_unit_test_setup(spool_counts_records_of_deleted_segment_as_dropped, empty),
-		cmocka_unit_test_setup(spool_sends_nothing_of_torn_write, empty),
-		cmocka_unit_test_setup(spool_leaves_foreign_files_alone, empty),
-		cmocka_unit_test_setup(spool_rereads_deferred_damaged_segment_unchanged, empty),
-		cmocka_unit_test_setup(spool_when_full_drops_oldest_but_not_in_flight_segment,
-				       empty),
-		cmocka_unit_test_setup(spool_sets_rejected_entry_aside, empty),
-		cmocka_unit_test_setup(spool_syncs_parent_of_new_folder, empty),
-		cmocka_unit_test_setup(spool_descriptors_are_not_inherited, empty),
-		cmocka_unit_test_setup(spool_treats_empty_segment_as_damaged, empty),
-		cmocka_unit_test_setup(spool_works_with_stdin_closed_and_leaks_no_descriptor,
-				       empty),
-		cmocka_unit_test_setup(spool_works_if_stdin_is_closed_after_open, empty),
-		cmocka_unit_test_setup(spool_follows_no_symlink, empty),
-		cmocka_unit_test_setup(spool_treats_symlinked_segment_as_damaged, empty),
-		cmocka_unit_test_setup(spool_rejected_file_is_private_and_bounded, empty),
-		cmocka_unit_test_setup(spool_damaged_folder_is_private_and_bounded, empty),
-		cmocka_unit_test_setup(spool_warns_of_oversized_file_and_leaves_it_alone, empty),
-		cmocka_unit_test_setup(spool_orders_leftover_segments_by_number, empty),
-		cmocka_unit_test_setup(spool_loads_segments_behind_empty_torn_one, empty),
-		cmocka_unit_test_setup(spool_on_full_disk_drops_only_what_memory_cannot_hold,
-				       empty),
-		cmocka_unit_test_setup(spool_on_full_disk_drops_oldest_even_if_keeper_is_late,
-				       empty),
-		cmocka_unit_test_setup(spool_logs_and_sets_aside_segment_without_whole_record,
-				       empty),
-		cmocka_unit_test_setup(spool_on_full_file_system_drops_oldest_and_keeps_newest,
-				       empty),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 
+#include "unit_test.h"
+
 #include "recorder/queue/spool_folder.h"
 
 static void remove_newest_chunk(void)
@@ -12,13 +14,12 @@ static void remove_newest_chunk(void)
 }
 
 /* Or it would wait for a turn of others that there are none of. */
-static void spool_returns_deferred_chunk_if_other_is_unreadable(void **state)
+TEST_WITH(spool_returns_deferred_chunk_if_other_is_unreadable, empty, NULL)
 {
 	struct backlog *backlog = open_spool(2, LONG, 0);
 	char path[PATH_MAX];
 	struct chunk chunk;
 
-	(void)state;
 	append_numbers(backlog, 1, 4);
 	backlog_seal(backlog);
 	await_files(".chunks", 2, path);
@@ -31,7 +32,7 @@ static void spool_returns_deferred_chunk_if_other_is_unreadable(void **state)
 }
 
 /* It was read back from the spool, and is there still: nothing is lost with its memory. */
-static void spool_drops_no_kept_chunk_when_memory_is_full(void **state)
+TEST_WITH(spool_drops_no_kept_chunk_when_memory_is_full, empty, NULL)
 {
 	struct backlog *backlog =
 		make_backlog(&(struct backlog_options){ .segment_bytes = 2 * ENTRY,
@@ -41,7 +42,6 @@ static void spool_drops_no_kept_chunk_when_memory_is_full(void **state)
 	struct backlog_status status;
 	char path[PATH_MAX];
 
-	(void)state;
 	append_numbers(backlog, 1, 2);
 	backlog_seal(backlog);
 	await_files(".chunks", 1, path);
@@ -59,12 +59,4 @@ static void spool_drops_no_kept_chunk_when_memory_is_full(void **state)
 	backlog_free(backlog);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(spool_returns_deferred_chunk_if_other_is_unreadable, empty),
-		cmocka_unit_test_setup(spool_drops_no_kept_chunk_when_memory_is_full, empty),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

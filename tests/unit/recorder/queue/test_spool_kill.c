@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "unit_test.h"
+
 #include "base/log.h"
 #include "recorder/queue/spool_folder.h"
 
@@ -52,13 +54,12 @@ static void await_sealed(const volatile uint64_t *sealed, uint64_t more_than)
 }
 
 /* Whenever it is killed, all that was sealed is there, in order, with no hole. */
-static void spool_preserves_sealed_records_across_sigkill(void **state)
+TEST(spool_preserves_sealed_records_across_sigkill)
 {
 	uint64_t *sealed = mmap(NULL, sizeof(*sealed), PROT_READ | PROT_WRITE,
 				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint64_t next = 0;
 
-	(void)state;
 	srandom(1);
 	for (int number = 0; number < KILLS; number++) {
 		pid_t child = fork();
@@ -88,11 +89,4 @@ static void spool_preserves_sealed_records_across_sigkill(void **state)
 	assert_int_equal(munmap(sealed, sizeof(*sealed)), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(spool_preserves_sealed_records_across_sigkill),
-	};
-
-	return cmocka_run_group_tests(tests, quiet_setup, teardown);
-}
+TEST_GROUP(quiet_setup, teardown)

@@ -3,13 +3,10 @@
 #include "recorder/symbolize/demangler.h"
 
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 enum {
 	TEXT_BYTES = 64
@@ -36,9 +33,8 @@ static int need_library(void **state)
 	return dlclose(library);
 }
 
-static void demangler_keeps_c_names(void **state)
+TEST(demangler_keeps_c_names)
 {
-	(void)state;
 	assert_string_equal(written("SHA256_Transform"), "SHA256_Transform");
 	assert_string_equal(written(""), "");
 	assert_string_equal(written("_ZN"), "_ZN");
@@ -46,7 +42,7 @@ static void demangler_keeps_c_names(void **state)
 	assert_string_equal(written("_RNvC6_123foo3bar"), "_RNvC6_123foo3bar");
 }
 
-static void demangler_demangles_cpp_names(void **state)
+TEST(demangler_demangles_cpp_names)
 {
 	need_library(state);
 	assert_string_equal(written("_ZN3foo3barEi"), "foo::bar(int)");
@@ -54,7 +50,7 @@ static void demangler_demangles_cpp_names(void **state)
 			    "std::vector<int, std::allocator<int> >::push_back(int const&)");
 }
 
-static void demangler_strips_hash_from_rust_names(void **state)
+TEST(demangler_strips_hash_from_rust_names)
 {
 	need_library(state);
 	assert_string_equal(written("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
@@ -67,11 +63,10 @@ static void demangler_strips_hash_from_rust_names(void **state)
 			    "core::fmt::h0123456789abcdeg");
 }
 
-static void demangler_truncates_long_names_at_character_boundary(void **state)
+TEST(demangler_truncates_long_names_at_character_boundary)
 {
 	char name[TEXT_BYTES + 8];
 
-	(void)state;
 	memset(name, 'x', sizeof(name));
 	name[TEXT_BYTES - 1] = '\0';
 	assert_string_equal(written(name), name);
@@ -85,7 +80,7 @@ static void demangler_truncates_long_names_at_character_boundary(void **state)
 }
 
 /* Each argument is twice the one before. */
-static void demangler_keeps_names_that_grow_exponentially(void **state)
+TEST(demangler_keeps_names_that_grow_exponentially)
 {
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	char name[512] = "_Z1f1aIiiE";
@@ -105,17 +100,4 @@ static void demangler_keeps_names_that_grow_exponentially(void **state)
 			       digits[i], digits[i]);
 	demangler_write(demangler, name, text, sizeof(text));
 	assert_string_not_equal(text, name);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(demangler_keeps_c_names),
-		cmocka_unit_test(demangler_demangles_cpp_names),
-		cmocka_unit_test(demangler_strips_hash_from_rust_names),
-		cmocka_unit_test(demangler_truncates_long_names_at_character_boundary),
-		cmocka_unit_test(demangler_keeps_names_that_grow_exponentially),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

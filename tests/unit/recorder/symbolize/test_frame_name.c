@@ -2,11 +2,8 @@
 #include "recorder/symbolize/frame_name.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/symbolize/forged_code.h"
 #include "recorder/symbolize/witness.h"
@@ -76,7 +73,9 @@ static void set_body(struct fixture *fixture, uint64_t iseq, uint32_t offset, ui
 	forged_write_u64(&fixture->ruby->memory, object.words[2] + offset, word);
 }
 
-static void frame_name_has_label_path_and_lines(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(frame_name_has_label_path_and_lines)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = ruby_frame_of(forge_iseq(fixture->ruby, "total", "total"), 2, 0);
@@ -94,7 +93,7 @@ static void frame_name_has_label_path_and_lines(void **state)
 	assert_true(fixture->name.is_line_old);
 }
 
-static void frame_name_line_precedes_pc_and_stays_within_code(void **state)
+FIXTURE_TEST(frame_name_line_precedes_pc_and_stays_within_code)
 {
 	struct fixture *fixture = *state;
 	uint64_t iseq = forge_iseq(fixture->ruby, "total", "total");
@@ -123,7 +122,7 @@ static void frame_name_line_precedes_pc_and_stays_within_code(void **state)
 	assert_int_equal(fixture->name.line, 0);
 }
 
-static void frame_name_line_is_unknown_without_line_table(void **state)
+FIXTURE_TEST(frame_name_line_is_unknown_without_line_table)
 {
 	struct fixture *fixture = *state;
 	uint32_t *members[] = { &fixture->layout.body_lines, &fixture->layout.body_line_count,
@@ -140,7 +139,7 @@ static void frame_name_line_is_unknown_without_line_table(void **state)
 	}
 }
 
-static void frame_name_first_line_is_fixnum_or_int(void **state)
+FIXTURE_TEST(frame_name_first_line_is_fixnum_or_int)
 {
 	struct fixture *fixture = *state;
 	uint64_t iseq = forge_iseq(fixture->ruby, "total", "total");
@@ -162,7 +161,7 @@ static void frame_name_first_line_is_fixnum_or_int(void **state)
 }
 
 /* What would be read where no member is, is what the member says. */
-static void frame_name_does_not_read_members_unknown_to_layout(void **state)
+FIXTURE_TEST(frame_name_does_not_read_members_unknown_to_layout)
 {
 	struct fixture *fixture = *state;
 	struct forged_memory *memory = &fixture->ruby->memory;
@@ -188,7 +187,7 @@ static void frame_name_does_not_read_members_unknown_to_layout(void **state)
 	}
 }
 
-static void frame_name_reads_path_from_array(void **state)
+FIXTURE_TEST(frame_name_reads_path_from_array)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -208,7 +207,7 @@ static void frame_name_reads_path_from_array(void **state)
 				     2, 0));
 }
 
-static void frame_name_takes_block_depth_from_label(void **state)
+FIXTURE_TEST(frame_name_takes_block_depth_from_label)
 {
 	static const struct {
 		const char *label;
@@ -243,7 +242,7 @@ static void frame_name_takes_block_depth_from_label(void **state)
 		     "x");
 }
 
-static void frame_name_qualifies_method_with_its_class(void **state)
+FIXTURE_TEST(frame_name_qualifies_method_with_its_class)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -285,7 +284,7 @@ static void frame_name_qualifies_method_with_its_class(void **state)
 	}
 }
 
-static void frame_name_of_block_method_is_its_method_name(void **state)
+FIXTURE_TEST(frame_name_of_block_method_is_its_method_name)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -321,7 +320,7 @@ static void frame_name_of_block_method_is_its_method_name(void **state)
 	assert_label(fixture, ruby_frame_of(iseq, 2, block | 1), "request_id");
 }
 
-static void frame_name_of_evaluated_code_is_its_surrounding_method(void **state)
+FIXTURE_TEST(frame_name_of_evaluated_code_is_its_surrounding_method)
 {
 	struct fixture *fixture = *state;
 	uint64_t order = forge_class(fixture->ruby, RUBY_TYPE_CLASS, 0, "Order", 0);
@@ -332,7 +331,7 @@ static void frame_name_of_evaluated_code_is_its_surrounding_method(void **state)
 	assert_label(fixture, ruby_frame_of(iseq, 2, method), "Order#request_id");
 }
 
-static void frame_name_keeps_label_without_class_names(void **state)
+FIXTURE_TEST(frame_name_keeps_label_without_class_names)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -353,7 +352,7 @@ static void frame_name_keeps_label_without_class_names(void **state)
 		     "request_id");
 }
 
-static void frame_name_is_unknown_for_malformed_objects(void **state)
+FIXTURE_TEST(frame_name_is_unknown_for_malformed_objects)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -385,7 +384,7 @@ static void frame_name_is_unknown_for_malformed_objects(void **state)
 	assert_unknown(fixture, c_frame_of(method));
 }
 
-static void frame_name_of_collection_is_gc_label(void **state)
+FIXTURE_TEST(frame_name_of_collection_is_gc_label)
 {
 	struct fixture *fixture = *state;
 
@@ -393,7 +392,7 @@ static void frame_name_of_collection_is_gc_label(void **state)
 	assert_string_equal(fixture->name.path, "");
 }
 
-static void frame_name_texts_are_bounded_and_escaped(void **state)
+FIXTURE_TEST(frame_name_texts_are_bounded_and_escaped)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -424,7 +423,7 @@ static void frame_name_texts_are_bounded_and_escaped(void **state)
 	assert_label(fixture, ruby_frame_of(forge_iseq(ruby, "", ""), 2, 0), "");
 }
 
-static void frame_name_escapes_text_of_other_encoding(void **state)
+FIXTURE_TEST(frame_name_escapes_text_of_other_encoding)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -440,7 +439,7 @@ static void frame_name_escapes_text_of_other_encoding(void **state)
 }
 
 /* Whatever of it cannot be read. */
-static void frame_name_is_unknown_if_any_part_is_unreadable(void **state)
+FIXTURE_TEST(frame_name_is_unknown_if_any_part_is_unreadable)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -470,7 +469,7 @@ static int read_fails(const struct memory_reader *reader, uint64_t address, void
 	return *(const int *)reader->context;
 }
 
-static void frame_name_returns_error_of_reader(void **state)
+FIXTURE_TEST(frame_name_returns_error_of_reader)
 {
 	static const int errors[] = { -ESRCH, -EPERM, -ETIMEDOUT };
 	struct fixture *fixture = *state;
@@ -501,7 +500,7 @@ static int read_fails_once(const struct memory_reader *reader, uint64_t address,
 				    : memory_read(failing->real, address, buffer, size_bytes);
 }
 
-static void frame_name_returns_error_of_any_single_read(void **state)
+FIXTURE_TEST(frame_name_returns_error_of_any_single_read)
 {
 	struct fixture *fixture = *state;
 	struct forged_ruby *ruby = fixture->ruby;
@@ -527,31 +526,4 @@ static void frame_name_returns_error_of_any_single_read(void **state)
 		assert_int_equal(frame_name_read(&fixture->namer, &reader, &frame, &fixture->name),
 				 -ESRCH);
 	}
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(frame_name_has_label_path_and_lines),
-		TEST(frame_name_line_precedes_pc_and_stays_within_code),
-		TEST(frame_name_line_is_unknown_without_line_table),
-		TEST(frame_name_first_line_is_fixnum_or_int),
-		TEST(frame_name_does_not_read_members_unknown_to_layout),
-		TEST(frame_name_reads_path_from_array),
-		TEST(frame_name_takes_block_depth_from_label),
-		TEST(frame_name_qualifies_method_with_its_class),
-		TEST(frame_name_of_block_method_is_its_method_name),
-		TEST(frame_name_of_evaluated_code_is_its_surrounding_method),
-		TEST(frame_name_keeps_label_without_class_names),
-		TEST(frame_name_is_unknown_for_malformed_objects),
-		TEST(frame_name_of_collection_is_gc_label),
-		TEST(frame_name_texts_are_bounded_and_escaped),
-		TEST(frame_name_escapes_text_of_other_encoding),
-		TEST(frame_name_is_unknown_if_any_part_is_unreadable),
-		TEST(frame_name_returns_error_of_reader),
-		TEST(frame_name_returns_error_of_any_single_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,8 @@
 #include "recorder/symbolize/frame_names.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "recorder/symbolize/forged_code.h"
@@ -107,7 +104,9 @@ static void assert_counts(const struct fixture *fixture, uint64_t kept, uint64_t
 	assert_int_equal(counts.unknown, unknown);
 }
 
-static void frame_names_cached_lookup_costs_one_batch_read(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(frame_names_cached_lookup_costs_one_batch_read)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -133,7 +132,7 @@ static void frame_names_cached_lookup_costs_one_batch_read(void **state)
 	assert_true(fixture->name.is_line_old);
 }
 
-static void frame_names_distinguish_pc_and_method(void **state)
+FIXTURE_TEST(frame_names_distinguish_pc_and_method)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "block in total");
@@ -156,7 +155,7 @@ static void frame_names_distinguish_pc_and_method(void **state)
  * Each word of all memory is another one once: a name is then what it is when nothing was kept. So
  * an iseq, a method, a text that were freed and are something else are never what they were.
  */
-static void frame_names_notice_change_of_any_byte(void **state)
+FIXTURE_TEST(frame_names_notice_change_of_any_byte)
 {
 	struct fixture *fixture = *state;
 	struct forged_memory *memory = &fixture->ruby->memory;
@@ -185,7 +184,7 @@ static void frame_names_notice_change_of_any_byte(void **state)
 	assert_true(others > 50);
 }
 
-static void frame_names_are_unknown_while_memory_is_unreadable(void **state)
+FIXTURE_TEST(frame_names_are_unknown_while_memory_is_unreadable)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -201,7 +200,7 @@ static void frame_names_are_unknown_while_memory_is_unreadable(void **state)
 	assert_string_equal(fixture->name.label, "Order#request_id");
 }
 
-static void frame_names_do_not_cache_unknown_frames(void **state)
+FIXTURE_TEST(frame_names_do_not_cache_unknown_frames)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = { forge_string(fixture->ruby, "x") | RUBY_FRAME_RUBY, 0, 0 };
@@ -213,7 +212,7 @@ static void frame_names_do_not_cache_unknown_frames(void **state)
 	}
 }
 
-static void frame_names_are_unknown_if_memory_changes_while_read(void **state)
+FIXTURE_TEST(frame_names_are_unknown_if_memory_changes_while_read)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -232,7 +231,7 @@ static void frame_names_are_unknown_if_memory_changes_while_read(void **state)
 	assert_string_equal(fixture->name.label, "Order#request_id");
 }
 
-static void frame_names_stay_correct_beyond_cache_capacity(void **state)
+FIXTURE_TEST(frame_names_stay_correct_beyond_cache_capacity)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -250,7 +249,7 @@ static void frame_names_stay_correct_beyond_cache_capacity(void **state)
 	assert_true(frame_names_count(fixture->names).kept > 0);
 }
 
-static void frame_names_return_error_of_reader(void **state)
+FIXTURE_TEST(frame_names_return_error_of_reader)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total"), other = new_frame(fixture, "x");
@@ -267,7 +266,7 @@ static void frame_names_return_error_of_reader(void **state)
 	assert_int_equal(fixture->name.line, 77);
 }
 
-static void frame_names_are_found_without_memory_for_cache(void **state)
+FIXTURE_TEST(frame_names_are_found_without_memory_for_cache)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -381,7 +380,7 @@ static void part(struct met *met)
 	free(met->message);
 }
 
-static void frame_names_are_unknown_if_object_may_have_been_freed(void **state)
+FIXTURE_TEST(frame_names_are_unknown_if_object_may_have_been_freed)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -396,7 +395,7 @@ static void frame_names_are_unknown_if_object_may_have_been_freed(void **state)
 	part(&met);
 }
 
-static void frame_names_of_old_objects_survive_one_collection(void **state)
+FIXTURE_TEST(frame_names_of_old_objects_survive_one_collection)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -412,7 +411,7 @@ static void frame_names_of_old_objects_survive_one_collection(void **state)
 	part(&met);
 }
 
-static void frame_names_sampled_while_marking_expire_earlier(void **state)
+FIXTURE_TEST(frame_names_sampled_while_marking_expire_earlier)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -433,7 +432,7 @@ static void frame_names_sampled_while_marking_expire_earlier(void **state)
 }
 
 /* Old ones, that a compaction has moved there. */
-static void frame_names_are_unknown_if_code_or_method_was_replaced(void **state)
+FIXTURE_TEST(frame_names_are_unknown_if_code_or_method_was_replaced)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -461,7 +460,7 @@ static void frame_names_are_unknown_if_code_or_method_was_replaced(void **state)
 	part(&met);
 }
 
-static void frame_names_of_c_methods_check_object_age_and_class(void **state)
+FIXTURE_TEST(frame_names_of_c_methods_check_object_age_and_class)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame =
@@ -479,7 +478,7 @@ static void frame_names_of_c_methods_check_object_age_and_class(void **state)
 }
 
 /* Checked in each stack it is in, it stays known; and what was met before it was known is not. */
-static void frame_names_confirmed_before_and_after_are_known_between(void **state)
+FIXTURE_TEST(frame_names_confirmed_before_and_after_are_known_between)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -499,7 +498,7 @@ static void frame_names_confirmed_before_and_after_are_known_between(void **stat
 	part(&met);
 }
 
-static void frame_names_of_confirmed_old_objects_stay_known(void **state)
+FIXTURE_TEST(frame_names_of_confirmed_old_objects_stay_known)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -523,7 +522,7 @@ static void frame_names_of_confirmed_old_objects_stay_known(void **state)
 	part(&met);
 }
 
-static void frame_names_are_not_reread_without_collection(void **state)
+FIXTURE_TEST(frame_names_are_not_reread_without_collection)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -550,7 +549,7 @@ static void frame_names_are_not_reread_without_collection(void **state)
 	part(&met);
 }
 
-static void frame_names_are_unknown_if_collections_are_not_counted(void **state)
+FIXTURE_TEST(frame_names_are_unknown_if_collections_are_not_counted)
 {
 	struct fixture *fixture = *state;
 	struct ruby_frame frame = new_frame(fixture, "total");
@@ -566,7 +565,7 @@ static void frame_names_are_unknown_if_collections_are_not_counted(void **state)
 	part(&met);
 }
 
-static void witness_rejects_reads_beyond_its_capacity(void **state)
+FIXTURE_TEST(witness_rejects_reads_beyond_its_capacity)
 {
 	struct fixture *fixture = *state;
 	const struct memory_reader *reader = &fixture->ruby->reader;
@@ -589,32 +588,4 @@ static void witness_rejects_reads_beyond_its_capacity(void **state)
 	assert_int_equal(witness.count, 2);
 	assert_int_equal(witness_read_again(reader, witness.reads, witness.count, 5, &hash), 0);
 	assert_int_equal(hash, witness_hash(&witness, 5));
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(frame_names_cached_lookup_costs_one_batch_read),
-		TEST(frame_names_distinguish_pc_and_method),
-		TEST(frame_names_notice_change_of_any_byte),
-		TEST(frame_names_are_unknown_while_memory_is_unreadable),
-		TEST(frame_names_do_not_cache_unknown_frames),
-		TEST(frame_names_are_unknown_if_memory_changes_while_read),
-		TEST(frame_names_stay_correct_beyond_cache_capacity),
-		TEST(frame_names_return_error_of_reader),
-		TEST(frame_names_are_found_without_memory_for_cache),
-		TEST(frame_names_are_unknown_if_object_may_have_been_freed),
-		TEST(frame_names_of_old_objects_survive_one_collection),
-		TEST(frame_names_sampled_while_marking_expire_earlier),
-		TEST(frame_names_are_unknown_if_code_or_method_was_replaced),
-		TEST(frame_names_of_c_methods_check_object_age_and_class),
-		TEST(frame_names_confirmed_before_and_after_are_known_between),
-		TEST(frame_names_of_confirmed_old_objects_stay_known),
-		TEST(frame_names_are_not_reread_without_collection),
-		TEST(frame_names_are_unknown_if_collections_are_not_counted),
-		TEST(witness_rejects_reads_beyond_its_capacity),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,10 +6,8 @@
 #include "recorder/symbolize/frame_names.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/symbolize/known_ruby.h"
 
@@ -43,7 +41,7 @@ static uint32_t compare_standing(struct known_ruby *known, const char *body)
 	return count;
 }
 
-static void frame_names_match_ruby_backtrace(void **state)
+TEST(frame_names_match_ruby_backtrace)
 {
 	struct known_ruby *known = *state;
 	uint32_t compared = 0;
@@ -57,7 +55,7 @@ static void frame_names_match_ruby_backtrace(void **state)
 	assert_true(compared > FRAMES_MIN);
 }
 
-static void frame_names_of_deep_recursion_match_innermost_frames(void **state)
+TEST(frame_names_of_deep_recursion_match_innermost_frames)
 {
 	struct known_ruby *known = *state;
 
@@ -68,7 +66,7 @@ static void frame_names_of_deep_recursion_match_innermost_frames(void **state)
 }
 
 /* Code that comes and goes, with collections and compactions in between. */
-static void frame_names_do_not_reuse_names_of_freed_code(void **state)
+TEST(frame_names_do_not_reuse_names_of_freed_code)
 {
 	struct known_ruby *known = *state;
 	char body[128];
@@ -83,7 +81,7 @@ static void frame_names_do_not_reuse_names_of_freed_code(void **state)
 	assert_true(frame_names_count(known->names).changed > 0);
 }
 
-static void frame_names_return_esrch_for_dead_process(void **state)
+TEST(frame_names_return_esrch_for_dead_process)
 {
 	struct known_ruby *known = *state;
 	struct frame_name name = { .line = 77 };
@@ -103,17 +101,12 @@ static void frame_names_return_esrch_for_dead_process(void **state)
 	assert_int_equal(known->frames.flags, RUBY_FRAMES_TORN);
 }
 
+TEST_GROUP(known_ruby_setup, known_ruby_teardown)
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(frame_names_match_ruby_backtrace),
-		cmocka_unit_test(frame_names_of_deep_recursion_match_innermost_frames),
-		cmocka_unit_test(frame_names_do_not_reuse_names_of_freed_code),
-		cmocka_unit_test(frame_names_return_esrch_for_dead_process),
-	};
-
 	/* Without this Ruby there is nothing to compare with: 77 is "skipped". */
 	if (!known_ruby_is_here())
 		return 77;
-	return cmocka_run_group_tests(tests, known_ruby_setup, known_ruby_teardown);
+	return unit_test_run();
 }

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/symbolize/gc_state.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 static const struct ruby_stack_layout known = { .gc_count_address = 0x20000,
 						.gc_flags_address = 0x20100,
@@ -20,9 +16,8 @@ static void assert_phase(uint32_t flags, enum gc_phase phase)
 }
 
 /* Of struct rb_objspace: mode in two bits, during_gc 0x20, during_compacting 0x40. */
-static void gc_state_phase_follows_flags(void **state)
+TEST(gc_state_phase_follows_flags)
 {
-	(void)state;
 	assert_phase(0x00, GC_SETTLED);
 	assert_phase(0x08, GC_SETTLED); /* GC.disable */
 	assert_phase(0x02, GC_SETTLED); /* lazily, between two steps */
@@ -38,11 +33,10 @@ static void gc_state_phase_follows_flags(void **state)
 	assert_phase(0x100, GC_UNKNOWN);
 }
 
-static void gc_state_is_unknown_without_counter_or_known_flags(void **state)
+TEST(gc_state_is_unknown_without_counter_or_known_flags)
 {
 	struct ruby_stack_layout layout = known;
 
-	(void)state;
 	layout.gc_count_address = 0;
 	assert_int_equal(gc_state_of(&layout, 7, 0).phase, GC_UNKNOWN);
 	layout = known;
@@ -50,12 +44,11 @@ static void gc_state_is_unknown_without_counter_or_known_flags(void **state)
 	assert_int_equal(gc_state_of(&layout, 7, 0).phase, GC_UNKNOWN);
 }
 
-static void gc_state_is_unknown_if_phase_changes_while_read(void **state)
+TEST(gc_state_is_unknown_if_phase_changes_while_read)
 {
 	struct memory_span spans[GC_SPANS];
 	struct gc_reading reading;
 
-	(void)state;
 	gc_state_spans(&known, &reading, spans);
 	assert_int_equal(spans[0].address, known.gc_flags_address);
 	assert_int_equal(spans[1].address, known.gc_count_address);
@@ -70,7 +63,7 @@ static void gc_state_is_unknown_if_phase_changes_while_read(void **state)
 	assert_int_equal(gc_state_read(&known, &reading).phase, GC_UNKNOWN);
 }
 
-static void gc_state_frees_only_after_marking(void **state)
+TEST(gc_state_frees_only_after_marking)
 {
 	static const struct {
 		enum gc_phase then;
@@ -83,7 +76,6 @@ static void gc_state_frees_only_after_marking(void **state)
 		{ GC_UNKNOWN, GC_SETTLED, false }, { GC_UNKNOWN, GC_UNKNOWN, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct gc_state then = { 4, cases[i].then };
 		struct gc_state now = { 4, cases[i].now };
@@ -94,28 +86,14 @@ static void gc_state_frees_only_after_marking(void **state)
 	}
 }
 
-static void gc_state_keeps_survivors_for_one_collection(void **state)
+TEST(gc_state_keeps_survivors_for_one_collection)
 {
 	const struct gc_state settled = { 4, GC_SETTLED }, marking = { 4, GC_MARKING };
 
-	(void)state;
 	for (uint64_t count = 4; count < 8; count++) {
 		const struct gc_state now = { count, GC_SETTLED };
 
 		assert_int_equal(gc_state_keeps_survivors(&settled, &now), count <= 5);
 		assert_int_equal(gc_state_keeps_survivors(&marking, &now), count <= 4);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gc_state_phase_follows_flags),
-		cmocka_unit_test(gc_state_is_unknown_without_counter_or_known_flags),
-		cmocka_unit_test(gc_state_is_unknown_if_phase_changes_while_read),
-		cmocka_unit_test(gc_state_frees_only_after_marking),
-		cmocka_unit_test(gc_state_keeps_survivors_for_one_collection),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

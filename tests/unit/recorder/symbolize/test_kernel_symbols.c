@@ -3,12 +3,9 @@
 #include "recorder/symbolize/kernel_symbols.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 
@@ -58,11 +55,10 @@ static struct kernel_symbols *known(void)
 	return symbols;
 }
 
-static void kernel_symbols_find_function_of_address(void **state)
+TEST(kernel_symbols_find_function_of_address)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 
-	(void)state;
 	assert_string_equal(name_of(symbols, 0xffffffff81000000), "_stext");
 	assert_string_equal(name_of(symbols, 0xffffffff810001ff), "_stext");
 	assert_string_equal(name_of(symbols, 0xffffffff81000200), "first");
@@ -72,11 +68,10 @@ static void kernel_symbols_find_function_of_address(void **state)
 	assert_string_equal(name_of(symbols, 0xffffffff81000fff), "last");
 }
 
-static void kernel_symbols_prefer_most_public_name(void **state)
+TEST(kernel_symbols_prefer_most_public_name)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 
-	(void)state;
 	assert_string_equal(name_of(symbols, 0xffffffff81000400), "global_name");
 	assert_int_equal(read_list(symbols, "0000000000000010 w weak\n0000000000000010 t local\n"
 					    "0000000000000010 t other\n0000000000000020 T end\n"),
@@ -84,11 +79,10 @@ static void kernel_symbols_prefer_most_public_name(void **state)
 	assert_string_equal(name_of(symbols, 0x10), "local");
 }
 
-static void kernel_symbols_have_no_name_outside_text(void **state)
+TEST(kernel_symbols_have_no_name_outside_text)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 
-	(void)state;
 	assert_string_equal(name_of(symbols, 0), "");
 	assert_string_equal(name_of(symbols, 0xffffffff80ffffff), "");
 	assert_string_equal(name_of(symbols, 0xffffffff81001000), "");
@@ -101,11 +95,10 @@ static void kernel_symbols_have_no_name_outside_text(void **state)
 	assert_string_equal(name_of(symbols, 0x20), "");
 }
 
-static void kernel_symbols_of_module_end_with_page_of_last_symbol(void **state)
+TEST(kernel_symbols_of_module_end_with_page_of_last_symbol)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 
-	(void)state;
 	assert_string_equal(name_of(symbols, 0xffffffffc0001000), "one [nf]");
 	assert_string_equal(name_of(symbols, 0xffffffffc0001fff), "two [nf]");
 	assert_string_equal(name_of(symbols, 0xffffffffc0002000), "");
@@ -113,20 +106,18 @@ static void kernel_symbols_of_module_end_with_page_of_last_symbol(void **state)
 	assert_string_equal(name_of(symbols, 0xffffffffc0004000), "");
 }
 
-static void kernel_symbols_merge_bpf_and_ftrace_programs(void **state)
+TEST(kernel_symbols_merge_bpf_and_ftrace_programs)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 
-	(void)state;
 	assert_string_equal(name_of(symbols, 0xffffffffc0008010), "[bpf]");
 	assert_string_equal(name_of(symbols, 0xffffffffc0009010), "[__builtin__ftrace]");
 }
 
-static void kernel_symbols_are_movable_outside_kernel_text(void **state)
+TEST(kernel_symbols_are_movable_outside_kernel_text)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 
-	(void)state;
 	assert_false(kernel_symbols_is_movable(symbols, 0xffffffff81000000));
 	assert_false(kernel_symbols_is_movable(symbols, 0xffffffff81000fff));
 	assert_true(kernel_symbols_is_movable(symbols, 0xffffffff81001000));
@@ -134,11 +125,10 @@ static void kernel_symbols_are_movable_outside_kernel_text(void **state)
 	assert_true(kernel_symbols_is_movable(symbols, 0xffffffffc0001000));
 }
 
-static void kernel_symbols_return_eperm_if_addresses_are_hidden(void **state)
+TEST(kernel_symbols_return_eperm_if_addresses_are_hidden)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 
-	(void)state;
 	assert_int_equal(read_list(symbols, "0000000000000000 T _stext\n0000000000000000 t one\n"),
 			 -EPERM);
 	assert_string_equal(name_of(symbols, 0xffffffff81000000), "");
@@ -148,11 +138,10 @@ static void kernel_symbols_return_eperm_if_addresses_are_hidden(void **state)
 	assert_string_equal(name_of(symbols, 0xffffffff81000000), "");
 }
 
-static void kernel_symbols_skip_malformed_lines(void **state)
+TEST(kernel_symbols_skip_malformed_lines)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 
-	(void)state;
 	assert_int_equal(read_list(symbols, "no line\n0000000000000010\n0000000000000018 t\n"
 					    "0000000000000020 t a\x01z\n\n"
 					    "0000000000000030 T end\n"),
@@ -161,24 +150,22 @@ static void kernel_symbols_skip_malformed_lines(void **state)
 	assert_string_equal(name_of(symbols, 0x20), "a\\x01z");
 }
 
-static void kernel_symbols_truncate_long_names(void **state)
+TEST(kernel_symbols_truncate_long_names)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 	static char text[1024];
 
-	(void)state;
 	(void)snprintf(text, sizeof(text), "0000000000000010 t %0*d\n0000000000000020 t end\n", 500,
 		       1);
 	assert_int_equal(read_list(symbols, text), 0);
 	assert_int_equal(strlen(name_of(symbols, 0x10)), KERNEL_NAME_BYTES - 1);
 }
 
-static void kernel_symbols_are_empty_without_memory(void **state)
+TEST(kernel_symbols_are_empty_without_memory)
 {
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *symbols = known();
 	int r = -ENOMEM, tries = 0;
 
-	(void)state;
 	for (; r == -ENOMEM; tries++) {
 		memory_fails_after((size_t)tries);
 		r = read_list(symbols, list);
@@ -199,12 +186,11 @@ static uint64_t number_of(const char *text)
 	return kernel_symbols_modules(file);
 }
 
-static void kernel_modules_number_changes_with_loaded_modules(void **state)
+TEST(kernel_modules_number_changes_with_loaded_modules)
 {
 	static const char xfs[] = "xfs 2371584 1 - Live 0xffffffffc0a00000\n";
 	uint64_t number = number_of(xfs);
 
-	(void)state;
 	assert_true(number != 0);
 	assert_int_equal(number_of("xfs 2371584 9 - Live 0xffffffffc0a00000\n"), number);
 	assert_true(number_of("xfs 2371584 1 - Live 0xffffffffc0b00000\n") != number);
@@ -212,23 +198,4 @@ static void kernel_modules_number_changes_with_loaded_modules(void **state)
 	assert_true(number_of("xfs 2371584 1 - Live 0xffffffffc0a00000\n"
 			      "nf 1 1 - Live 0xffffffffc0c00000\n") != number);
 	assert_int_equal(number_of("what is this\n"), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kernel_symbols_find_function_of_address),
-		cmocka_unit_test(kernel_symbols_prefer_most_public_name),
-		cmocka_unit_test(kernel_symbols_have_no_name_outside_text),
-		cmocka_unit_test(kernel_symbols_of_module_end_with_page_of_last_symbol),
-		cmocka_unit_test(kernel_symbols_merge_bpf_and_ftrace_programs),
-		cmocka_unit_test(kernel_symbols_are_movable_outside_kernel_text),
-		cmocka_unit_test(kernel_symbols_return_eperm_if_addresses_are_hidden),
-		cmocka_unit_test(kernel_symbols_skip_malformed_lines),
-		cmocka_unit_test(kernel_symbols_truncate_long_names),
-		cmocka_unit_test(kernel_symbols_are_empty_without_memory),
-		cmocka_unit_test(kernel_modules_number_changes_with_loaded_modules),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

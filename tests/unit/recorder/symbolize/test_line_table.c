@@ -2,13 +2,10 @@
 #include "recorder/symbolize/line_table.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/target/forged_memory.h"
 
@@ -130,7 +127,9 @@ static void begin_each(struct fixture *fixture, uint32_t step)
 		fixture->begins[fixture->count++] = position;
 }
 
-static void line_table_finds_line_of_each_position(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(line_table_finds_line_of_each_position)
 {
 	static const uint32_t steps[] = { 1, 2, 3, 7, 53, 64, 97, 512, 851 };
 	struct fixture *fixture = *state;
@@ -145,7 +144,7 @@ static void line_table_finds_line_of_each_position(void **state)
 	}
 }
 
-static void line_table_applies_single_entry_to_all_positions(void **state)
+FIXTURE_TEST(line_table_applies_single_entry_to_all_positions)
 {
 	struct fixture *fixture = *state;
 	uint32_t line = 0;
@@ -169,7 +168,7 @@ static void assert_not_found(struct fixture *fixture, uint32_t position, int err
 	assert_int_equal(line, 77);
 }
 
-static void line_table_returns_enoent_if_absent(void **state)
+FIXTURE_TEST(line_table_returns_enoent_if_absent)
 {
 	struct fixture *fixture = *state;
 
@@ -182,7 +181,7 @@ static void line_table_returns_enoent_if_absent(void **state)
 	assert_not_found(fixture, 5, -ENOENT);
 }
 
-static void line_table_rejects_inconsistent_table(void **state)
+FIXTURE_TEST(line_table_rejects_inconsistent_table)
 {
 	struct fixture *fixture = *state;
 	const uint32_t line = 0x80000000, last_line = 0x7fffffff;
@@ -213,7 +212,7 @@ static void line_table_rejects_inconsistent_table(void **state)
 	assert_int_equal(found, last_line);
 }
 
-static void line_table_returns_error_of_failed_read(void **state)
+FIXTURE_TEST(line_table_returns_error_of_failed_read)
 {
 	struct fixture *fixture = *state;
 
@@ -228,18 +227,4 @@ static void line_table_returns_error_of_failed_read(void **state)
 		assert_not_found(fixture, 0, -EFAULT);
 		assert_not_found(fixture, 54, -EFAULT);
 	}
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(line_table_finds_line_of_each_position),
-		TEST(line_table_applies_single_entry_to_all_positions),
-		TEST(line_table_returns_enoent_if_absent),
-		TEST(line_table_rejects_inconsistent_table),
-		TEST(line_table_returns_error_of_failed_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

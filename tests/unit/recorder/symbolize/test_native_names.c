@@ -3,15 +3,13 @@
 #include "recorder/symbolize/native_names.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "failing_memory.h"
@@ -64,7 +62,9 @@ static const struct native_name *name_at(struct bench *bench, const void *addres
 	return &bench->name;
 }
 
-static void native_names_find_function_of_mapped_file(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(native_names_find_function_of_mapped_file)
 {
 	char path[FRAME_PATH_BYTES] = "";
 	struct bench *bench = *state;
@@ -81,7 +81,7 @@ static void native_names_find_function_of_mapped_file(void **state)
 	assert_true(native_names_size_bytes(bench->names) > 0);
 }
 
-static void native_names_are_empty_for_anonymous_code(void **state)
+FIXTURE_TEST(native_names_are_empty_for_anonymous_code)
 {
 	struct bench *bench = *state;
 	char *code =
@@ -94,7 +94,7 @@ static void native_names_are_empty_for_anonymous_code(void **state)
 	assert_string_equal(name_at(bench, code + 5)->label, FRAME_UNKNOWN);
 }
 
-static void native_names_label_vdso(void **state)
+FIXTURE_TEST(native_names_label_vdso)
 {
 	const char *vdso = (const char *)getauxval(AT_SYSINFO_EHDR);
 	struct bench *bench = *state;
@@ -104,7 +104,7 @@ static void native_names_label_vdso(void **state)
 	assert_string_equal(name_at(bench, vdso + 64)->label, "[vdso]");
 }
 
-static void native_names_are_unknown_for_unmapped_or_data_address(void **state)
+FIXTURE_TEST(native_names_are_unknown_for_unmapped_or_data_address)
 {
 	struct bench *bench = *state;
 
@@ -135,7 +135,7 @@ static char *map_file(const char *name, void *at)
 	return code;
 }
 
-static void native_names_use_file_name_without_symbols(void **state)
+FIXTURE_TEST(native_names_use_file_name_without_symbols)
 {
 	struct bench *bench = *state;
 	char *code = map_file("no.so", NULL);
@@ -146,7 +146,7 @@ static void native_names_use_file_name_without_symbols(void **state)
 }
 
 /* Also when the mappings were read a moment ago. */
-static void native_names_do_not_name_replaced_mapping_after_old_file(void **state)
+FIXTURE_TEST(native_names_do_not_name_replaced_mapping_after_old_file)
 {
 	struct bench *bench = *state;
 	char *code = map_file("one.so", NULL);
@@ -167,7 +167,7 @@ static void native_names_do_not_name_replaced_mapping_after_old_file(void **stat
 }
 
 /* What has no file could be one's by now: it is looked at again after a while. */
-static void native_names_look_again_at_anonymous_mapping(void **state)
+FIXTURE_TEST(native_names_look_again_at_anonymous_mapping)
 {
 	struct bench *bench = *state;
 	char *code =
@@ -179,7 +179,7 @@ static void native_names_look_again_at_anonymous_mapping(void **state)
 	assert_int_equal(munmap(code, PAGE_BYTES), 0);
 }
 
-static void native_names_use_only_cached_files_if_reading_is_denied(void **state)
+FIXTURE_TEST(native_names_use_only_cached_files_if_reading_is_denied)
 {
 	struct bench *bench = *state;
 	uint64_t address = (uint64_t)(const void *)l64a;
@@ -203,7 +203,7 @@ static void native_names_use_only_cached_files_if_reading_is_denied(void **state
 	assert_string_equal(bench->name.label, "l64a");
 }
 
-static void native_names_are_unknown_for_exited_process(void **state)
+FIXTURE_TEST(native_names_are_unknown_for_exited_process)
 {
 	struct bench *bench = *state;
 
@@ -213,7 +213,7 @@ static void native_names_are_unknown_for_exited_process(void **state)
 }
 
 /* Whatever is missing it is never another name. */
-static void native_names_are_never_wrong_without_memory(void **state)
+FIXTURE_TEST(native_names_are_never_wrong_without_memory)
 {
 	struct bench *bench = *state;
 	size_t tries = 0;
@@ -232,32 +232,4 @@ static void native_names_are_never_wrong_without_memory(void **state)
 	} while (memory_failures());
 	assert_string_equal(bench->name.label, "l64a");
 	assert_true(tries > 5);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(native_names_find_function_of_mapped_file, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(native_names_are_empty_for_anonymous_code, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(native_names_label_vdso, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			native_names_are_unknown_for_unmapped_or_data_address, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(native_names_use_file_name_without_symbols, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(
-			native_names_do_not_name_replaced_mapping_after_old_file, set_up,
-			tear_down),
-		cmocka_unit_test_setup_teardown(native_names_look_again_at_anonymous_mapping,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			native_names_use_only_cached_files_if_reading_is_denied, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(native_names_are_unknown_for_exited_process, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(native_names_are_never_wrong_without_memory, set_up,
-						tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/symbolize/stack_reader.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/symbolize/forged_code.h"
 #include "recorder/target/ruby_layouts.h"
@@ -27,13 +23,12 @@ static uint64_t forge_stack(struct forged_ruby *ruby, uint64_t jit_return, uint6
 	return forged_words(&ruby->memory, context, 3);
 }
 
-static void stack_reader_reads_frames_with_methods(void **state)
+TEST(stack_reader_reads_frames_with_methods)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
 	static struct ruby_frames frames;
 	uint64_t method, context = forge_stack(ruby, 0, &method);
 
-	(void)state;
 	stack_reader_walk(&ruby->reader, &layout_3_1, context, 0, &frames);
 	assert_int_equal(frames.count, 1);
 	assert_int_equal(ruby_frame_kind(&frames.frames[0]), RUBY_FRAME_RUBY);
@@ -43,26 +38,15 @@ static void stack_reader_reads_frames_with_methods(void **state)
 	free(ruby);
 }
 
-static void stack_reader_detects_compiled_code_by_stack_pointer(void **state)
+TEST(stack_reader_detects_compiled_code_by_stack_pointer)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
 	static struct ruby_frames frames;
 	uint64_t method, context = forge_stack(ruby, 0x7f1100000123, &method);
 
-	(void)state;
 	stack_reader_walk(&ruby->reader, &layout_3_1, context, 0, &frames);
 	assert_int_equal(ruby_frame_kind(&frames.frames[0]), RUBY_FRAME_UNREADABLE);
 	stack_reader_walk(&ruby->reader, &layout_3_1, context, 0x7ff000000000, &frames);
 	assert_int_equal(ruby_frame_kind(&frames.frames[0]), RUBY_FRAME_COMPILED);
 	free(ruby);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stack_reader_reads_frames_with_methods),
-		cmocka_unit_test(stack_reader_detects_compiled_code_by_stack_pointer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,15 +4,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "command/stand_in.h"
 #include "failing_memory.h"
@@ -24,12 +22,11 @@ __attribute__((used)) __thread void *otel_thread_ctx_v1;
 
 static const struct target_keys ruby_contexts = { .wants_ruby = true };
 
-static void target_refresh_detects_loaded_and_unloaded_libraries(void **state)
+TEST(target_refresh_detects_loaded_and_unloaded_libraries)
 {
 	_cleanup_(target_freep) struct target *target = NULL;
 	void *library;
 
-	(void)state;
 	assert_int_equal(target_open(getpid(), NULL, &ruby_contexts, NULL, &target), 0);
 	assert_true(target->ruby.is_ruby);
 	assert_int_equal(target->publishers.count, 1);
@@ -48,7 +45,7 @@ static void target_refresh_detects_loaded_and_unloaded_libraries(void **state)
 	assert_non_null(target_publisher(target));
 }
 
-static void target_open_uses_given_map_and_refresh_detects_exit(void **state)
+TEST(target_open_uses_given_map_and_refresh_detects_exit)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	_cleanup_(target_freep) struct target *target = NULL;
@@ -56,7 +53,6 @@ static void target_open_uses_given_map_and_refresh_detects_exit(void **state)
 	char *argv[] = { files.name, STAND_IN_SLEEP, NULL };
 	pid_t pid;
 
-	(void)state;
 	stand_in_make(&files);
 	pid = stand_in_start(0, files.ruby, argv, -1);
 	assert_int_equal(memory_map_of_process(pid, &map), 0);
@@ -71,7 +67,7 @@ static void target_open_uses_given_map_and_refresh_detects_exit(void **state)
 	stand_in_remove(&files);
 }
 
-static void target_open_reuses_files_of_other_process(void **state)
+TEST(target_open_reuses_files_of_other_process)
 {
 	_cleanup_(object_files_freep) struct object_files *files = object_files_new();
 	struct target *targets[3];
@@ -80,7 +76,6 @@ static void target_open_reuses_files_of_other_process(void **state)
 	uint64_t opened;
 	pid_t pids[3];
 
-	(void)state;
 	assert_non_null(files);
 	stand_in_make(&stand_in);
 	for (int i = 0; i < 3; i++) {
@@ -103,7 +98,7 @@ static void target_open_reuses_files_of_other_process(void **state)
 	stand_in_remove(&stand_in);
 }
 
-static void target_searches_otel_only_if_wanted(void **state)
+TEST(target_searches_otel_only_if_wanted)
 {
 	static const char *const names[] = { "trace_id" }, *const none[] = { NULL };
 	const struct target_keys keys = {
@@ -113,7 +108,6 @@ static void target_searches_otel_only_if_wanted(void **state)
 	_cleanup_(target_freep) struct target *other = NULL;
 	struct otel_config config;
 
-	(void)state;
 	assert_int_equal(target_open(getpid(), NULL, &keys, NULL, &target), 0);
 	assert_int_equal(target_refresh(target), 0);
 	assert_non_null(otel_target_publisher(&target->otel));
@@ -127,18 +121,17 @@ static void target_searches_otel_only_if_wanted(void **state)
 	assert_int_equal(config.tls.model, TLS_MODEL_NONE);
 }
 
-static void target_refresh_fails_if_pid_was_reused(void **state)
+TEST(target_refresh_fails_if_pid_was_reused)
 {
 	_cleanup_(target_freep) struct target *target = NULL;
 
-	(void)state;
 	assert_int_equal(target_open(getpid(), NULL, &ruby_contexts, NULL, &target), 0);
 	assert_int_equal(target_refresh(target), 0);
 	target->info.start_ticks--;
 	assert_int_equal(target_refresh(target), -ESRCH);
 }
 
-static void target_counts_missing_named_keys(void **state)
+TEST(target_counts_missing_named_keys)
 {
 	static const char *const names[] = { "request_id", NULL, "endpoint" };
 	static const char *const none[] = { NULL, NULL, NULL };
@@ -147,7 +140,6 @@ static void target_counts_missing_named_keys(void **state)
 	};
 	_cleanup_(target_freep) struct target *target = NULL;
 
-	(void)state;
 	assert_int_equal(target_open(getpid(), NULL, &keys, NULL, &target), 0);
 	assert_int_equal(target->ruby.keys_missing, 2);
 	assert_int_equal(target_refresh(target), 0);
@@ -155,7 +147,7 @@ static void target_counts_missing_named_keys(void **state)
 	assert_false(target_is_complete(target));
 }
 
-static void target_has_changed_with_its_process_context(void **state)
+TEST(target_has_changed_with_its_process_context)
 {
 	static struct {
 		char signature[8];
@@ -164,7 +156,6 @@ static void target_has_changed_with_its_process_context(void **state)
 	} header = { { "OTEL_CTX" }, 2, 16, 77, 0x1000 };
 	struct target target = { .info.pid = getpid() };
 
-	(void)state;
 	assert_false(target_has_changed(&target));
 	target.otel.announcement.header_address = (uintptr_t)&header;
 	assert_true(target_has_changed(&target));
@@ -207,12 +198,11 @@ static void free_complete(struct complete *complete)
 	free(complete->ruby);
 }
 
-static void target_is_complete_with_everything_wanted(void **state)
+TEST(target_is_complete_with_everything_wanted)
 {
 	struct complete complete;
 	struct ruby_symbols *symbols;
 
-	(void)state;
 	make_complete(&complete);
 	assert_true(target_is_complete(&complete.target));
 	complete.target.ruby.keys_missing = 1;
@@ -233,12 +223,11 @@ static void target_is_complete_with_everything_wanted(void **state)
 	free_complete(&complete);
 }
 
-static void target_config_describes_one_variable_and_its_setters(void **state)
+TEST(target_config_describes_one_variable_and_its_setters)
 {
 	struct complete complete;
 	struct process_config config;
 
-	(void)state;
 	make_complete(&complete);
 	target_config(&complete.target, &config);
 	assert_int_equal(config.key_count, 5);
@@ -268,11 +257,10 @@ static void target_config_describes_one_variable_and_its_setters(void **state)
 	free_complete(&complete);
 }
 
-static void target_mixes_threads_if_native_ones_are_shared_untracked(void **state)
+TEST(target_mixes_threads_if_native_ones_are_shared_untracked)
 {
 	struct complete complete;
 
-	(void)state;
 	make_complete(&complete);
 	assert_false(target_mixes_threads(&complete.target));
 	complete.target.shares_native_threads = true;
@@ -285,7 +273,7 @@ static void target_mixes_threads_if_native_ones_are_shared_untracked(void **stat
 	free_complete(&complete);
 }
 
-static void target_shares_native_threads_by_environment_variable(void **state)
+TEST(target_shares_native_threads_by_environment_variable)
 {
 	static const struct {
 		const char *value;
@@ -295,7 +283,6 @@ static void target_shares_native_threads_by_environment_variable(void **state)
 	struct stand_in files;
 	char *argv[] = { files.name, STAND_IN_SLEEP, NULL };
 
-	(void)state;
 	stand_in_make(&files);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct target *target;
@@ -317,11 +304,10 @@ static void target_shares_native_threads_by_environment_variable(void **state)
 	stand_in_remove(&files);
 }
 
-static void target_open_is_complete_or_fails_without_memory(void **state)
+TEST(target_open_is_complete_or_fails_without_memory)
 {
 	size_t failures;
 
-	(void)state;
 	/* What is asked for comes again with each file: every third time is any of them. */
 	for (failures = 0;; failures += 3) {
 		_cleanup_(target_freep) struct target *target = NULL;
@@ -341,22 +327,7 @@ static void target_open_is_complete_or_fails_without_memory(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(target_refresh_detects_loaded_and_unloaded_libraries),
-		cmocka_unit_test(target_open_uses_given_map_and_refresh_detects_exit),
-		cmocka_unit_test(target_open_reuses_files_of_other_process),
-		cmocka_unit_test(target_searches_otel_only_if_wanted),
-		cmocka_unit_test(target_refresh_fails_if_pid_was_reused),
-		cmocka_unit_test(target_counts_missing_named_keys),
-		cmocka_unit_test(target_has_changed_with_its_process_context),
-		cmocka_unit_test(target_is_complete_with_everything_wanted),
-		cmocka_unit_test(target_config_describes_one_variable_and_its_setters),
-		cmocka_unit_test(target_mixes_threads_if_native_ones_are_shared_untracked),
-		cmocka_unit_test(target_shares_native_threads_by_environment_variable),
-		cmocka_unit_test(target_open_is_complete_or_fails_without_memory),
-	};
-
 	if (argc > 1)
 		return stand_in_main(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_test_run();
 }

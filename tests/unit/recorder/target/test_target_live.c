@@ -4,10 +4,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/target/live_ruby.h"
 
@@ -20,7 +18,7 @@ static uint64_t ask_number(struct live_ruby *ruby, const char *line)
 }
 
 /* What one process has for a key is tried in the next, and must not be believed there. */
-static void target_finds_key_ids_of_each_process(void **state)
+TEST(target_finds_key_ids_of_each_process)
 {
 	static const char *const names[] = { "a_key_of_this_test", "another_of_it" };
 	static const char *const none[] = { NULL, NULL };
@@ -38,7 +36,6 @@ static void target_finds_key_ids_of_each_process(void **state)
 	struct live_ruby rubies[3];
 	uint64_t opened[3];
 
-	(void)state;
 	assert_non_null(files);
 	for (int i = 0; i < 3; i++) {
 		assert_true(live_ruby_start(&rubies[i]));
@@ -73,7 +70,7 @@ static struct target *open_ruby(struct live_ruby *ruby, const struct target_keys
 }
 
 /* Nothing of it is found elsewhere than in the object that its symbols are of. */
-static void target_finds_stack_layout_only_in_its_ruby_object(void **state)
+TEST(target_finds_stack_layout_only_in_its_ruby_object)
 {
 	static const char *const none[] = { NULL };
 	const struct target_keys keys = { .ruby_names = none, .otel_names = none };
@@ -84,7 +81,6 @@ static void target_finds_stack_layout_only_in_its_ruby_object(void **state)
 	struct target *target;
 	struct live_ruby ruby;
 
-	(void)state;
 	target = open_ruby(&ruby, &keys, files);
 	assert_true(target_refresh(target) >= 0);
 	other = target->ruby;
@@ -110,7 +106,7 @@ static void target_finds_stack_layout_only_in_its_ruby_object(void **state)
 	target_free(target);
 }
 
-static void target_refresh_fails_if_process_exits_before_keys_are_found(void **state)
+TEST(target_refresh_fails_if_process_exits_before_keys_are_found)
 {
 	static const char *const names[] = { "a_key_that_no_program_has" };
 	static const char *const none[] = { NULL };
@@ -121,22 +117,10 @@ static void target_refresh_fails_if_process_exits_before_keys_are_found(void **s
 	struct target *target;
 	struct live_ruby ruby;
 
-	(void)state;
 	target = open_ruby(&ruby, &keys, files);
 	live_ruby_stop(&ruby);
 	/* Its objects were looked at a moment ago. */
 	assert_true(target->is_fresh);
 	assert_int_equal(target_refresh(target), -ESRCH);
 	target_free(target);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(target_finds_key_ids_of_each_process),
-		cmocka_unit_test(target_finds_stack_layout_only_in_its_ruby_object),
-		cmocka_unit_test(target_refresh_fails_if_process_exits_before_keys_are_found),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,11 @@
 /* A page as a whole, and where it is written to. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "reader/report/html/page_output.h"
@@ -86,9 +82,10 @@ static void expect(const char *part)
 		fail_msg("no %s", part);
 }
 
-static void page_contains_all_its_parts(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(page_contains_all_its_parts)
 {
-	(void)state;
 	assert_int_equal(try_print(1), 0);
 	assert_memory_equal(text, "<!doctype html>", 15);
 	expect("<title>&lt;app&gt;.rec · Correlator</title>");
@@ -102,9 +99,8 @@ static void page_contains_all_its_parts(void **state)
 	expect("color-scheme");
 }
 
-static void page_escapes_target_text_in_markup(void **state)
+FIXTURE_TEST(page_escapes_target_text_in_markup)
 {
-	(void)state;
 	assert_int_equal(try_print(2), 0);
 	/* Two reports, two tables of data, the page's own. */
 	assert_int_equal(count_of("<script"), 5);
@@ -116,11 +112,10 @@ static void page_escapes_target_text_in_markup(void **state)
 	assert_int_equal(count_of("<dl class=\"facts\">"), 2);
 }
 
-static void page_policy_allows_only_its_own_script(void **state)
+FIXTURE_TEST(page_policy_allows_only_its_own_script)
 {
 	char first[33], *nonce;
 
-	(void)state;
 	assert_int_equal(try_print(1), 0);
 	nonce = strstr(text, "script-src 'nonce-");
 	assert_non_null(nonce);
@@ -133,9 +128,8 @@ static void page_policy_allows_only_its_own_script(void **state)
 	assert_int_equal(count_of(first), 0);
 }
 
-static void page_tables_show_figures(void **state)
+FIXTURE_TEST(page_tables_show_figures)
 {
-	(void)state;
 	assert_int_equal(try_print(1), 0);
 	expect("<th scope=\"col\" data-field=\"cpu_p99\" data-unit=\"ns\">cpu p99</th>");
 	expect("<th scope=\"col\" data-field=\"share\" data-unit=\"percent\">share</th>");
@@ -154,18 +148,16 @@ static void page_tables_show_figures(void **state)
 	expect("<dt>from</dt><dd>1970-01-01 00:00:00 UTC</dd>");
 }
 
-static void page_omits_time_without_windows(void **state)
+FIXTURE_TEST(page_omits_time_without_windows)
 {
-	(void)state;
 	totals.selection.recording.start_ns = totals.selection.recording.end_ns = 0;
 	assert_int_equal(try_print(1), 0);
 	assert_int_equal(count_of("<dt>from</dt>"), 0);
 	assert_int_equal(count_of("<dt>for</dt>"), 0);
 }
 
-static void page_reports_damage_losses_and_hidden_rows(void **state)
+FIXTURE_TEST(page_reports_damage_losses_and_hidden_rows)
 {
-	(void)state;
 	file.is_truncated = true;
 	file.damaged_places = 1;
 	totals.books.gap_count = 1;
@@ -187,12 +179,11 @@ static void page_reports_damage_losses_and_hidden_rows(void **state)
 	expect("<th scope=\"row\">in its BPF programs</th><td>1.000 us = 24.98 %</td>");
 }
 
-static void page_returns_enomem_without_memory(void **state)
+FIXTURE_TEST(page_returns_enomem_without_memory)
 {
 	int r = -ENOMEM;
 	size_t failures = 0;
 
-	(void)state;
 	for (size_t successes = 0; r < 0; successes++, failures += r < 0) {
 		FILE *out = fopen("/dev/null", "w");
 
@@ -227,9 +218,8 @@ static void expect_file(const char *begin)
 	assert_string_equal(got, begin);
 }
 
-static void page_output_replaces_only_pages(void **state)
+FIXTURE_TEST(page_output_replaces_only_pages)
 {
-	(void)state;
 	assert_int_equal(page_output_check(path), 0);
 	assert_int_equal(page_output_check("-"), 0);
 	assert_int_equal(page_output_check("/dev/null"), 0);
@@ -244,11 +234,10 @@ static void page_output_replaces_only_pages(void **state)
 	assert_int_equal(page_output_check("/proc/nothing/page.html"), 0);
 }
 
-static void page_output_writes_complete_page(void **state)
+FIXTURE_TEST(page_output_writes_complete_page)
 {
 	struct stat status;
 
-	(void)state;
 	assert_int_equal(page_output_write(path, recordings, 1), 0);
 	expect_file("<!doctype html>");
 	assert_int_equal(stat(path, &status), 0);
@@ -256,11 +245,10 @@ static void page_output_writes_complete_page(void **state)
 	assert_true(status.st_size > 10000);
 }
 
-static void page_output_keeps_old_page_on_failure(void **state)
+FIXTURE_TEST(page_output_keeps_old_page_on_failure)
 {
 	int r = -ENOMEM;
 
-	(void)state;
 	put_file("<!doctype html> old");
 	for (size_t successes = 0; r < 0; successes++) {
 		expect_file("<!doctype html> old");
@@ -274,18 +262,16 @@ static void page_output_keeps_old_page_on_failure(void **state)
 	assert_int_equal(page_output_write("/proc/nothing/page.html", recordings, 1), -ENOENT);
 }
 
-static void page_output_reports_full_device(void **state)
+FIXTURE_TEST(page_output_reports_full_device)
 {
-	(void)state;
 	assert_int_equal(page_output_write("/dev/full", recordings, 1), -ENOSPC);
 	assert_int_equal(page_output_write("/dev/null", recordings, 1), 0);
 }
 
-static void page_output_rejects_symlink(void **state)
+FIXTURE_TEST(page_output_rejects_symlink)
 {
 	char link[80];
 
-	(void)state;
 	(void)snprintf(link, sizeof(link), "%s/link", folder);
 	put_file("<!doctype html>");
 	assert_int_equal(symlink(path, link), 0);
@@ -293,26 +279,4 @@ static void page_output_rejects_symlink(void **state)
 	assert_int_equal(page_output_write(link, recordings, 1), -EPERM);
 	expect_file("<!doctype html>");
 	assert_int_equal(unlink(link), 0);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(page_contains_all_its_parts),
-		TEST(page_escapes_target_text_in_markup),
-		TEST(page_policy_allows_only_its_own_script),
-		TEST(page_tables_show_figures),
-		TEST(page_omits_time_without_windows),
-		TEST(page_reports_damage_losses_and_hidden_rows),
-		TEST(page_returns_enomem_without_memory),
-		TEST(page_output_replaces_only_pages),
-		TEST(page_output_writes_complete_page),
-		TEST(page_output_keeps_old_page_on_failure),
-		TEST(page_output_reports_full_device),
-		TEST(page_output_rejects_symlink),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

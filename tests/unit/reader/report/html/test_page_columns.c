@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The data of a page, read back by a reader of its own. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 #include <jansson.h>
 
 #include "reader/report/html/page_columns.h"
@@ -125,7 +121,9 @@ static int64_t number_of(const char *table, const char *name)
 	return json_integer_value(json_object_get(json_object_get(printed, table), name));
 }
 
-static void page_columns_encode_cells_as_recorded(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(page_columns_encode_cells_as_recorded)
 {
 	static const char *const ids[] = { "a", "b\\x01" }, *const groups[] = { "GET /", "</p>" },
 				 *const threads[] = { "42/1 worker", "42/2 worker" };
@@ -137,7 +135,6 @@ static void page_columns_encode_cells_as_recorded(void **state)
 			      ((2 << COST_BLOCKED_OTHER) - (1 << COST_BLOCKED_DISK)),
 		      no_span = 1 << _COST_MAX;
 
-	(void)state;
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "a", "GET /", 127, 900, 1000 });
 	story_cpu(&totals, (struct story_cpu){ 1100, 2, "a", "GET /", 128, 1001, 1099 });
 	story_cpu(&totals, (struct story_cpu){ 1100, 1, "b\1", NULL, INT64_MAX, 0, 0 });
@@ -167,11 +164,10 @@ static void page_columns_encode_cells_as_recorded(void **state)
 	assert_int_equal(json_integer_value(json_object_get(printed, "folded")), 0);
 }
 
-static void page_columns_encode_books_of_each_time(void **state)
+FIXTURE_TEST(page_columns_encode_books_of_each_time)
 {
 	struct sample sample;
 
-	(void)state;
 	story_balance(&totals, 1000, 10, 5);
 	story_balance(&totals, 1000, 110, 100);
 	story_balance(&totals, 1100, 1000, 1009);
@@ -206,9 +202,8 @@ static void page_columns_encode_books_of_each_time(void **state)
 			       "ring full"));
 }
 
-static void page_columns_encode_slice_starts_as_deltas(void **state)
+FIXTURE_TEST(page_columns_encode_slice_starts_as_deltas)
 {
-	(void)state;
 	story_cpu(&totals, (struct story_cpu){ 1000, 7, "a", "GET /", 1, 910, 990 });
 	story_cpu(&totals, (struct story_cpu){ 1000, 7, "b", "GET /", 1, 910, 990 });
 	story_slice(&totals, "a", "blocked", 950, 960, -1);
@@ -228,12 +223,11 @@ static void page_columns_encode_slice_starts_as_deltas(void **state)
 	EXPECT_COLUMN("slices", "thread", 2, 2, 2, 2);
 }
 
-static void page_columns_link_samples_to_their_frames(void **state)
+FIXTURE_TEST(page_columns_link_samples_to_their_frames)
 {
 	static const char *const texts[] = { "call", "spin", "[unknown]", "app.rb" };
 	json_t *all;
 
-	(void)state;
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "b", "GET /", 1, 910, 990 });
 	story_cpu(&totals, (struct story_cpu){ 1100, 1, "a", "GET /", 1, 910, 990 });
 	story_stack(&totals, "call", NULL, "call", 1000);
@@ -267,27 +261,11 @@ static void page_columns_link_samples_to_their_frames(void **state)
 	printed = all;
 }
 
-static void page_columns_are_empty_without_records(void **state)
+FIXTURE_TEST(page_columns_are_empty_without_records)
 {
-	(void)state;
 	print();
 	assert_int_equal(number_of("times", "count"), 0);
 	expect_column("cells", "cpu", NULL, 0);
 	assert_null(json_object_get(printed, "code"));
 	assert_int_equal(json_array_size(json_object_get(printed, "ids")), 0);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(page_columns_encode_cells_as_recorded),
-		TEST(page_columns_encode_books_of_each_time),
-		TEST(page_columns_encode_slice_starts_as_deltas),
-		TEST(page_columns_link_samples_to_their_frames),
-		TEST(page_columns_are_empty_without_records),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a page keeps of records that are told by hand, and what it gives up. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "reader/report/html/page_story.h"
@@ -83,11 +79,12 @@ static const struct page_request *expect_request(const char *id, size_t cell_cou
 	return request;
 }
 
-static void page_data_keeps_cell_per_window_and_thread(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(page_data_keeps_cell_per_window_and_thread)
 {
 	const struct page_request *request;
 
-	(void)state;
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "a", NULL, 10, 0, 0 });
 	story_cpu(&totals, (struct story_cpu){ 1100, 1, "a", "GET /", 20, 1010, 1090 });
 	story_cpu(&totals, (struct story_cpu){ 1100, 2, "a", "GET /", 30, 1020, 1030 });
@@ -114,11 +111,10 @@ static void page_data_keeps_cell_per_window_and_thread(void **state)
 	assert_int_equal(data.folded_requests, 0);
 }
 
-static void page_data_keeps_time_without_request_under_nobody(void **state)
+FIXTURE_TEST(page_data_keeps_time_without_request_under_nobody)
 {
 	struct sample sample;
 
-	(void)state;
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "", "", 10, 0, 0 });
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "", "GET /", 20, 0, 0 });
 	sample_begin_cpu(&sample, 42, 0, "", 5, 0);
@@ -145,9 +141,8 @@ static void page_data_keeps_time_without_request_under_nobody(void **state)
 	assert_int_equal(data.nobody.cells[4].group, PAGE_NO_NAME);
 }
 
-static void page_data_omits_filtered_requests(void **state)
+FIXTURE_TEST(page_data_omits_filtered_requests)
 {
-	(void)state;
 	assert_int_equal(filter_add(&totals.selection.filter, "endpoint=GET /"), 0);
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "a", NULL, 1, 0, 0 });
 	story_cpu(&totals, (struct story_cpu){ 1100, 1, "a", "GET /", 2, 0, 0 });
@@ -163,11 +158,10 @@ static void page_data_omits_filtered_requests(void **state)
 	assert_int_equal(data.times.count, 2);
 }
 
-static void page_data_counts_reappearing_request_as_new(void **state)
+FIXTURE_TEST(page_data_counts_reappearing_request_as_new)
 {
 	char id[16];
 
-	(void)state;
 	limits.requests = data.limits.requests = 1000000;
 	data.limits.cells = 1000000;
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "again", "GET /", 1, 0, 0 });
@@ -181,11 +175,10 @@ static void page_data_counts_reappearing_request_as_new(void **state)
 	assert_int_equal(totals.groupings[0].request_count, REQUESTS_OPEN_MAX + 2);
 }
 
-static void page_data_attaches_slices_to_their_request(void **state)
+FIXTURE_TEST(page_data_attaches_slices_to_their_request)
 {
 	const struct page_request *request;
 
-	(void)state;
 	story_slice(&totals, "a", "blocked", 950, 960, -1);
 	story_slice(&totals, "a", "running", 900, 950, 3);
 	story_slice(&totals, "a", "run_queue", 960, 960, -1);
@@ -218,11 +211,10 @@ static void page_data_attaches_slices_to_their_request(void **state)
 	assert_int_equal(data.dropped_slices, 0);
 }
 
-static void page_data_keeps_most_expensive_requests(void **state)
+FIXTURE_TEST(page_data_keeps_most_expensive_requests)
 {
 	char id[16];
 
-	(void)state;
 	data.limits.requests = 4;
 	/* 0 to 9: the CPU grows, the wall time shrinks. */
 	for (int i = 0; i < 10; i++) {
@@ -249,9 +241,8 @@ static void page_data_keeps_most_expensive_requests(void **state)
 	assert_int_equal(data.cell_count, 5);
 }
 
-static void page_data_fills_missing_groups_of_folded_request(void **state)
+FIXTURE_TEST(page_data_fills_missing_groups_of_folded_request)
 {
-	(void)state;
 	data.limits.requests = 2;
 	/* Before its first group it is that one's, then the last one's. */
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "a", NULL, 1, 0, 0 });
@@ -268,12 +259,11 @@ static void page_data_fills_missing_groups_of_folded_request(void **state)
 		assert_int_equal(data.nobody.cells[i].group, i < 3 ? 1 : 2);
 }
 
-static void page_data_reduces_detail_beyond_cell_limit(void **state)
+FIXTURE_TEST(page_data_reduces_detail_beyond_cell_limit)
 {
 	int64_t told = 0;
 	char id[16];
 
-	(void)state;
 	data.limits.cells = 200;
 	for (int i = 0; i < 3000; i++) {
 		(void)snprintf(id, sizeof(id), "%d", i % 40);
@@ -291,9 +281,8 @@ static void page_data_reduces_detail_beyond_cell_limit(void **state)
 	assert_true(data.times.merged_count > 0);
 }
 
-static void page_data_drops_threads_without_request_first(void **state)
+FIXTURE_TEST(page_data_drops_threads_without_request_first)
 {
-	(void)state;
 	data.limits.cells = 8;
 	for (int i = 0; i < 8; i++)
 		story_cpu(&totals, (struct story_cpu){ 1000, i + 1, i < 2 ? "a" : "",
@@ -311,12 +300,11 @@ static void page_data_drops_threads_without_request_first(void **state)
 	assert_int_not_equal(expect_request("a", 2)->cells[0].thread, PAGE_NO_NAME);
 }
 
-static void page_data_folds_requests_beyond_cell_limit(void **state)
+FIXTURE_TEST(page_data_folds_requests_beyond_cell_limit)
 {
 	int64_t told = 0;
 	char id[16];
 
-	(void)state;
 	data.limits.cells = 8;
 	for (int i = 0; i < 100; i++) {
 		(void)snprintf(id, sizeof(id), "%d", i);
@@ -329,9 +317,8 @@ static void page_data_folds_requests_beyond_cell_limit(void **state)
 	assert_int_equal(data.folded_requests + data.request_count, 100);
 }
 
-static void page_data_folds_last_request_before_merging_windows(void **state)
+FIXTURE_TEST(page_data_folds_last_request_before_merging_windows)
 {
-	(void)state;
 	data.limits.cells = 6;
 	for (uint64_t window = 0; window < 7; window++)
 		story_cpu(&totals,
@@ -342,14 +329,13 @@ static void page_data_folds_last_request_before_merging_windows(void **state)
 	assert_int_equal(sum_of_all(), 7);
 }
 
-static void page_data_merges_windows_if_no_requests_remain(void **state)
+FIXTURE_TEST(page_data_merges_windows_if_no_requests_remain)
 {
 	static const struct {
 		size_t cells;
 		size_t left;
 	} cases[] = { { 4, 4 }, { 1, 2 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		(void)teardown(NULL);
 		assert_int_equal(setup(NULL), 0);
@@ -365,11 +351,10 @@ static void page_data_merges_windows_if_no_requests_remain(void **state)
 	}
 }
 
-static void page_data_bounds_total_slices(void **state)
+FIXTURE_TEST(page_data_bounds_total_slices)
 {
 	char id[16];
 
-	(void)state;
 	data.limits.slices = 10;
 	for (int i = 0; i < 4; i++) {
 		(void)snprintf(id, sizeof(id), "%d", i);
@@ -384,11 +369,10 @@ static void page_data_bounds_total_slices(void **state)
 	assert_int_equal(data.slice_count + data.dropped_slices, 16);
 }
 
-static void page_data_drops_slices_of_cheaper_half_first(void **state)
+FIXTURE_TEST(page_data_drops_slices_of_cheaper_half_first)
 {
 	char id[16];
 
-	(void)state;
 	data.limits.slices = 12;
 	for (int i = 0; i < 7; i++) {
 		(void)snprintf(id, sizeof(id), "%d", i);
@@ -406,13 +390,12 @@ static void page_data_drops_slices_of_cheaper_half_first(void **state)
 	}
 }
 
-static void page_data_bounds_slices_per_request(void **state)
+FIXTURE_TEST(page_data_bounds_slices_per_request)
 {
 	enum {
 		ROOM = 20000
 	};
 
-	(void)state;
 	limits.slices = data.limits.slices = 2 * ROOM;
 	for (int i = 0; i < ROOM + 2; i++)
 		story_slice(&totals, "a", "running", 900, 910, 3);
@@ -420,11 +403,10 @@ static void page_data_bounds_slices_per_request(void **state)
 	assert_int_equal(data.dropped_slices, 2);
 }
 
-static void page_data_attaches_samples_to_their_request(void **state)
+FIXTURE_TEST(page_data_attaches_samples_to_their_request)
 {
 	const struct page_request *request;
 
-	(void)state;
 	story_sample(&totals, (struct story_sample){ 1000, "a", NULL, "s", 3, NULL });
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "a", "GET /", 10, 900, 990 });
 	story_sample(&totals, (struct story_sample){ 1100, "a", "GET /", "s", 4, NULL });
@@ -446,12 +428,11 @@ static void page_data_attaches_samples_to_their_request(void **state)
 	assert_string_equal(request->samples[0].frame->name->bytes, "[unknown]");
 }
 
-static void page_data_moves_samples_of_folded_request_to_group(void **state)
+FIXTURE_TEST(page_data_moves_samples_of_folded_request_to_group)
 {
 	char id[16];
 	uint64_t samples = 0;
 
-	(void)state;
 	data.limits.requests = 2;
 	for (int i = 0; i < 4; i++) {
 		(void)snprintf(id, sizeof(id), "%d", i);
@@ -471,11 +452,10 @@ static void page_data_moves_samples_of_folded_request_to_group(void **state)
 	assert_int_equal(samples, 4);
 }
 
-static void page_data_drops_samples_of_request_without_cells(void **state)
+FIXTURE_TEST(page_data_drops_samples_of_request_without_cells)
 {
 	char text[] = "endpoint=GET /";
 
-	(void)state;
 	for (int is_filtered = 0; is_filtered < 2; is_filtered++) {
 		data.limits.cells = 1000;
 		if (is_filtered)
@@ -492,11 +472,10 @@ static void page_data_drops_samples_of_request_without_cells(void **state)
 	}
 }
 
-static void page_data_filters_samples_without_request(void **state)
+FIXTURE_TEST(page_data_filters_samples_without_request)
 {
 	char text[] = "endpoint=GET /";
 
-	(void)state;
 	assert_int_equal(filter_add(&totals.selection.filter, text), 0);
 	story_sample(&totals, (struct story_sample){ 1000, "", NULL, "s", 1, NULL });
 	story_sample(&totals, (struct story_sample){ 1000, "", "POST /", "s", 1, NULL });
@@ -507,9 +486,8 @@ static void page_data_filters_samples_without_request(void **state)
 	assert_int_equal(data.nobody.samples[0].group, 1);
 }
 
-static void page_data_counts_samples_dropped_beyond_limit(void **state)
+FIXTURE_TEST(page_data_counts_samples_dropped_beyond_limit)
 {
-	(void)state;
 	data.limits.samples = 2;
 	for (int i = 0; i < 4; i++)
 		story_sample(&totals, (struct story_sample){ 1000, "", NULL, "s", 3, NULL });
@@ -517,9 +495,8 @@ static void page_data_counts_samples_dropped_beyond_limit(void **state)
 	assert_int_equal(data.dropped_samples, 6);
 }
 
-static void page_data_rejects_slice_without_state_or_time(void **state)
+FIXTURE_TEST(page_data_rejects_slice_without_state_or_time)
 {
-	(void)state;
 	for (int part = 0; part < 4; part++) {
 		struct sample sample;
 
@@ -537,9 +514,8 @@ static void page_data_rejects_slice_without_state_or_time(void **state)
 	}
 }
 
-static void page_data_sorts_nobody_cells_by_time_part_and_group(void **state)
+FIXTURE_TEST(page_data_sorts_nobody_cells_by_time_part_and_group)
 {
-	(void)state;
 	data.limits.requests = 1;
 	story_cpu(&totals, (struct story_cpu){ 1100, 1, "", "", 1, 0, 0 });
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "a", "GET /a", 1, 0, 0 });
@@ -562,11 +538,10 @@ static void page_data_sorts_nobody_cells_by_time_part_and_group(void **state)
 	assert_int_equal(sum_of_cells(&data.nobody), 32 - 1 + 1);
 }
 
-static void page_data_origin_is_earliest_window_start(void **state)
+FIXTURE_TEST(page_data_origin_is_earliest_window_start)
 {
 	struct sample sample;
 
-	(void)state;
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "a", "GET /", 1, 0, 0 });
 	sample_begin_cpu(&sample, 42, 1, "a", 1, 0);
 	sample_number(&sample, "window_ns", 800);
@@ -576,11 +551,10 @@ static void page_data_origin_is_earliest_window_start(void **state)
 	assert_int_equal(data.origin_ns, 400);
 }
 
-static void page_data_keeps_threads_of_hosts_apart(void **state)
+FIXTURE_TEST(page_data_keeps_threads_of_hosts_apart)
 {
 	static const char *const hosts[] = { "one", "two" };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct sample sample;
 
@@ -648,52 +622,16 @@ static void fail_and_tell_all(const struct page_limits *limits_of_page)
 	}
 }
 
-static void page_data_returns_enomem_without_memory(void **state)
+TEST(page_data_returns_enomem_without_memory)
 {
 	/* What is given up takes some, too: slices at once, requests at the end. */
 	static const struct page_limits tight = {
 		.requests = 1, .cells = 100, .times = 2, .groups = 1, .threads = 2
 	};
 
-	(void)state;
 	prepare();
 	fail_and_tell_all(NULL);
 	fail_and_tell_all(&tight);
 	for (int i = 0; i < TOLD; i++)
 		msgpack_sbuffer_destroy(&samples[i].buffer);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(page_data_keeps_cell_per_window_and_thread),
-		TEST(page_data_keeps_time_without_request_under_nobody),
-		TEST(page_data_omits_filtered_requests),
-		TEST(page_data_counts_reappearing_request_as_new),
-		TEST(page_data_attaches_slices_to_their_request),
-		TEST(page_data_keeps_most_expensive_requests),
-		TEST(page_data_fills_missing_groups_of_folded_request),
-		TEST(page_data_reduces_detail_beyond_cell_limit),
-		TEST(page_data_drops_threads_without_request_first),
-		TEST(page_data_folds_requests_beyond_cell_limit),
-		TEST(page_data_folds_last_request_before_merging_windows),
-		TEST(page_data_merges_windows_if_no_requests_remain),
-		TEST(page_data_bounds_total_slices),
-		TEST(page_data_drops_slices_of_cheaper_half_first),
-		TEST(page_data_bounds_slices_per_request),
-		TEST(page_data_rejects_slice_without_state_or_time),
-		TEST(page_data_attaches_samples_to_their_request),
-		TEST(page_data_moves_samples_of_folded_request_to_group),
-		TEST(page_data_drops_samples_of_request_without_cells),
-		TEST(page_data_filters_samples_without_request),
-		TEST(page_data_counts_samples_dropped_beyond_limit),
-		TEST(page_data_sorts_nobody_cells_by_time_part_and_group),
-		TEST(page_data_origin_is_earliest_window_start),
-		TEST(page_data_keeps_threads_of_hosts_apart),
-		cmocka_unit_test(page_data_returns_enomem_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "reader/report/html/page_names.h"
@@ -25,11 +21,10 @@ static uint32_t put(struct page_names *names, const char *text)
 	return number;
 }
 
-static void page_names_number_each_text_once(void **state)
+TEST(page_names_number_each_text_once)
 {
 	struct page_names names;
 
-	(void)state;
 	page_names_init(&names, 100);
 	assert_int_equal(put(&names, "a"), 1);
 	assert_int_equal(put(&names, "ab"), 2);
@@ -41,12 +36,11 @@ static void page_names_number_each_text_once(void **state)
 	assert_int_equal(names.count, 0);
 }
 
-static void page_names_return_no_name_beyond_limit(void **state)
+TEST(page_names_return_no_name_beyond_limit)
 {
 	struct page_names names;
 	char text[16];
 
-	(void)state;
 	page_names_init(&names, 50);
 	for (int round = 0; round < 2; round++) {
 		for (uint32_t i = 1; i <= 50; i++) {
@@ -61,12 +55,11 @@ static void page_names_return_no_name_beyond_limit(void **state)
 	page_names_deinit(&names);
 }
 
-static void page_names_stay_unchanged_without_memory(void **state)
+TEST(page_names_stay_unchanged_without_memory)
 {
 	struct page_names names;
 	uint32_t number;
 
-	(void)state;
 	page_names_init(&names, 100);
 	for (size_t successes = 0;; successes++) {
 		int r;
@@ -81,15 +74,4 @@ static void page_names_stay_unchanged_without_memory(void **state)
 	}
 	assert_int_equal(put(&names, "a"), 1);
 	page_names_deinit(&names);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(page_names_number_each_text_once),
-		cmocka_unit_test(page_names_return_no_name_beyond_limit),
-		cmocka_unit_test(page_names_stay_unchanged_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "reader/report/html/page_text.h"
 
@@ -22,9 +18,8 @@ static void expect_put(const char *text, const char *expected)
 	free(got);
 }
 
-static void page_text_escapes_markup_and_control_characters(void **state)
+TEST(page_text_escapes_markup_and_control_characters)
 {
-	(void)state;
 	expect_put("GET /orders", "GET /orders");
 	expect_put("</th><script>", "&lt;/th&gt;&lt;script&gt;");
 	expect_put("a&b \"c\" 'd'", "a&amp;b &quot;c&quot; &#39;d&#39;");
@@ -48,23 +43,12 @@ static void expect_script(const char *text, const char *expected)
 	free(got);
 }
 
-static void page_text_escapes_tags_inside_script(void **state)
+TEST(page_text_escapes_tags_inside_script)
 {
-	(void)state;
 	expect_script("{\"a\":[1,2]}", "{\"a\":[1,2]}");
 	expect_script("\"</script>\"", "\"\\u003c/script\\u003e\"");
 	expect_script("\"<!-- & -->\"", "\"\\u003c!-- \\u0026 --\\u003e\"");
 	expect_script("\"\xe2\x80\xa8|\xe2\x80\xa9|\xe2\x80\xaa|\xe2\x80\"",
 		      "\"\\u2028|\\u2029|\xe2\x80\xaa|\xe2\x80\"");
 	expect_script("", "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(page_text_escapes_markup_and_control_characters),
-		cmocka_unit_test(page_text_escapes_tags_inside_script),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

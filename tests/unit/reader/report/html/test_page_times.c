@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "reader/report/html/page_times.h"
@@ -56,12 +52,13 @@ static void expect_ends(const uint64_t *ends, size_t count)
 		assert_int_equal(times.times[i].end_ns, ends[i]);
 }
 
-static void page_times_sort_windows_by_end(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(page_times_sort_windows_by_end)
 {
 	static const uint64_t walls[] = { 300, 100, 200, 100, 300, 50 };
 	static const uint64_t ends[] = { 50, 100, 200, 300 };
 
-	(void)state;
 	for (size_t i = 0; i < 6; i++)
 		add_window(walls[i]);
 	expect_ends(ends, 4);
@@ -69,9 +66,8 @@ static void page_times_sort_windows_by_end(void **state)
 	assert_int_equal(times.merged_count, 0);
 }
 
-static void page_times_find_later_window_between_two_ends(void **state)
+FIXTURE_TEST(page_times_find_later_window_between_two_ends)
 {
-	(void)state;
 	add_window(100);
 	add_window(200);
 	assert_int_equal(page_times_find(&times, 1), 0);
@@ -81,9 +77,8 @@ static void page_times_find_later_window_between_two_ends(void **state)
 	assert_int_equal(page_times_find(&times, 201), 1);
 }
 
-static void page_times_derive_start_from_window_length(void **state)
+FIXTURE_TEST(page_times_derive_start_from_window_length)
 {
-	(void)state;
 	assert_int_equal(add("self", 100, 60, "own_cpu_ns", 7), 0);
 	assert_int_equal(times.times[0].start_ns, 100);
 	assert_int_equal(add("self", 100, 60, "own_cpu_ns", 8), 0);
@@ -102,12 +97,11 @@ static void page_times_derive_start_from_window_length(void **state)
 	assert_int_equal(times.times[2].self_cpu_ns, 0);
 }
 
-static void page_times_add_balance_to_books(void **state)
+FIXTURE_TEST(page_times_add_balance_to_books)
 {
 	struct sample sample;
 	static struct record_view view;
 
-	(void)state;
 	assert_int_equal(add("balance", 100, 30, "exec_ns", 5), -EBADMSG);
 	sample_begin(&sample, "balance", 1);
 	sample_number(&sample, "window_ns", 40);
@@ -125,11 +119,10 @@ static void page_times_add_balance_to_books(void **state)
 	assert_int_equal(times.times[0].start_ns, 60);
 }
 
-static void page_times_halve_merges_adjacent_windows(void **state)
+FIXTURE_TEST(page_times_halve_merges_adjacent_windows)
 {
 	static const uint64_t even[] = { 200, 400 }, odd[] = { 200, 400, 500 };
 
-	(void)state;
 	for (uint64_t end = 100; end <= 400; end += 100) {
 		add_window(end);
 		assert_int_equal(add("self", end, 0, "own_cpu_ns", (int64_t)end), 0);
@@ -156,9 +149,8 @@ static void page_times_halve_merges_adjacent_windows(void **state)
 	assert_int_equal(times.count, 2);
 }
 
-static void page_times_halve_keeps_earliest_start(void **state)
+FIXTURE_TEST(page_times_halve_keeps_earliest_start)
 {
-	(void)state;
 	assert_int_equal(add("cpu", 100, 10, NULL, 0), 0);
 	assert_int_equal(add("cpu", 200, 150, NULL, 0), 0);
 	page_times_halve(&times);
@@ -166,9 +158,8 @@ static void page_times_halve_keeps_earliest_start(void **state)
 	assert_int_equal(times.times[0].start_ns, 50);
 }
 
-static void page_times_stay_within_limit(void **state)
+FIXTURE_TEST(page_times_stay_within_limit)
 {
-	(void)state;
 	for (uint64_t end = 100; end <= 600; end += 100)
 		add_window(end);
 	assert_int_equal(times.count, 6);
@@ -186,32 +177,11 @@ static void page_times_stay_within_limit(void **state)
 	assert_int_equal(times.times[0].start_ns, 90);
 }
 
-static void page_times_init_fails_without_memory(void **state)
+TEST(page_times_init_fails_without_memory)
 {
 	struct page_times none;
 
-	(void)state;
 	memory_fails_after(0);
 	assert_int_equal(page_times_init(&none, 2), -ENOMEM);
 	memory_fails_after(SIZE_MAX);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(page_times_sort_windows_by_end, setup, teardown),
-		cmocka_unit_test_setup_teardown(page_times_find_later_window_between_two_ends,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(page_times_derive_start_from_window_length, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(page_times_add_balance_to_books, setup, teardown),
-		cmocka_unit_test_setup_teardown(page_times_halve_merges_adjacent_windows, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(page_times_halve_keeps_earliest_start, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(page_times_stay_within_limit, setup, teardown),
-		cmocka_unit_test(page_times_init_fails_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/observe/cost/budget.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 /* Halves of halves: exact. */
 #define BUDGET 0.5
@@ -40,16 +35,16 @@ static unsigned int windows_until(enum budget_step step, double percent)
 	return NEVER;
 }
 
-static void budget_zero_never_steps_down(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(budget_zero_never_steps_down)
 {
-	(void)state;
 	budget_init(&budget, 0);
 	assert_int_equal(windows_until(BUDGET_STEP_DOWN, OVER), NEVER);
 }
 
-static void budget_steps_down_after_consecutive_windows_over_it(void **state)
+FIXTURE_TEST(budget_steps_down_after_consecutive_windows_over_it)
 {
-	(void)state;
 	assert_int_equal(windows_until(BUDGET_STEP_DOWN, OVER), BUDGET_WINDOWS_OVER);
 	assert_int_equal(windows_until(BUDGET_STEP_DOWN, OVER), BUDGET_WINDOWS_OVER);
 	/* One within it makes an accident of what came before. */
@@ -59,9 +54,8 @@ static void budget_steps_down_after_consecutive_windows_over_it(void **state)
 	assert_int_equal(windows_until(BUDGET_STEP_DOWN, OVER), BUDGET_WINDOWS_OVER);
 }
 
-static void budget_steps_up_only_well_below_its_limit(void **state)
+FIXTURE_TEST(budget_steps_up_only_well_below_its_limit)
 {
-	(void)state;
 	(void)windows_until(BUDGET_STEP_DOWN, OVER);
 	/* Just half of it is not well below. */
 	assert_int_equal(windows_until(BUDGET_STEP_UP, WITHIN), NEVER);
@@ -69,18 +63,16 @@ static void budget_steps_up_only_well_below_its_limit(void **state)
 	assert_int_equal(windows_until(BUDGET_STEP_UP, BELOW), BUDGET_PATIENCE_FIRST);
 }
 
-static void budget_stays_at_exactly_its_limit(void **state)
+FIXTURE_TEST(budget_stays_at_exactly_its_limit)
 {
-	(void)state;
 	assert_int_equal(windows_until(BUDGET_STEP_DOWN, BUDGET), NEVER);
 }
 
 /* Each step up doubles the cost again, at once. */
-static void budget_doubles_patience_after_step_up_is_reverted(void **state)
+FIXTURE_TEST(budget_doubles_patience_after_step_up_is_reverted)
 {
 	unsigned int expected = BUDGET_PATIENCE_FIRST;
 
-	(void)state;
 	for (unsigned int i = 0; i < 10; i++) {
 		(void)windows_until(BUDGET_STEP_DOWN, OVER);
 		assert_int_equal(windows_until(BUDGET_STEP_UP, BELOW), expected);
@@ -98,9 +90,8 @@ static void step_up_for(unsigned int windows)
 	assert_int_equal(windows_until(BUDGET_STEP_DOWN, OVER), BUDGET_WINDOWS_OVER);
 }
 
-static void budget_resets_patience_after_step_up_lasts(void **state)
+FIXTURE_TEST(budget_resets_patience_after_step_up_lasts)
 {
-	(void)state;
 	(void)windows_until(BUDGET_STEP_DOWN, OVER);
 	(void)windows_until(BUDGET_STEP_UP, BELOW);
 	step_up_for(BUDGET_PATIENCE_FIRST - 1);
@@ -111,18 +102,4 @@ static void budget_resets_patience_after_step_up_lasts(void **state)
 	step_up_for(BUDGET_PATIENCE_FIRST);
 	(void)windows_until(BUDGET_STEP_DOWN, OVER);
 	assert_int_equal(windows_until(BUDGET_STEP_UP, BELOW), BUDGET_PATIENCE_FIRST);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(budget_zero_never_steps_down, set_up),
-		cmocka_unit_test_setup(budget_steps_down_after_consecutive_windows_over_it, set_up),
-		cmocka_unit_test_setup(budget_steps_up_only_well_below_its_limit, set_up),
-		cmocka_unit_test_setup(budget_stays_at_exactly_its_limit, set_up),
-		cmocka_unit_test_setup(budget_doubles_patience_after_step_up_is_reverted, set_up),
-		cmocka_unit_test_setup(budget_resets_patience_after_step_up_lasts, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

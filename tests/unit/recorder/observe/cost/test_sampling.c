@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/observe/cost/sampling.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define START (1000 * NS_PER_S)
 
-static void sampling_begins_first_sample_immediately(void **state)
+TEST(sampling_begins_first_sample_immediately)
 {
 	struct sampling sampling = { 0 };
 
-	(void)state;
 	sampling_plan(&sampling, START, START + NS_PER_S, 12345);
 	assert_int_equal(sampling.begin_ns, START);
 	assert_int_equal(sampling.end_ns, START + SAMPLING_SAMPLE_NS);
@@ -49,12 +45,11 @@ static uint64_t sample(uint64_t window_ns, uint64_t windows, unsigned int *ret_s
 	return sum_ns;
 }
 
-static void sampling_takes_one_sample_per_second_for_any_window_length(void **state)
+TEST(sampling_takes_one_sample_per_second_for_any_window_length)
 {
 	static const uint64_t windows_ms[] = { 100, 250, 1000, 3000, 60000 };
 	unsigned int samples;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(windows_ms) / sizeof(windows_ms[0]); i++) {
 		uint64_t sum_ns =
 			sample(windows_ms[i] * NS_PER_MS, 600 * 1000 / windows_ms[i], &samples);
@@ -67,11 +62,10 @@ static void sampling_takes_one_sample_per_second_for_any_window_length(void **st
 	assert_int_equal(samples, 10);
 }
 
-static void sampling_places_sample_anywhere_in_the_second(void **state)
+TEST(sampling_places_sample_anywhere_in_the_second)
 {
 	struct sampling first = { .period_end_ns = START }, last = first;
 
-	(void)state;
 	sampling_plan(&first, START, START + NS_PER_S, 0);
 	sampling_plan(&last, START, START + NS_PER_S, NS_PER_S - SAMPLING_SAMPLE_NS);
 	assert_int_equal(first.begin_ns, START);
@@ -79,12 +73,11 @@ static void sampling_places_sample_anywhere_in_the_second(void **state)
 	assert_int_equal(last.end_ns - last.begin_ns, SAMPLING_SAMPLE_NS);
 }
 
-static void sampling_skips_window_remainder_too_short_for_a_sample(void **state)
+TEST(sampling_skips_window_remainder_too_short_for_a_sample)
 {
 	const uint64_t end_ns = START + NS_PER_S;
 	struct sampling sampling = { .period_end_ns = end_ns - SAMPLING_SAMPLE_NS };
 
-	(void)state;
 	sampling_plan(&sampling, START, end_ns, 0);
 	assert_int_equal(sampling.begin_ns, end_ns - SAMPLING_SAMPLE_NS);
 	assert_int_equal(sampling.end_ns, end_ns);
@@ -96,16 +89,4 @@ static void sampling_skips_window_remainder_too_short_for_a_sample(void **state)
 	sampling = (struct sampling){ 0 };
 	sampling_plan(&sampling, end_ns, end_ns, 0);
 	assert_true(sampling.begin_ns == UINT64_MAX && sampling.end_ns == UINT64_MAX);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sampling_begins_first_sample_immediately),
-		cmocka_unit_test(sampling_takes_one_sample_per_second_for_any_window_length),
-		cmocka_unit_test(sampling_places_sample_anywhere_in_the_second),
-		cmocka_unit_test(sampling_skips_window_remainder_too_short_for_a_sample),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

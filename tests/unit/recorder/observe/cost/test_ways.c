@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "unit_test.h"
+
 #include "recorder/observe/cost/ways.h"
 
 #include "recorder/observe/fake_kernel.h"
@@ -37,9 +39,10 @@ static void look(int times, unsigned int lean_causes)
 		ways_follow(&ways, &fake.session, &table);
 }
 
-static void ways_measure_long_way_while_in_use_and_a_while_after(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(ways_measure_long_way_while_in_use_and_a_while_after)
 {
-	(void)state;
 	look(20, 0);
 	assert_string_equal(fake.told, "");
 	look(3, LEAN_BUDGET);
@@ -53,9 +56,8 @@ static void ways_measure_long_way_while_in_use_and_a_while_after(void **state)
 	assert_string_equal(fake.told, "way 1\nno way 1\nway 1\n");
 }
 
-static void ways_extend_measurement_when_long_way_is_used_again(void **state)
+FIXTURE_TEST(ways_extend_measurement_when_long_way_is_used_again)
 {
-	(void)state;
 	look(1, LEAN_BUDGET);
 	look(9, 0);
 	look(1, LEAN_BUDGET);
@@ -65,26 +67,23 @@ static void ways_extend_measurement_when_long_way_is_used_again(void **state)
 	assert_string_equal(fake.told, "way 1\nno way 1\n");
 }
 
-static void ways_do_not_retry_failed_measurement_at_once(void **state)
+FIXTURE_TEST(ways_do_not_retry_failed_measurement_at_once)
 {
-	(void)state;
 	fake.failures[FAKE_CALIBRATE] = -EIO;
 	look(2, LEAN_BUDGET);
 	assert_string_equal(fake.told, "way 1\n");
 }
 
-static void ways_restart_measurement_after_split_is_given_up(void **state)
+FIXTURE_TEST(ways_restart_measurement_after_split_is_given_up)
 {
-	(void)state;
 	look(1, LEAN_BUDGET);
 	ways_give_up(&ways);
 	look(1, LEAN_BUDGET);
 	assert_string_equal(fake.told, "way 1\nway 1\n");
 }
 
-static void ways_skip_long_way_without_split_or_in_lean_session(void **state)
+FIXTURE_TEST(ways_skip_long_way_without_split_or_in_lean_session)
 {
-	(void)state;
 	fake.has_split = false;
 	look(1, LEAN_BUDGET);
 	ways_measure(&fake.session, 0, lengths);
@@ -97,9 +96,8 @@ static void ways_skip_long_way_without_split_or_in_lean_session(void **state)
 	assert_false(process->books.has_both_ways);
 }
 
-static void ways_use_short_way_with_full_spread_until_long_is_measured(void **state)
+FIXTURE_TEST(ways_use_short_way_with_full_spread_until_long_is_measured)
 {
-	(void)state;
 	ways_measure(&fake.session, 0, lengths);
 	assert_true(lengths[SESSION_WAY_SHORT].hot_ns == 100);
 	assert_true(lengths[SESSION_WAY_SHORT].spread_ns == 0);
@@ -112,7 +110,7 @@ static void ways_use_short_way_with_full_spread_until_long_is_measured(void **st
 	assert_true(lengths[SESSION_WAY_LONG].spread_ns == 0);
 }
 
-static void ways_note_both_ways_in_window_of_mode_change(void **state)
+FIXTURE_TEST(ways_note_both_ways_in_window_of_mode_change)
 {
 	static const struct {
 		unsigned int lean_causes;
@@ -124,28 +122,10 @@ static void ways_note_both_ways_in_window_of_mode_change(void **state)
 		{ 0, SESSION_WAY_SHORT, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
 		process->lean_causes = windows[i].lean_causes;
 		ways_note(&table, &fake.session);
 		assert_int_equal(process->books.way, windows[i].way);
 		assert_int_equal(process->books.has_both_ways, windows[i].has_both);
 	}
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(ways_measure_long_way_while_in_use_and_a_while_after),
-		TEST(ways_extend_measurement_when_long_way_is_used_again),
-		TEST(ways_do_not_retry_failed_measurement_at_once),
-		TEST(ways_restart_measurement_after_split_is_given_up),
-		TEST(ways_skip_long_way_without_split_or_in_lean_session),
-		TEST(ways_use_short_way_with_full_spread_until_long_is_measured),
-		TEST(ways_note_both_ways_in_window_of_mode_change),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "unit_test.h"
+
 #include "recorder/observe/cost/own_cost.h"
 
 #include "recorder/observe/fake_kernel.h"
@@ -48,9 +50,10 @@ static uint64_t mapped_bytes(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void window_cost_counts_own_cpu_since_last_window(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(window_cost_counts_own_cpu_since_last_window)
 {
-	(void)state;
 	fake.own_cpu_ns = 5000;
 	fake.calibration_cpu_ns = 700;
 	begin(true);
@@ -86,9 +89,8 @@ static void use(uint64_t own_ns, uint64_t asked_ns)
 }
 
 /* CPU time that others cause is in the record, but not in the percentage that the budget bounds. */
-static void window_cost_excludes_requested_work_from_budget(void **state)
+FIXTURE_TEST(window_cost_excludes_requested_work_from_budget)
 {
-	(void)state;
 	begin(true);
 	use(950, 900);
 	assert_int_equal(record.own_cpu_ns, 950);
@@ -101,9 +103,8 @@ static void window_cost_excludes_requested_work_from_budget(void **state)
 	assert_true(cost.percent == 100.0 * 10.0 / 1000);
 }
 
-static void window_cost_reports_exact_runs_of_always_timed_programs(void **state)
+FIXTURE_TEST(window_cost_reports_exact_runs_of_always_timed_programs)
 {
-	(void)state;
 	begin(true);
 	assert_string_equal(fake.told, "programs timed\n");
 	assert_true(own_cost_due_ns(&cost) == UINT64_MAX);
@@ -133,9 +134,8 @@ static void window_cost_reports_exact_runs_of_always_timed_programs(void **state
 	assert_string_equal(fake.told, "programs timed\n");
 }
 
-static void window_cost_reports_up_to_max_programs(void **state)
+FIXTURE_TEST(window_cost_reports_up_to_max_programs)
 {
-	(void)state;
 	fake.program_count = SESSION_PROGRAMS_MAX;
 	for (uint64_t i = 0; i < SESSION_PROGRAMS_MAX; i++)
 		fake.programs[i] = (struct session_program){ "on_exit", i, 10 * i };
@@ -149,9 +149,8 @@ static void window_cost_reports_up_to_max_programs(void **state)
 		assert_int_equal(programs[i].run_count, 100 + i);
 }
 
-static void window_cost_uses_kernel_stats_that_are_already_on(void **state)
+FIXTURE_TEST(window_cost_uses_kernel_stats_that_are_already_on)
 {
-	(void)state;
 	for (int measures_all = 0; measures_all < 2; measures_all++) {
 		(void)set_up(state);
 		fake.are_timed = true;
@@ -165,9 +164,8 @@ static void window_cost_uses_kernel_stats_that_are_already_on(void **state)
 	}
 }
 
-static void window_cost_extrapolates_sample_to_whole_window(void **state)
+FIXTURE_TEST(window_cost_extrapolates_sample_to_whole_window)
 {
-	(void)state;
 	begin(false);
 	/* The first one at once. */
 	assert_string_equal(fake.told, "programs timed\n");
@@ -202,9 +200,8 @@ static void window_cost_extrapolates_sample_to_whole_window(void **state)
 	assert_int_equal(record.programs_samples, 1);
 }
 
-static void window_cost_ends_sample_with_its_window(void **state)
+FIXTURE_TEST(window_cost_ends_sample_with_its_window)
 {
-	(void)state;
 	begin(false);
 	run(SAMPLING_SAMPLE_NS / 2, 5, 60);
 	measure(SAMPLING_SAMPLE_NS / 2);
@@ -214,9 +211,8 @@ static void window_cost_ends_sample_with_its_window(void **state)
 	assert_int_equal(record.programs_samples, 1);
 }
 
-static void window_cost_keeps_last_percent_if_no_program_ran(void **state)
+FIXTURE_TEST(window_cost_keeps_last_percent_if_no_program_ran)
 {
-	(void)state;
 	begin(true);
 	run(1000, 1, 10);
 	measure(1000);
@@ -252,28 +248,8 @@ static void expect_error(int error, const char *text)
 	}
 }
 
-static void window_cost_records_kernel_refusal_and_does_not_retry(void **state)
+FIXTURE_TEST(window_cost_records_kernel_refusal_and_does_not_retry)
 {
-	(void)state;
 	expect_error(-EPERM, "that needs CAP_SYS_ADMIN");
 	expect_error(-ENOTSUP, strerror(ENOTSUP));
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(window_cost_counts_own_cpu_since_last_window),
-		TEST(window_cost_excludes_requested_work_from_budget),
-		TEST(window_cost_reports_exact_runs_of_always_timed_programs),
-		TEST(window_cost_reports_up_to_max_programs),
-		TEST(window_cost_uses_kernel_stats_that_are_already_on),
-		TEST(window_cost_extrapolates_sample_to_whole_window),
-		TEST(window_cost_ends_sample_with_its_window),
-		TEST(window_cost_keeps_last_percent_if_no_program_ran),
-		TEST(window_cost_records_kernel_refusal_and_does_not_retry),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,18 +5,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "ears.h"
@@ -142,12 +137,13 @@ static void expect_said(const char *expected)
 		fail_msg("not said: %s, but: %s", expected, said);
 }
 
-static void alert_program_gets_alert_in_environment(void **state)
+#define RUN_TEST(test) TEST_WITH(test, begin, end)
+
+RUN_TEST(alert_program_gets_alert_in_environment)
 {
 	static const char expected[] = "[max(cpu) > 5ns by endpoint][firing][endpoint]"
 				       "[`id` $(id) \"'\\x0a;][77][5][ns][1111][2222][0][]\n";
 
-	(void)state;
 	write_script("exec >output\n"
 		     "printf '[%s]' \"$CORRELATOR_ALERT_EXPRESSION\" \"$CORRELATOR_ALERT_STATE\" "
 		     "\"$CORRELATOR_ALERT_KEY\" \"$CORRELATOR_ALERT_GROUP\" "
@@ -163,9 +159,8 @@ static void alert_program_gets_alert_in_environment(void **state)
 	expect_said("");
 }
 
-static void alert_program_gets_empty_variables_for_absent_values(void **state)
+RUN_TEST(alert_program_gets_empty_variables_for_absent_values)
 {
-	(void)state;
 	write_script("exec >output\n"
 		     "printf '[%s]' \"${CORRELATOR_ALERT_GROUP-unset}\" "
 		     "\"${CORRELATOR_ALERT_VALUE-unset}\" \"$CORRELATOR_ALERT_STATE\" \"$PATH\"");
@@ -179,14 +174,13 @@ static void alert_program_gets_empty_variables_for_absent_values(void **state)
 	}
 }
 
-static void alert_program_inherits_no_descriptors_or_signal_mask(void **state)
+RUN_TEST(alert_program_inherits_no_descriptors_or_signal_mask)
 {
 	int leak = fcntl(STDERR_FILENO, F_DUPFD, 20);
 	const char *ignored;
 	sigset_t term;
 	char *text;
 
-	(void)state;
 	assert_true(leak >= 20);
 	(void)sigemptyset(&term);
 	(void)sigaddset(&term, SIGTERM);
@@ -222,9 +216,8 @@ static void alert_program_inherits_no_descriptors_or_signal_mask(void **state)
 	expect_said("on both\non both\n");
 }
 
-static void alert_program_runs_one_at_a_time_in_order(void **state)
+RUN_TEST(alert_program_runs_one_at_a_time_in_order)
 {
-	(void)state;
 	write_script(WAIT "[ ! -e running ] || echo two at a time >>output\n>running\n"
 			  "echo \"$CORRELATOR_ALERT_GROUP\" >>output\nrm running");
 	change(true, "a");
@@ -239,9 +232,8 @@ static void alert_program_runs_one_at_a_time_in_order(void **state)
 	expect_said("");
 }
 
-static void alert_program_drops_and_logs_changes_over_queue_limit(void **state)
+RUN_TEST(alert_program_drops_and_logs_changes_over_queue_limit)
 {
-	(void)state;
 	write_script(WAIT "echo \"$CORRELATOR_ALERT_GROUP\" >>output");
 	for (int i = 0; i < 1 + ALERT_RUNS_MAX + 3; i++) {
 		char name[8];
@@ -261,11 +253,10 @@ static void alert_program_drops_and_logs_changes_over_queue_limit(void **state)
 	expect_said("not run for 3 changes: there were too many at a time");
 }
 
-static void alert_program_is_killed_with_its_children_on_timeout(void **state)
+RUN_TEST(alert_program_is_killed_with_its_children_on_timeout)
 {
 	struct pollfd fd;
 
-	(void)state;
 	write_script("sleep 1000 & echo $! >output\nwait");
 	change(true, "a");
 	assert_true(alert_program_due_ns(&program) == NOW_NS + 10000000000);
@@ -291,18 +282,16 @@ static void alert_program_is_killed_with_its_children_on_timeout(void **state)
 	assert_non_null(strstr(said, "killed by signal 9"));
 }
 
-static void alert_program_logs_exit_status(void **state)
+RUN_TEST(alert_program_logs_exit_status)
 {
-	(void)state;
 	write_script("exit 7");
 	change(true, "a");
 	go_on();
 	expect_said("on alert: ended with status 7\n");
 }
 
-static void alert_program_logs_failed_start_and_tries_next_change(void **state)
+RUN_TEST(alert_program_logs_failed_start_and_tries_next_change)
 {
-	(void)state;
 	write_script("exit 0");
 	assert_int_equal(chmod(script, 0644), 0);
 	change(true, "a");
@@ -313,9 +302,8 @@ static void alert_program_logs_failed_start_and_tries_next_change(void **state)
 	expect_said("on alert: cannot start: Permission denied\n");
 }
 
-static void alert_program_skips_and_logs_queued_changes_at_end(void **state)
+RUN_TEST(alert_program_skips_and_logs_queued_changes_at_end)
 {
-	(void)state;
 	write_script(WAIT);
 	change(true, "a");
 	change(true, "b");
@@ -325,9 +313,8 @@ static void alert_program_skips_and_logs_queued_changes_at_end(void **state)
 	expect_said("not run for the last 2 changes\n");
 }
 
-static void alert_program_runs_nothing_if_none_is_set(void **state)
+RUN_TEST(alert_program_runs_nothing_if_none_is_set)
 {
-	(void)state;
 	alert_program_init(&program, NULL);
 	change(true, "a");
 	alert_program_continue(&program, NOW_NS);
@@ -335,11 +322,10 @@ static void alert_program_runs_nothing_if_none_is_set(void **state)
 	expect_said("");
 }
 
-static void alert_program_check_accepts_only_executable_path(void **state)
+RUN_TEST(alert_program_check_accepts_only_executable_path)
 {
 	char expected[256];
 
-	(void)state;
 	write_script("exit 0");
 	assert_int_equal(alert_program_check(script), 0);
 	errno = 0;
@@ -353,11 +339,10 @@ static void alert_program_check_accepts_only_executable_path(void **state)
 	assert_non_null(strstr(said, "--on-alert true; id: not the path of a program"));
 }
 
-static void alert_program_check_warns_about_world_writable_file(void **state)
+RUN_TEST(alert_program_check_warns_about_world_writable_file)
 {
 	char expected[256];
 
-	(void)state;
 	write_script("exit 0");
 	assert_int_equal(alert_program_check(script), 0);
 	assert_int_equal(chmod(script, 0702), 0);
@@ -370,23 +355,4 @@ static void alert_program_check_warns_about_world_writable_file(void **state)
 	assert_string_equal(said, expected);
 }
 
-int main(void)
-{
-#define RUN_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
-	const struct CMUnitTest tests[] = {
-		RUN_TEST(alert_program_check_warns_about_world_writable_file),
-		RUN_TEST(alert_program_gets_alert_in_environment),
-		RUN_TEST(alert_program_gets_empty_variables_for_absent_values),
-		RUN_TEST(alert_program_inherits_no_descriptors_or_signal_mask),
-		RUN_TEST(alert_program_runs_one_at_a_time_in_order),
-		RUN_TEST(alert_program_drops_and_logs_changes_over_queue_limit),
-		RUN_TEST(alert_program_is_killed_with_its_children_on_timeout),
-		RUN_TEST(alert_program_logs_exit_status),
-		RUN_TEST(alert_program_logs_failed_start_and_tries_next_change),
-		RUN_TEST(alert_program_skips_and_logs_queued_changes_at_end),
-		RUN_TEST(alert_program_runs_nothing_if_none_is_set),
-		RUN_TEST(alert_program_check_accepts_only_executable_path),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

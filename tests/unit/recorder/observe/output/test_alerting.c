@@ -3,15 +3,10 @@
 #include "recorder/observe/output/alerting.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "ears.h"
 #include "failing_memory.h"
@@ -85,9 +80,10 @@ static int end_window(uint64_t start_ns, uint64_t end_ns, bool is_last)
 	return r;
 }
 
-static void alerting_records_and_logs_each_change(void **state)
+#define ALERTING_TEST(test) TEST_WITH(test, begin, end)
+
+ALERTING_TEST(alerting_records_and_logs_each_change)
 {
-	(void)state;
 	watch("sum(cpu) > 5ns by endpoint");
 	watch("own_cpu >= 0ns");
 	charge("GET /", 6);
@@ -109,9 +105,8 @@ static void alerting_records_and_logs_each_change(void **state)
 	assert_string_equal(taken, "400 own_cpu >= 0ns resolved [none=none] 0:0/0 ns 300|");
 }
 
-static void alerting_closes_open_requests_at_end(void **state)
+ALERTING_TEST(alerting_closes_open_requests_at_end)
 {
-	(void)state;
 	watch("max(cpu) > 5ns");
 	charge("a", 6);
 	assert_int_equal(end_window(100, 200, false), 0);
@@ -120,12 +115,11 @@ static void alerting_closes_open_requests_at_end(void **state)
 	assert_string_equal(taken, "300 max(cpu) > 5ns firing [none=none] 1:6/5 ns 100|");
 }
 
-static void alerting_limits_log_lines_per_window(void **state)
+ALERTING_TEST(alerting_limits_log_lines_per_window)
 {
 	char name[16];
 	size_t lines = 0;
 
-	(void)state;
 	watch("sum(cpu) > 5ns by endpoint");
 	for (int i = 0; i < 19; i++) {
 		(void)snprintf(name, sizeof(name), "e%d", i);
@@ -150,9 +144,8 @@ static void alerting_limits_log_lines_per_window(void **state)
 	assert_null(strstr(said, "more changes"));
 }
 
-static void alerting_returns_error_of_failed_record(void **state)
+ALERTING_TEST(alerting_returns_error_of_failed_record)
 {
-	(void)state;
 	watch("sum(cpu) > 5ns");
 	charge("a", 6);
 	take_error = -ENOMEM;
@@ -160,13 +153,12 @@ static void alerting_returns_error_of_failed_record(void **state)
 	assert_non_null(strstr(said, "alert firing"));
 }
 
-static void alerting_logs_requests_missing_for_lack_of_memory(void **state)
+ALERTING_TEST(alerting_logs_requests_missing_for_lack_of_memory)
 {
 	struct alert_window window = { 100, 200, 0, 0 };
 	struct ears ears;
 	size_t successes = 0;
 
-	(void)state;
 	watch("max(cpu) > 5ns by endpoint");
 	charge("a", 6);
 	charge("b", 6);
@@ -180,25 +172,9 @@ static void alerting_logs_requests_missing_for_lack_of_memory(void **state)
 	} while (!strstr(said, "no memory: requests are missing"));
 }
 
-static void alerting_without_alerts_does_nothing(void **state)
+ALERTING_TEST(alerting_without_alerts_does_nothing)
 {
-	(void)state;
 	alerting_init(&alerting, NULL, NULL);
 	assert_int_equal(end_window(100, 200, true), 0);
 	assert_string_equal(said, "");
-}
-
-int main(void)
-{
-#define ALERTING_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
-	const struct CMUnitTest tests[] = {
-		ALERTING_TEST(alerting_records_and_logs_each_change),
-		ALERTING_TEST(alerting_closes_open_requests_at_end),
-		ALERTING_TEST(alerting_limits_log_lines_per_window),
-		ALERTING_TEST(alerting_returns_error_of_failed_record),
-		ALERTING_TEST(alerting_logs_requests_missing_for_lack_of_memory),
-		ALERTING_TEST(alerting_without_alerts_does_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "record/check.h"
@@ -104,7 +100,9 @@ static void expect(const char *expected)
 	assert_string_equal(found, expected);
 }
 
-static void heads_hold_current_meta_and_process_records(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(heads_hold_current_meta_and_process_records)
 {
 	struct meta_record meta = { .common = common,
 				    .tool_version = "0.1.0",
@@ -114,7 +112,6 @@ static void heads_hold_current_meta_and_process_records(void **state)
 				    .mode = WATCH_MODE_EXACT };
 	struct gap_record gap = { .common = common, .reason = "none" };
 
-	(void)state;
 	expect("");
 	assert_int_equal(add(RECORD_KIND_META, &meta), 0);
 	assert_int_equal(add_process(7, PROCESS_EVENT_FOUND, "a"), 0);
@@ -128,9 +125,8 @@ static void heads_hold_current_meta_and_process_records(void **state)
 	expect("meta; found a; fork b; exec c; ");
 }
 
-static void heads_keep_last_record_of_each_process_event(void **state)
+FIXTURE_TEST(heads_keep_last_record_of_each_process_event)
 {
-	(void)state;
 	assert_int_equal(add_process(7, PROCESS_EVENT_FOUND, "a"), 0);
 	assert_int_equal(add_process(7, PROCESS_EVENT_MODE, "b"), 0);
 	assert_int_equal(add_process(7, PROCESS_EVENT_LOAD, "c"), 0);
@@ -139,9 +135,8 @@ static void heads_keep_last_record_of_each_process_event(void **state)
 	expect("found a; load c; unload e; mode d; ");
 }
 
-static void heads_drop_process_after_exit(void **state)
+FIXTURE_TEST(heads_drop_process_after_exit)
 {
-	(void)state;
 	assert_int_equal(add_process(7, PROCESS_EVENT_FOUND, "a"), 0);
 	assert_int_equal(add_process(8, PROCESS_EVENT_FOUND, "b"), 0);
 	assert_int_equal(add_process(7, PROCESS_EVENT_EXIT, "a"), 0);
@@ -152,12 +147,11 @@ static void heads_drop_process_after_exit(void **state)
 }
 
 /* A reader holds what is not checked yet. */
-static void heads_insert_checks_between_many_records(void **state)
+FIXTURE_TEST(heads_insert_checks_between_many_records)
 {
 	size_t size_bytes, entry_bytes, longest = 0, last = 0;
 	const uint8_t *bytes;
 
-	(void)state;
 	for (uint32_t pid = 1; pid <= 1000; pid++)
 		assert_int_equal(add_process(pid, PROCESS_EVENT_FOUND, "a"), 0);
 	bytes = heads_bytes(heads, &size_bytes);
@@ -172,11 +166,10 @@ static void heads_insert_checks_between_many_records(void **state)
 	assert_true(longest >= CHECK_SPAN_BYTES && longest < CHECK_SPAN_BYTES + 1024);
 }
 
-static void heads_report_lack_of_memory_and_stay_usable(void **state)
+FIXTURE_TEST(heads_report_lack_of_memory_and_stay_usable)
 {
 	size_t size_bytes;
 
-	(void)state;
 	is_ample = false;
 	for (memory_successes = 0; memory_successes < 2; memory_successes++)
 		assert_int_equal(add_process(7, PROCESS_EVENT_FOUND, "a"), -ENOMEM);
@@ -189,19 +182,4 @@ static void heads_report_lack_of_memory_and_stay_usable(void **state)
 	memory_fails_after(0);
 	assert_null(heads_new());
 	memory_never_fails();
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(heads_hold_current_meta_and_process_records),
-		TEST(heads_keep_last_record_of_each_process_event),
-		TEST(heads_drop_process_after_exit),
-		TEST(heads_insert_checks_between_many_records),
-		TEST(heads_report_lack_of_memory_and_stay_usable),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

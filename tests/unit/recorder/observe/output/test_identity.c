@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/observe/output/identity.h"
 
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <setjmp.h>
+#include "unit_test.h"
 
-#include <cmocka.h>
-
-static void identity_describes_this_boot_and_process(void **state)
+TEST(identity_describes_this_boot_and_process)
 {
 	struct identity identity;
 	char host[256] = "";
 
-	(void)state;
 	assert_int_equal(identity_read(&identity), 0);
 	assert_int_equal(gethostname(host, sizeof(host) - 1), 0);
 	assert_string_equal(identity.host_name, host);
@@ -26,14 +21,13 @@ static void identity_describes_this_boot_and_process(void **state)
 	assert_int_equal(strspn(identity.boot_id, "0123456789abcdef-"), 36);
 }
 
-static void identity_stamps_unique_record_ids_and_keeps_foreign_pid(void **state)
+TEST(identity_stamps_unique_record_ids_and_keeps_foreign_pid)
 {
 	struct identity identity = {
 		.host_name = "shop", .boot_id = "01234567-89ab", .pid = 7, .nonce = 0xabc
 	};
 	struct record_common own = { 0 }, other = { .pid = 5 };
 
-	(void)state;
 	identity_stamp(&identity, 1000, &own);
 	assert_string_equal(own.record_id, "01234567:7:000000000abc:1");
 	assert_string_equal(own.host_name, "shop");
@@ -45,26 +39,14 @@ static void identity_stamps_unique_record_ids_and_keeps_foreign_pid(void **state
 }
 
 /* Two that start at one instant, each as process 1 of a container. */
-static void identity_differs_between_two_recorders(void **state)
+TEST(identity_differs_between_two_recorders)
 {
 	struct identity first, second;
 	struct record_common of_first = { 0 }, of_second = { 0 };
 
-	(void)state;
 	assert_int_equal(identity_read(&first), 0);
 	assert_int_equal(identity_read(&second), 0);
 	identity_stamp(&first, 1000, &of_first);
 	identity_stamp(&second, 1000, &of_second);
 	assert_string_not_equal(of_first.record_id, of_second.record_id);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(identity_describes_this_boot_and_process),
-		cmocka_unit_test(identity_stamps_unique_record_ids_and_keeps_foreign_pid),
-		cmocka_unit_test(identity_differs_between_two_recorders),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

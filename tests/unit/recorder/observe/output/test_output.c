@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Records that are nowhere at the end are a failure: with a spool, those that its disk did not
  * take. */
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/exit_code.h"
 #include "base/log.h"
@@ -64,33 +60,21 @@ static int record_one(unsigned int failing_call, const char *path)
 	return r;
 }
 
-static void output_succeeds_if_unsent_records_are_in_spool(void **state)
+TEST(output_succeeds_if_unsent_records_are_in_spool)
 {
-	(void)state;
 	assert_int_equal(record_one(0, spool), 0);
 }
 
-static void output_fails_if_unsent_records_are_only_in_memory(void **state)
+TEST(output_fails_if_unsent_records_are_only_in_memory)
 {
-	(void)state;
 	assert_int_equal(record_one(0, NULL), -EIO);
 }
 
-static void output_fails_if_spool_disk_rejects_records(void **state)
+TEST(output_fails_if_spool_disk_rejects_records)
 {
-	(void)state;
 	/* Each call of a segment: create, write, cut, sync, rename, and sync the folder. */
 	for (unsigned int call = 1; call <= 6; call++)
 		assert_int_equal(record_one(call, spool), -EIO);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(output_succeeds_if_unsent_records_are_in_spool),
-		cmocka_unit_test(output_fails_if_unsent_records_are_only_in_memory),
-		cmocka_unit_test(output_fails_if_spool_disk_rejects_records),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

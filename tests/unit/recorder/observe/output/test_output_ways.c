@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Which way a record goes: to a file, to collectors, into the sums, and what is said of it. */
+#include "unit_test.h"
+
 #include "recorder/observe/output/output.h"
 
 #include "failing_memory.h"
@@ -328,9 +330,10 @@ static bool has(const uint8_t *bytes, size_t size_bytes, const char *text)
 	return memmem(bytes, size_bytes, text, strlen(text)) != NULL;
 }
 
-static void output_name_lists_all_destinations(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(output_name_lists_all_destinations)
 {
-	(void)state;
 	begin_well();
 	assert_string_equal(output.name, "/file and tcp://collector");
 	begin_again(state);
@@ -348,9 +351,8 @@ static void output_name_lists_all_destinations(void **state)
 	assert_string_equal(output.name, "/file");
 }
 
-static void output_opens_file_last(void **state)
+FIXTURE_TEST(output_opens_file_last)
 {
-	(void)state;
 	assert_int_equal(begin(), EXIT_CODE_OK);
 	assert_true(output.is_open);
 	expect_told("collectors checked\n/file checked, to be overwritten\nsums at unix:/metrics\n"
@@ -360,14 +362,13 @@ static void output_opens_file_last(void **state)
 }
 
 /* A new file begins with what is to be known of the processes. */
-static void output_starts_rotated_file_with_current_heads(void **state)
+FIXTURE_TEST(output_starts_rotated_file_with_current_heads)
 {
 	struct process_record record = { .common.pid = 7,
 					 .event = PROCESS_EVENT_FOUND,
 					 .comm = "a" };
 	size_t size_bytes = 0, limited_bytes;
 
-	(void)state;
 	only_to_a_file();
 	begin_well();
 	assert_true(ways.file.bytes_max == 0);
@@ -389,7 +390,7 @@ static void output_starts_rotated_file_with_current_heads(void **state)
 	options.bytes_max = 0;
 }
 
-static void output_open_failure_returns_exit_code_and_keeps_file(void **state)
+FIXTURE_TEST(output_open_failure_returns_exit_code_and_keeps_file)
 {
 	int *const errors[] = { &ways.forwarding_error, &ways.check_error, &ways.server_error,
 				&ways.backlog_error, &ways.start_error };
@@ -437,11 +438,10 @@ static uint64_t requests_published(void)
 	return count;
 }
 
-static void output_counts_requests_in_metrics_after_they_end(void **state)
+FIXTURE_TEST(output_counts_requests_in_metrics_after_they_end)
 {
 	int windows = 0;
 
-	(void)state;
 	options.metrics_by = "endpoint";
 	options.metrics_series = 5;
 	only_to_a_file();
@@ -461,9 +461,8 @@ static void output_counts_requests_in_metrics_after_they_end(void **state)
 	assert_int_equal(requests_published(), 2);
 }
 
-static void output_opens_nothing_without_memory_for_requests(void **state)
+FIXTURE_TEST(output_opens_nothing_without_memory_for_requests)
 {
-	(void)state;
 	options.metrics_by = "endpoint";
 	options.metrics_series = 5;
 	assert_int_equal(output_prepare(&output, &options), EXIT_CODE_OK);
@@ -475,9 +474,8 @@ static void output_opens_nothing_without_memory_for_requests(void **state)
 	assert_false(output.is_open);
 }
 
-static void output_writes_each_record_to_every_destination_once(void **state)
+FIXTURE_TEST(output_writes_each_record_to_every_destination_once)
 {
-	(void)state;
 	begin_well();
 	add_one();
 	assert_int_equal(output_write(&output, WALL_NS), 0);
@@ -495,11 +493,10 @@ static void output_writes_each_record_to_every_destination_once(void **state)
 	expect_said("cannot keep records to be sent\n");
 }
 
-static void output_forgets_records_after_mark(void **state)
+FIXTURE_TEST(output_forgets_records_after_mark)
 {
 	size_t first;
 
-	(void)state;
 	begin_well();
 	assert_int_equal(output_mark(&output), 0);
 	add_one();
@@ -511,7 +508,7 @@ static void output_forgets_records_after_mark(void **state)
 	assert_int_equal(ways.written_bytes, first + CHECK_BYTES);
 }
 
-static void output_publishes_metrics_from_records(void **state)
+FIXTURE_TEST(output_publishes_metrics_from_records)
 {
 	struct process_record process = { .common.pid = 7,
 					  .event = PROCESS_EVENT_FOUND,
@@ -520,7 +517,6 @@ static void output_publishes_metrics_from_records(void **state)
 	struct balance_record balance = { .common.pid = 7, .exec_ns = 50 };
 	struct self_record self = { .own_cpu_ns = 9 };
 
-	(void)state;
 	begin_well();
 	assert_int_equal(output_add(&output, WALL_NS, &process), 0);
 	assert_int_equal(output_add(&output, WALL_NS, &cpu), 0);
@@ -542,11 +538,10 @@ static void output_publishes_metrics_from_records(void **state)
 	expect_told("");
 }
 
-static void output_reports_gaps_to_collectors_and_logs_once_a_minute(void **state)
+FIXTURE_TEST(output_reports_gaps_to_collectors_and_logs_once_a_minute)
 {
 	static const char said[] = "records for tcp://collector are lost (the disk): 5 so far\n";
 
-	(void)state;
 	begin_well();
 	ways.backlog_gap = (struct gap){ .dropped_records = 2, .reason = "the disk" };
 	ways.backlog.dropped_records = 5;
@@ -584,9 +579,8 @@ static void output_reports_gaps_to_collectors_and_logs_once_a_minute(void **stat
 	expect_told("written\n");
 }
 
-static void output_writes_gap_record_to_file_that_dropped_records(void **state)
+FIXTURE_TEST(output_writes_gap_record_to_file_that_dropped_records)
 {
-	(void)state;
 	begin_well();
 	ways.sink_gap = (struct gap){ .dropped_records = 2, .reason = "the reader" };
 	ways.sink_gaps = 1;
@@ -597,9 +591,8 @@ static void output_writes_gap_record_to_file_that_dropped_records(void **state)
 	assert_false(has(ways.appended, ways.appended_bytes, "the reader"));
 }
 
-static void output_ends_without_reader_unless_another_destination_exists(void **state)
+FIXTURE_TEST(output_ends_without_reader_unless_another_destination_exists)
 {
-	(void)state;
 	only_to_a_file();
 	begin_well();
 	assert_int_equal(output_write(&output, WALL_NS), 0);
@@ -622,11 +615,10 @@ static void output_ends_without_reader_unless_another_destination_exists(void **
 	}
 }
 
-static void output_reports_file_descriptor_and_deadline(void **state)
+FIXTURE_TEST(output_reports_file_descriptor_and_deadline)
 {
 	struct self_record self = { 0 };
 
-	(void)state;
 	begin_well();
 	ways.sink_fd = 7;
 	ways.due_ns = 99;
@@ -653,12 +645,11 @@ static void output_reports_file_descriptor_and_deadline(void **state)
 	assert_false(self.has_output);
 }
 
-static void output_reports_delivery_in_record_and_metrics(void **state)
+FIXTURE_TEST(output_reports_delivery_in_record_and_metrics)
 {
 	struct delivery_figures delivery = { 0 };
 	struct sender_status status;
 
-	(void)state;
 	begin_well();
 	ways.sender = (struct sender_status){ .sent_chunks = 1, .acked_records = 2 };
 	ways.backlog = (struct backlog_status){ .queued_records = 3, .store_bytes = 4 };
@@ -693,9 +684,8 @@ static bool ends(void *user, int fd)
 }
 
 /* What is sent meanwhile is sealed first. */
-static void output_close_waits_for_reader_while_sending(void **state)
+FIXTURE_TEST(output_close_waits_for_reader_while_sending)
 {
-	(void)state;
 	begin_well();
 	ways.sink_fd = 7;
 	ways.waits = 2;
@@ -722,9 +712,8 @@ static void output_close_waits_for_reader_while_sending(void **state)
 	expect_said("");
 }
 
-static void output_close_queues_gap_for_records_dropped_while_settling(void **state)
+FIXTURE_TEST(output_close_queues_gap_for_records_dropped_while_settling)
 {
-	(void)state;
 	only_to_collectors();
 	begin_well();
 	ways.backlog_gap.reason = "the disk";
@@ -736,9 +725,8 @@ static void output_close_queues_gap_for_records_dropped_while_settling(void **st
 		    "queue sealed\nqueue settled\nqueued\n");
 }
 
-static void output_close_fails_on_file_error_but_not_on_gone_reader(void **state)
+FIXTURE_TEST(output_close_fails_on_file_error_but_not_on_gone_reader)
 {
-	(void)state;
 	begin_well();
 	ways.close_error = -EIO;
 	assert_int_equal(output_close(&output, ends, &patience), -EIO);
@@ -757,9 +745,8 @@ static void close_with(uint64_t queued_records, uint64_t kept_records, uint64_t 
 	assert_int_equal(output_close(&output, ends, &patience), expected);
 }
 
-static void output_close_fails_on_undelivered_records_unless_in_file(void **state)
+FIXTURE_TEST(output_close_fails_on_undelivered_records_unless_in_file)
 {
-	(void)state;
 	only_to_collectors();
 	options.backlog.spool = "/spool";
 	begin_well();
@@ -796,32 +783,4 @@ static void output_close_fails_on_undelivered_records_unless_in_file(void **stat
 	ways.sink.is_over = true;
 	assert_int_equal(output_write(&output, WALL_NS), 0);
 	close_with(5, 0, 0, -EIO);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(output_name_lists_all_destinations),
-		TEST(output_opens_file_last),
-		TEST(output_starts_rotated_file_with_current_heads),
-		TEST(output_open_failure_returns_exit_code_and_keeps_file),
-		TEST(output_counts_requests_in_metrics_after_they_end),
-		TEST(output_opens_nothing_without_memory_for_requests),
-		TEST(output_writes_each_record_to_every_destination_once),
-		TEST(output_forgets_records_after_mark),
-		TEST(output_publishes_metrics_from_records),
-		TEST(output_reports_gaps_to_collectors_and_logs_once_a_minute),
-		TEST(output_writes_gap_record_to_file_that_dropped_records),
-		TEST(output_ends_without_reader_unless_another_destination_exists),
-		TEST(output_reports_file_descriptor_and_deadline),
-		TEST(output_reports_delivery_in_record_and_metrics),
-		TEST(output_close_waits_for_reader_while_sending),
-		TEST(output_close_queues_gap_for_records_dropped_while_settling),
-		TEST(output_close_fails_on_file_error_but_not_on_gone_reader),
-		TEST(output_close_fails_on_undelivered_records_unless_in_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

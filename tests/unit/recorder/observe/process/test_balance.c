@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/observe/process/balance.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <correlator/snapshot.h>
 
@@ -18,13 +14,12 @@ enum {
 
 static const struct account_totals FIVE = { .user_ns = 2, .kernel_ns = 3, .blocked_ns = 1000 };
 
-static void balance_attributes_only_time_in_a_context(void **state)
+TEST(balance_attributes_only_time_in_a_context)
 {
 	struct balance balance = { 0 };
 	struct process_books now = { .epochs[WINDOW & 1].exec_ns = 20 };
 	struct balance_record record;
 
-	(void)state;
 	balance_add(&balance, SOME_CONTEXT, &FIVE);
 	balance_add(&balance, CONTEXT_HASH_NONE, &FIVE);
 	balance_add(&balance, CONTEXT_HASH_UNKNOWN, &FIVE);
@@ -37,20 +32,19 @@ static void balance_attributes_only_time_in_a_context(void **state)
 	assert_int_equal(record.window_ns, 99);
 }
 
-static void balance_allows_negative_residual(void **state)
+TEST(balance_allows_negative_residual)
 {
 	struct balance balance = { 0 };
 	struct process_books now = { .epochs[WINDOW & 1].exec_ns = 1 };
 	struct balance_record record;
 
-	(void)state;
 	balance_add(&balance, SOME_CONTEXT, &FIVE);
 	balance_close(&balance, &now, WINDOW, 1, &record);
 	assert_true(record.residual_ns == -4);
 }
 
 /* After theft that was told late; the sums over all windows are right. */
-static void balance_deducts_negative_exec_growth_from_next_windows(void **state)
+TEST(balance_deducts_negative_exec_growth_from_next_windows)
 {
 	static const struct {
 		int64_t growth_ns;
@@ -60,7 +54,6 @@ static void balance_deducts_negative_exec_growth_from_next_windows(void **state)
 	struct process_books now = { 0 };
 	struct balance_record record;
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
 		now.epochs[i & 1].exec_ns += (uint64_t)windows[i].growth_ns;
 		balance_close(&balance, &now, i, 1, &record);
@@ -69,13 +62,12 @@ static void balance_deducts_negative_exec_growth_from_next_windows(void **state)
 	}
 }
 
-static void balance_reports_growth_per_window(void **state)
+TEST(balance_reports_growth_per_window)
 {
 	struct balance balance = { 0 };
 	struct process_books now = { .epochs[WINDOW & 1].exec_ns = 100 };
 	struct balance_record record;
 
-	(void)state;
 	now.epochs[WINDOW & 1].overflow.user_ns = 7;
 	balance_add(&balance, SOME_CONTEXT, &FIVE);
 	balance_add(&balance, CONTEXT_HASH_NONE, &FIVE);
@@ -92,7 +84,7 @@ static void balance_reports_growth_per_window(void **state)
 	assert_true(record.residual_ns == 0);
 }
 
-static void balance_reports_each_loss_once(void **state)
+TEST(balance_reports_each_loss_once)
 {
 	struct balance balance = { .contexts_lost = 1000,
 				   .slices_lost = 2000,
@@ -101,7 +93,6 @@ static void balance_reports_each_loss_once(void **state)
 	struct process_books now = { 0 };
 	struct balance_record record;
 
-	(void)state;
 	for (size_t i = 0; i < _COUNTER_MAX; i++)
 		now.losses[i] = i + 1;
 	balance_close(&balance, &now, WINDOW, 1, &record);
@@ -119,13 +110,12 @@ static void balance_reports_each_loss_once(void **state)
 		assert_int_equal(record.losses[i], i ? 0 : 2);
 }
 
-static void balance_counts_samples_per_window_times_period(void **state)
+TEST(balance_counts_samples_per_window_times_period)
 {
 	struct balance balance = { .samples = 3, .period_ns = 10 };
 	struct process_books now = { 0 };
 	struct balance_record record;
 
-	(void)state;
 	balance_close(&balance, &now, WINDOW, 1, &record);
 	assert_true(record.has_samples);
 	assert_int_equal(record.samples, 3);
@@ -139,13 +129,12 @@ static void balance_counts_samples_per_window_times_period(void **state)
 	assert_false(record.has_samples);
 }
 
-static void balance_ignores_epoch_of_other_parity(void **state)
+TEST(balance_ignores_epoch_of_other_parity)
 {
 	struct balance balance = { 0 };
 	struct process_books now = { 0 };
 	struct balance_record record;
 
-	(void)state;
 	now.epochs[WINDOW & 1].exec_ns = 5;
 	now.epochs[!(WINDOW & 1)].exec_ns = 1000;
 	balance_add(&balance, SOME_CONTEXT, &FIVE);
@@ -156,7 +145,7 @@ static void balance_ignores_epoch_of_other_parity(void **state)
 	assert_int_equal(record.exec_ns, 1700);
 }
 
-static void balance_overflow_is_growth_of_each_total(void **state)
+TEST(balance_overflow_is_growth_of_each_total)
 {
 	struct balance balance = { 0 };
 	struct process_books now = { 0 };
@@ -165,7 +154,6 @@ static void balance_overflow_is_growth_of_each_total(void **state)
 		 *before = (uint64_t *)&balance.before.epochs[WINDOW & 1].overflow;
 	const uint64_t *growth = (const uint64_t *)&overflow;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(overflow) / sizeof(uint64_t); i++) {
 		before[i] = 10 * i;
 		totals[i] = 10 * i + i + 1;
@@ -173,20 +161,4 @@ static void balance_overflow_is_growth_of_each_total(void **state)
 	balance_overflow(&balance, &now, WINDOW, &overflow);
 	for (size_t i = 0; i < sizeof(overflow) / sizeof(uint64_t); i++)
 		assert_int_equal(growth[i], i + 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(balance_attributes_only_time_in_a_context),
-		cmocka_unit_test(balance_allows_negative_residual),
-		cmocka_unit_test(balance_deducts_negative_exec_growth_from_next_windows),
-		cmocka_unit_test(balance_reports_growth_per_window),
-		cmocka_unit_test(balance_reports_each_loss_once),
-		cmocka_unit_test(balance_counts_samples_per_window_times_period),
-		cmocka_unit_test(balance_ignores_epoch_of_other_parity),
-		cmocka_unit_test(balance_overflow_is_growth_of_each_total),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

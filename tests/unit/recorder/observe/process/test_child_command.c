@@ -5,19 +5,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -98,27 +93,26 @@ static unsigned int count_descriptors(void)
 	return count;
 }
 
-static void child_command_reports_exit_code_or_signal(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(child_command_reports_exit_code_or_signal)
 {
-	(void)state;
 	assert_int_equal(run("exit 0"), 0);
 	assert_int_equal(run("exit 7"), 7);
 	assert_int_equal(run("kill -KILL $$"), 128 + SIGKILL);
 }
 
-static void child_command_runs_with_default_signal_handlers(void **state)
+FIXTURE_TEST(child_command_runs_with_default_signal_handlers)
 {
-	(void)state;
 	assert_int_equal(run("kill -TERM $$; exit 7"), 128 + SIGTERM);
 	assert_int_equal(run("kill -PIPE $$; exit 7"), 128 + SIGPIPE);
 	assert_int_equal(run("kill -XFSZ $$; exit 7"), 128 + SIGXFSZ);
 }
 
-static void child_command_runs_until_its_end_is_observed(void **state)
+FIXTURE_TEST(child_command_runs_until_its_end_is_observed)
 {
 	struct child_command child = start_shell("exec sleep 1000"), none = { 0 };
 
-	(void)state;
 	assert_int_equal(child_command_release(&child, "sh"), EXIT_CODE_OK);
 	child_command_check(&child);
 	assert_true(child_command_runs(&child));
@@ -129,13 +123,12 @@ static void child_command_runs_until_its_end_is_observed(void **state)
 		child_command_runs(&(struct child_command){ .pid = child.pid + 1, .pid_fd = -1 }));
 }
 
-static void child_command_returns_shell_code_if_exec_fails(void **state)
+FIXTURE_TEST(child_command_returns_shell_code_if_exec_fails)
 {
 	char *const missing[] = { "/nonexistent/command", NULL };
 	char *const no_program[] = { "/dev/null", NULL };
 	struct child_command child = start(missing);
 
-	(void)state;
 	assert_int_equal(child_command_release(&child, missing[0]), EXIT_CODE_NOT_FOUND);
 	assert_int_equal(end_of(&child), EXIT_CODE_NOT_FOUND);
 	child = start(no_program);
@@ -143,25 +136,23 @@ static void child_command_returns_shell_code_if_exec_fails(void **state)
 	(void)end_of(&child);
 }
 
-static void child_command_reports_end_before_release(void **state)
+FIXTURE_TEST(child_command_reports_end_before_release)
 {
 	struct child_command child = start_shell("exit 0");
 
-	(void)state;
 	child_command_signal(&child, SIGKILL);
 	wait_for_end(child.pid_fd);
 	assert_int_equal(child_command_release(&child, "sh"), EXIT_CODE_OK);
 	assert_int_equal(end_of(&child), 128 + SIGKILL);
 }
 
-static void child_command_ends_if_never_released(void **state)
+FIXTURE_TEST(child_command_ends_if_never_released)
 {
 	struct child_command child = start_shell("exit 7");
 	_cleanup_fd_ int pid_fd = dup(child.pid_fd);
 	pid_t pid = child.pid;
 	int status;
 
-	(void)state;
 	child_command_deinit(&child);
 	assert_int_equal(child.pid, 0);
 	wait_for_end(pid_fd);
@@ -199,19 +190,17 @@ static void expect_said(bool output_to_stderr, const char *on_stderr)
 	assert_string_equal(out, *on_stderr ? "" : "said\n");
 }
 
-static void child_command_output_stays_out_of_records(void **state)
+FIXTURE_TEST(child_command_output_stays_out_of_records)
 {
-	(void)state;
 	expect_said(true, "said\n");
 	expect_said(false, "");
 }
 
-static void child_command_leaves_no_descriptor_open(void **state)
+FIXTURE_TEST(child_command_leaves_no_descriptor_open)
 {
 	unsigned int before = count_descriptors();
 	struct child_command child = start_shell("exit 0");
 
-	(void)state;
 	assert_int_equal(child_command_release(&child, "sh"), EXIT_CODE_OK);
 	/* But what tells of its end. */
 	assert_int_equal(count_descriptors(), before + 1);
@@ -224,14 +213,13 @@ static void child_command_leaves_no_descriptor_open(void **state)
 	assert_int_equal(count_descriptors(), before);
 }
 
-static void child_command_start_fails_without_descriptors_and_leaks_none(void **state)
+FIXTURE_TEST(child_command_start_fails_without_descriptors_and_leaks_none)
 {
 	unsigned int before = count_descriptors();
 	char *const argv[] = { "/bin/true", NULL };
 	int lowest = dup(STDERR_FILENO);
 	struct rlimit limit, few;
 
-	(void)state;
 	(void)close(lowest);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	/* Two for each pipe, and one that tells of its end. */
@@ -250,23 +238,4 @@ static void child_command_start_fails_without_descriptors_and_leaks_none(void **
 	}
 	while (waitpid(-1, NULL, 0) > 0)
 		;
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(child_command_reports_exit_code_or_signal),
-		TEST(child_command_runs_with_default_signal_handlers),
-		TEST(child_command_runs_until_its_end_is_observed),
-		TEST(child_command_returns_shell_code_if_exec_fails),
-		TEST(child_command_reports_end_before_release),
-		TEST(child_command_ends_if_never_released),
-		TEST(child_command_output_stays_out_of_records),
-		TEST(child_command_leaves_no_descriptor_open),
-		TEST(child_command_start_fails_without_descriptors_and_leaks_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

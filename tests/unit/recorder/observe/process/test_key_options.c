@@ -2,22 +2,17 @@
 #include "recorder/observe/process/key_options.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/log.h"
 #include "failing_memory.h"
 
-static void key_options_rename_keys(void **state)
+TEST(key_options_rename_keys)
 {
 	struct key_options keys = { .count = 0 };
 
-	(void)state;
 	assert_int_equal(key_options_add(&keys, "request_id"), 0);
 	assert_int_equal(key_options_add(&keys, "pid=worker"), 0);
 	assert_string_equal(keys.names[0], "request_id");
@@ -27,13 +22,12 @@ static void key_options_rename_keys(void **state)
 	key_options_deinit(&keys);
 }
 
-static void key_options_add_nothing_without_memory(void **state)
+TEST(key_options_add_nothing_without_memory)
 {
 	struct key_options keys = { .count = 0 };
 	size_t given = 0;
 	int r;
 
-	(void)state;
 	do {
 		memory_fails_once_after(given++);
 		r = key_options_add(&keys, "request_id=id");
@@ -45,11 +39,10 @@ static void key_options_add_nothing_without_memory(void **state)
 	key_options_deinit(&keys);
 }
 
-static void key_options_recognise_otel_prefix(void **state)
+TEST(key_options_recognise_otel_prefix)
 {
 	struct key_options keys = { .count = 0 };
 
-	(void)state;
 	assert_int_equal(key_options_add(&keys, "otel.trace_id=trace"), 0);
 	assert_int_equal(key_options_add(&keys, "trace_id"), 0);
 	assert_int_equal(key_options_add(&keys, "otel.http.route"), 0);
@@ -70,23 +63,21 @@ static void key_options_recognise_otel_prefix(void **state)
 	assert_int_equal(keys.otel_count, 0);
 }
 
-static void key_options_reject_record_field_names(void **state)
+TEST(key_options_reject_record_field_names)
 {
 	static const char *const cases[] = { "pid",  "kind", "user_ns", "x=tid", "message",
 					     "host", "",     "=x",	"x=" };
 	struct key_options keys = { .count = 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(key_options_add(&keys, cases[i]), -EINVAL);
 	assert_int_equal(keys.count, 0);
 }
 
-static void key_options_reject_duplicate_name(void **state)
+TEST(key_options_reject_duplicate_name)
 {
 	struct key_options keys = { .count = 0 };
 
-	(void)state;
 	assert_int_equal(key_options_add(&keys, "a"), 0);
 	assert_int_equal(key_options_add(&keys, "b=a"), -EINVAL);
 	assert_int_equal(keys.count, 1);
@@ -102,35 +93,32 @@ static struct key_options added(const char *const *texts, size_t count)
 	return keys;
 }
 
-static void key_options_mark_endpoint_late_with_request_id(void **state)
+TEST(key_options_mark_endpoint_late_with_request_id)
 {
 	static const char *const texts[] = { "endpoint=route", "tenant", "request_id=id",
 					     "endpoint" };
 	struct key_options keys = added(texts, 4);
 
-	(void)state;
 	assert_int_equal(keys.late, 1 << 0 | 1 << 3);
 	assert_int_equal(keys.request, 3);
 	key_options_deinit(&keys);
 }
 
-static void key_options_treat_endpoint_as_ordinary_without_request_id(void **state)
+TEST(key_options_treat_endpoint_as_ordinary_without_request_id)
 {
 	static const char *const texts[] = { "endpoint", "tenant=request_id", "otel.request_id" };
 	struct key_options keys = added(texts, 3);
 
-	(void)state;
 	assert_int_equal(keys.late, 0);
 	assert_int_equal(keys.request, 0);
 	key_options_deinit(&keys);
 }
 
-static void key_options_reject_more_than_max_keys(void **state)
+TEST(key_options_reject_more_than_max_keys)
 {
 	struct key_options keys = { .count = 0 };
 	char name[16];
 
-	(void)state;
 	for (unsigned int i = 0; i < KEYS_MAX; i++) {
 		(void)snprintf(name, sizeof(name), "key%u", i);
 		assert_int_equal(key_options_add(&keys, name), 0);
@@ -140,30 +128,12 @@ static void key_options_reject_more_than_max_keys(void **state)
 	key_options_deinit(&keys);
 }
 
-static void key_options_suggest_integration_key_for_typo(void **state)
+TEST(key_options_suggest_integration_key_for_typo)
 {
-	(void)state;
 	assert_string_equal(key_options_nearest("requst_id"), "request_id");
 	assert_string_equal(key_options_nearest("end_point"), "endpoint");
 	assert_string_equal(key_options_nearest("traceid"), "trace_id");
 	assert_null(key_options_nearest("tenant"));
 	/* That is no slip. */
 	assert_null(key_options_nearest("endpoint"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(key_options_rename_keys),
-		cmocka_unit_test(key_options_add_nothing_without_memory),
-		cmocka_unit_test(key_options_recognise_otel_prefix),
-		cmocka_unit_test(key_options_reject_record_field_names),
-		cmocka_unit_test(key_options_reject_duplicate_name),
-		cmocka_unit_test(key_options_mark_endpoint_late_with_request_id),
-		cmocka_unit_test(key_options_treat_endpoint_as_ordinary_without_request_id),
-		cmocka_unit_test(key_options_reject_more_than_max_keys),
-		cmocka_unit_test(key_options_suggest_integration_key_for_typo),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

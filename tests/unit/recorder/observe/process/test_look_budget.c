@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/observe/process/look_budget.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define BURST CPU_BUDGET_BURST_NS
 
-static void look_budget_allows_first_looks_for_free(void **unused)
+TEST(look_budget_allows_first_looks_for_free)
 {
 	struct look_budget budget = { 0 };
 
-	(void)unused;
 	for (int i = 0; i < LOOK_BUDGET_FREE; i++) {
 		look_budget_spend(&budget, NS_PER_S, NS_PER_S);
 		assert_true(look_budget_next_ns(&budget, NS_PER_S) == NS_PER_S);
@@ -23,22 +17,20 @@ static void look_budget_allows_first_looks_for_free(void **unused)
 	assert_true(look_budget_next_ns(&budget, NS_PER_S) > NS_PER_S);
 }
 
-static void look_budget_allows_looks_immediately_within_burst(void **unused)
+TEST(look_budget_allows_looks_immediately_within_burst)
 {
 	struct look_budget budget = { .looks = LOOK_BUDGET_FREE };
 
-	(void)unused;
 	assert_true(look_budget_next_ns(&budget, 5000) == 5000);
 	look_budget_spend(&budget, NS_PER_S, BURST);
 	assert_true(look_budget_next_ns(&budget, NS_PER_S) == NS_PER_S);
 }
 
-static void look_budget_delays_looks_after_burst_in_proportion(void **unused)
+TEST(look_budget_delays_looks_after_burst_in_proportion)
 {
 	struct look_budget budget = { .looks = LOOK_BUDGET_FREE };
 	uint64_t next_ns;
 
-	(void)unused;
 	look_budget_spend(&budget, NS_PER_S, BURST);
 	look_budget_spend(&budget, NS_PER_S, NS_PER_MS);
 	next_ns = look_budget_next_ns(&budget, NS_PER_S);
@@ -46,12 +38,11 @@ static void look_budget_delays_looks_after_burst_in_proportion(void **unused)
 	assert_true(look_budget_next_ns(&budget, next_ns) == next_ns);
 }
 
-static void look_budget_bounds_continuous_looks_to_cpu_share(void **unused)
+TEST(look_budget_bounds_continuous_looks_to_cpu_share)
 {
 	struct look_budget budget = { .looks = LOOK_BUDGET_FREE };
 	uint64_t now_ns = NS_PER_S, spent_ns = 0;
 
-	(void)unused;
 	while (now_ns < 101 * NS_PER_S) {
 		now_ns = look_budget_next_ns(&budget, now_ns) + 700 * NS_PER_US;
 		look_budget_spend(&budget, now_ns, 700 * NS_PER_US);
@@ -61,28 +52,14 @@ static void look_budget_bounds_continuous_looks_to_cpu_share(void **unused)
 			100 * NS_PER_S / CPU_BUDGET_PART + BURST + NS_PER_MS);
 }
 
-static void look_budget_repays_debt_while_idle(void **unused)
+TEST(look_budget_repays_debt_while_idle)
 {
 	struct look_budget budget = { .looks = LOOK_BUDGET_FREE };
 	uint64_t now_ns = NS_PER_S;
 
-	(void)unused;
 	look_budget_spend(&budget, now_ns, 2 * BURST);
 	now_ns += 2 * BURST * CPU_BUDGET_PART;
 	assert_true(cpu_budget_debt_ns(&budget.others, now_ns) == 0);
 	look_budget_spend(&budget, now_ns, BURST);
 	assert_true(look_budget_next_ns(&budget, now_ns) == now_ns);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(look_budget_allows_first_looks_for_free),
-		cmocka_unit_test(look_budget_allows_looks_immediately_within_burst),
-		cmocka_unit_test(look_budget_delays_looks_after_burst_in_proportion),
-		cmocka_unit_test(look_budget_bounds_continuous_looks_to_cpu_share),
-		cmocka_unit_test(look_budget_repays_debt_while_idle),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

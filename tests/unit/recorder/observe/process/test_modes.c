@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/observe/process/modes.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 enum {
 	COUNT = 3,
@@ -54,9 +49,10 @@ static void expect_mode(bool is_lean, bool has_lost_split, enum watch_mode mode)
 			 mode);
 }
 
-static void modes_are_partly_lean_until_all_processes_are_lean(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(modes_are_partly_lean_until_all_processes_are_lean)
 {
-	(void)state;
 	for (int has_lost_split = 0; has_lost_split < 2; has_lost_split++) {
 		make(0, 0, 0);
 		expect_mode(false, has_lost_split, WATCH_MODE_EXACT);
@@ -76,9 +72,8 @@ static void modes_are_partly_lean_until_all_processes_are_lean(void **state)
 	expect_mode(true, true, WATCH_MODE_SWITCH_ONLY);
 }
 
-static void modes_keep_last_mode_without_processes(void **state)
+FIXTURE_TEST(modes_keep_last_mode_without_processes)
 {
-	(void)state;
 	observed_table_deinit(&table);
 	expect_mode(false, false, WATCH_MODE_SWITCH_ONLY);
 	expect_mode(true, false, WATCH_MODE_LEAN);
@@ -87,9 +82,8 @@ static void modes_keep_last_mode_without_processes(void **state)
 	assert_null(modes_find_last(&table));
 }
 
-static void modes_pick_exact_process_with_most_stints_as_most_expensive(void **state)
+FIXTURE_TEST(modes_pick_exact_process_with_most_stints_as_most_expensive)
 {
-	(void)state;
 	run(2, 3, 1);
 	assert_ptr_equal(modes_find_dearest(&table), processes[1]);
 	run(2, 2, 2);
@@ -106,9 +100,8 @@ static void modes_pick_exact_process_with_most_stints_as_most_expensive(void **s
 	assert_null(modes_find_dearest(&table));
 }
 
-static void modes_pick_none_if_others_pass_far_more_boundaries(void **state)
+FIXTURE_TEST(modes_pick_none_if_others_pass_far_more_boundaries)
 {
-	(void)state;
 	make(LEAN_BUDGET, 0, 0);
 	run(1600, 100, 99);
 	assert_ptr_equal(modes_find_dearest(&table), processes[1]);
@@ -120,9 +113,8 @@ static void modes_pick_none_if_others_pass_far_more_boundaries(void **state)
 	assert_ptr_equal(modes_find_dearest(&table), processes[2]);
 }
 
-static void modes_pick_process_with_latest_budget_turn_as_last(void **state)
+FIXTURE_TEST(modes_pick_process_with_latest_budget_turn_as_last)
 {
-	(void)state;
 	assert_null(modes_find_last(&table));
 	make(LEAN_BUDGET, LEAN_BUDGET | LEAN_NO_SITE, LEAN_NO_PROBE);
 	processes[0]->budget_turn = 4;
@@ -135,19 +127,4 @@ static void modes_pick_process_with_latest_budget_turn_as_last(void **state)
 	assert_ptr_equal(modes_find_last(&table), processes[0]);
 	processes[0]->state.stage = PROCESS_EXITED;
 	assert_ptr_equal(modes_find_last(&table), processes[1]);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(modes_are_partly_lean_until_all_processes_are_lean),
-		TEST(modes_keep_last_mode_without_processes),
-		TEST(modes_pick_exact_process_with_most_stints_as_most_expensive),
-		TEST(modes_pick_none_if_others_pass_far_more_boundaries),
-		TEST(modes_pick_process_with_latest_budget_turn_as_last),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "unit_test.h"
+
 #include "recorder/observe/process/observed.h"
 
 #include "failing_memory.h"
@@ -53,11 +55,12 @@ static struct observed *add(pid_t pid, pid_t parent_pid)
 	return process;
 }
 
-static void observed_finds_process_by_life_until_removed(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(observed_finds_process_by_life_until_removed)
 {
 	struct observed *process = add(FAKE_PID, 0), *child = add(CHILD, FAKE_PID);
 
-	(void)state;
 	assert_ptr_equal(observed_find(&table, life_of(FAKE_PID)), process);
 	assert_ptr_equal(observed_find(&table, life_of(CHILD)), child);
 	assert_null(observed_find(&table, FAKE_PID));
@@ -74,12 +77,11 @@ static void observed_finds_process_by_life_until_removed(void **state)
 }
 
 /* One that has ended keeps its number until its last window is written. */
-static void observed_distinguishes_processes_that_share_a_pid(void **state)
+FIXTURE_TEST(observed_distinguishes_processes_that_share_a_pid)
 {
 	const uint64_t later_ticks = FAKE_START_TICKS + 1;
 	struct observed *ended = add(FAKE_PID, 0), *later;
 
-	(void)state;
 	ended->start_ticks = FAKE_START_TICKS;
 	assert_ptr_equal(observed_find_pid(&table, FAKE_PID, FAKE_START_TICKS), ended);
 	assert_null(observed_find_pid(&table, FAKE_PID, later_ticks));
@@ -108,13 +110,12 @@ static void observed_distinguishes_processes_that_share_a_pid(void **state)
 }
 
 /* Whoever of it spends it, and whoever of it ends. */
-static void observed_family_shares_look_budget(void **state)
+FIXTURE_TEST(observed_family_shares_look_budget)
 {
 	struct observed *parent = add(FAKE_PID, 0), *child = add(CHILD, FAKE_PID);
 	struct observed *stranger = add(CHILD + 1, 0);
 	uint64_t now_ns = fake.now_ns;
 
-	(void)state;
 	assert_ptr_equal(child->family, parent->family);
 	assert_ptr_not_equal(stranger->family, parent->family);
 	parent->family->looks.looks = LOOK_BUDGET_FREE;
@@ -125,11 +126,10 @@ static void observed_family_shares_look_budget(void **state)
 }
 
 /* Its account was drained before its fork was heard of. */
-static void observed_set_parent_joins_family_of_parent(void **state)
+FIXTURE_TEST(observed_set_parent_joins_family_of_parent)
 {
 	struct observed *parent = add(FAKE_PID, 0), *child = add(CHILD, 0);
 
-	(void)state;
 	assert_ptr_not_equal(child->family, parent->family);
 	for (int i = 0; i < 2; i++) {
 		observed_set_parent(&table, child, life_of(FAKE_PID));
@@ -145,9 +145,8 @@ static void observed_set_parent_joins_family_of_parent(void **state)
 	assert_ptr_equal(child->family, parent->family);
 }
 
-static void observed_add_fails_without_memory(void **state)
+FIXTURE_TEST(observed_add_fails_without_memory)
 {
-	(void)state;
 	for (size_t successes = 0; successes < 4; successes++) {
 		memory_fails_once_after(successes);
 		assert_null(observed_add(&table, life_of(FAKE_PID), FAKE_PID, 0, "ruby"));
@@ -156,11 +155,10 @@ static void observed_add_fails_without_memory(void **state)
 	assert_null(table.processes);
 }
 
-static void observed_step_down_makes_process_lean_then_removes_probes(void **state)
+FIXTURE_TEST(observed_step_down_makes_process_lean_then_removes_probes)
 {
 	struct observed *process = add(FAKE_PID, 0);
 
-	(void)state;
 	assert_int_equal(observed_mode(process), WATCH_MODE_EXACT);
 	observed_step_down(process, &fake.session, "too dear");
 	expect_told("0 is lean\nno probes of 0\n");
@@ -171,11 +169,10 @@ static void observed_step_down_makes_process_lean_then_removes_probes(void **sta
 	assert_int_equal(observed_mode(process), WATCH_MODE_LEAN);
 }
 
-static void observed_goes_lean_after_many_unseen_changes(void **state)
+FIXTURE_TEST(observed_goes_lean_after_many_unseen_changes)
 {
 	struct observed *process = add(FAKE_PID, 0);
 
-	(void)state;
 	process->books.unseen = (struct unseen_changes){ UNSEEN_CHANGES_MIN - 1, 1 };
 	observed_check_probes(process, &fake.session);
 	expect_told("");
@@ -194,11 +191,10 @@ static void observed_goes_lean_after_many_unseen_changes(void **state)
 	expect_told("");
 }
 
-static void observed_step_up_schedules_look_for_unopened_process(void **state)
+FIXTURE_TEST(observed_step_up_schedules_look_for_unopened_process)
 {
 	struct observed *process = add(FAKE_PID, 0);
 
-	(void)state;
 	observed_step_down(process, &fake.session, "too dear");
 	process->is_mode_new = false;
 	expect_told("0 is lean\nno probes of 0\n");
@@ -210,11 +206,10 @@ static void observed_step_up_schedules_look_for_unopened_process(void **state)
 	assert_int_equal(observed_next_look(&table), fake.now_ns);
 }
 
-static void observed_keeps_lean_for_remaining_cause(void **state)
+FIXTURE_TEST(observed_keeps_lean_for_remaining_cause)
 {
 	struct observed *process = add(FAKE_PID, 0);
 
-	(void)state;
 	process->lean_causes = LEAN_NO_SITE;
 	observed_step_down(process, &fake.session, "too dear");
 	/* Its mode is the same, for one more reason. */
@@ -229,11 +224,10 @@ static void observed_keeps_lean_for_remaining_cause(void **state)
 	assert_true(observed_next_look(&table) == UINT64_MAX);
 }
 
-static void observed_child_inherits_current_mode_of_parent(void **state)
+FIXTURE_TEST(observed_child_inherits_current_mode_of_parent)
 {
 	struct observed *parent = add(FAKE_PID, 0), *child = add(CHILD, FAKE_PID);
 
-	(void)state;
 	parent->lean_causes = LEAN_BUDGET | LEAN_NO_PROBE;
 	parent->budget_turn = 7;
 	observed_inherit_mode(child, parent, &fake.session);
@@ -246,11 +240,10 @@ static void observed_child_inherits_current_mode_of_parent(void **state)
 	assert_false(child->config.flags & PROCESS_IS_LEAN);
 }
 
-static void observed_exec_keeps_only_budget_cause(void **state)
+FIXTURE_TEST(observed_exec_keeps_only_budget_cause)
 {
 	struct observed *process = add(FAKE_PID, 0);
 
-	(void)state;
 	process->lean_causes = LEAN_BUDGET | LEAN_NO_PROBE | LEAN_NO_SITE;
 	process->is_mode_new = process->is_fork = process->is_configured = true;
 	process->server = "puma";
@@ -264,12 +257,11 @@ static void observed_exec_keeps_only_budget_cause(void **state)
 	assert_int_equal(observed_next_look(&table), 5000);
 }
 
-static void observed_describe_fills_known_fields(void **state)
+FIXTURE_TEST(observed_describe_fills_known_fields)
 {
 	struct observed *process = add(FAKE_PID, 0);
 	struct process_record record;
 
-	(void)state;
 	process->parent_pid = 12;
 	process->server = "puma";
 	process->start_wall_ns = 77;
@@ -297,9 +289,8 @@ static void observed_describe_fills_known_fields(void **state)
 	assert_false(record.has_bound);
 }
 
-static void observed_next_look_is_earliest_of_all(void **state)
+FIXTURE_TEST(observed_next_look_is_earliest_of_all)
 {
-	(void)state;
 	assert_true(observed_next_look(&table) == UINT64_MAX);
 	process_on_met(&add(FAKE_PID, 0)->state, 300);
 	process_on_met(&add(CHILD, 0)->state, 200);
@@ -308,13 +299,12 @@ static void observed_next_look_is_earliest_of_all(void **state)
 }
 
 /* Which is no Ruby, and can be looked at by anybody. */
-static void observed_look_configures_kernel_side_once(void **state)
+FIXTURE_TEST(observed_look_configures_kernel_side_once)
 {
 	struct observed *self = add(getpid(), 0);
 	struct process_info info;
 	unsigned int decisions = 99;
 
-	(void)state;
 	assert_int_equal(process_read_info(getpid(), &info), 0);
 	assert_int_equal(observed_look(&table, self, &fake.session, fake.now_ns, &decisions), 0);
 	assert_int_equal(decisions & (PROCESS_SAY_READ | PROCESS_SAY_COMPLETE), 0);
@@ -346,40 +336,14 @@ static void observed_look_configures_kernel_side_once(void **state)
 	assert_non_null(strstr(fake.told, " is exact\n"));
 }
 
-static void observed_look_at_exited_process_configures_nothing(void **state)
+FIXTURE_TEST(observed_look_at_exited_process_configures_nothing)
 {
 	struct observed *process = add(FAKE_PID, 0);
 	unsigned int decisions = 99;
 
-	(void)state;
 	assert_int_equal(observed_look(&table, process, &fake.session, fake.now_ns, &decisions),
 			 -ESRCH);
 	assert_int_equal(decisions, 0);
 	expect_told("");
 	assert_int_equal(observed_next_look(&table), fake.now_ns + PROCESS_LOOK_PAUSE_FIRST_NS);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(observed_finds_process_by_life_until_removed),
-		TEST(observed_distinguishes_processes_that_share_a_pid),
-		TEST(observed_family_shares_look_budget),
-		TEST(observed_set_parent_joins_family_of_parent),
-		TEST(observed_add_fails_without_memory),
-		TEST(observed_step_down_makes_process_lean_then_removes_probes),
-		TEST(observed_step_up_schedules_look_for_unopened_process),
-		TEST(observed_goes_lean_after_many_unseen_changes),
-		TEST(observed_keeps_lean_for_remaining_cause),
-		TEST(observed_child_inherits_current_mode_of_parent),
-		TEST(observed_exec_keeps_only_budget_cause),
-		TEST(observed_describe_fills_known_fields),
-		TEST(observed_next_look_is_earliest_of_all),
-		TEST(observed_look_configures_kernel_side_once),
-		TEST(observed_look_at_exited_process_configures_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

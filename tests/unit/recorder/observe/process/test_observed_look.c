@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a look at a process finds, and what the kernel side is told of it. */
+#include "unit_test.h"
+
 #include "recorder/observe/process/observed.h"
 
 #include "recorder/observe/fake_target.h"
@@ -131,12 +133,13 @@ static void expect_probe(size_t number, enum session_probe_kind kind, const uint
 	assert_memory_equal(probe->offsets, offsets, count * sizeof(*offsets));
 }
 
-static void observed_places_probes_at_changes_and_loader_before_reading(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(observed_places_probes_at_changes_and_loader_before_reading)
 {
 	static const uint64_t sites[] = { 100, 200 }, other_sites[] = { 400 };
 	static const uint64_t loader = LOADER_OFFSET;
 
-	(void)state;
 	publish_by(&first);
 	publish_by(&second);
 	look();
@@ -159,9 +162,8 @@ static void observed_places_probes_at_changes_and_loader_before_reading(void **s
 }
 
 /* So that no thread of another program takes it. */
-static void look_after_exec_configures_new_image(void **state)
+FIXTURE_TEST(look_after_exec_configures_new_image)
 {
-	(void)state;
 	publish_by(&first);
 	look();
 	assert_int_equal(fake.config.image, life_of(FAKE_PID));
@@ -175,11 +177,10 @@ static void look_after_exec_configures_new_image(void **state)
 }
 
 /* There was no room for the event. */
-static void look_after_unreported_exec_reopens_new_program(void **state)
+FIXTURE_TEST(look_after_unreported_exec_reopens_new_program)
 {
 	struct observed *known = process;
 
-	(void)state;
 	publish_by(&first);
 	look();
 	fake.told[0] = '\0';
@@ -203,9 +204,8 @@ static void look_after_unreported_exec_reopens_new_program(void **state)
 }
 
 /* It has ended, which was not told yet. */
-static void look_fails_if_pid_was_reused(void **state)
+FIXTURE_TEST(look_fails_if_pid_was_reused)
 {
-	(void)state;
 	process->start_ticks = FAKE_START_TICKS;
 	publish_by(&first);
 	target->found.info.start_ticks++;
@@ -217,9 +217,8 @@ static void look_fails_if_pid_was_reused(void **state)
 	assert_int_equal(process->start_wall_ns, 0);
 }
 
-static void look_places_no_probes_without_loader_or_publisher(void **state)
+FIXTURE_TEST(look_places_no_probes_without_loader_or_publisher)
 {
-	(void)state;
 	target->found.loader = NULL;
 	look();
 	expect_told("0 probes of 0\nprocess 0 of 0, flags 0\n");
@@ -230,9 +229,8 @@ static void look_places_no_probes_without_loader_or_publisher(void **state)
 	assert_int_equal(fake.probes[0].kind, SESSION_PROBE_CONTEXT);
 }
 
-static void look_reports_complete_and_then_unread_publisher(void **state)
+FIXTURE_TEST(look_reports_complete_and_then_unread_publisher)
 {
-	(void)state;
 	publish_by(&first);
 	target->is_complete = true;
 	look();
@@ -247,9 +245,8 @@ static void look_reports_complete_and_then_unread_publisher(void **state)
 		    "process 0 of 0, flags 0\n");
 }
 
-static void look_goes_lean_without_probe_site_until_one_appears(void **state)
+FIXTURE_TEST(look_goes_lean_without_probe_site_until_one_appears)
 {
-	(void)state;
 	first.site_count = 0;
 	publish_by(&first);
 	publish_by(&second);
@@ -272,9 +269,8 @@ static void look_goes_lean_without_probe_site_until_one_appears(void **state)
 	assert_false(process->config.flags & PROCESS_IS_LEAN);
 }
 
-static void look_gives_no_process_reason_in_lean_session(void **state)
+FIXTURE_TEST(look_gives_no_process_reason_in_lean_session)
 {
-	(void)state;
 	fake.is_lean = true;
 	first.site_count = 0;
 	publish_by(&first);
@@ -283,9 +279,8 @@ static void look_gives_no_process_reason_in_lean_session(void **state)
 	assert_false(process->is_mode_new);
 }
 
-static void look_over_budget_places_only_loader_probe(void **state)
+FIXTURE_TEST(look_over_budget_places_only_loader_probe)
 {
-	(void)state;
 	publish_by(&first);
 	observed_step_down(process, &fake.session, "too dear");
 	fake.told[0] = '\0';
@@ -296,9 +291,8 @@ static void look_over_budget_places_only_loader_probe(void **state)
 	expect_told("2 probes of 0\n0 is exact\n");
 }
 
-static void look_logs_failed_probes_once_and_retries(void **state)
+FIXTURE_TEST(look_logs_failed_probes_once_and_retries)
 {
-	(void)state;
 	publish_by(&first);
 	fake.probe_errors[SESSION_PROBE_CONTEXT] = -EINVAL;
 	look();
@@ -320,9 +314,8 @@ static void look_logs_failed_probes_once_and_retries(void **state)
 }
 
 /* It is then looked at now and then. */
-static void look_stays_exact_without_loader_probe(void **state)
+FIXTURE_TEST(look_stays_exact_without_loader_probe)
 {
-	(void)state;
 	publish_by(&first);
 	fake.probe_errors[SESSION_PROBE_LOADER] = -EPERM;
 	look();
@@ -330,7 +323,7 @@ static void look_stays_exact_without_loader_probe(void **state)
 	assert_string_equal(fake.said, "");
 }
 
-static void look_logs_advice_for_each_probe_error(void **state)
+FIXTURE_TEST(look_logs_advice_for_each_probe_error)
 {
 	static const struct {
 		int error;
@@ -345,7 +338,6 @@ static void look_logs_advice_for_each_probe_error(void **state)
 		{ -EACCES, "Permission denied; `correlator doctor`" },
 	};
 
-	(void)state;
 	publish_by(&first);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		execute();
@@ -355,9 +347,8 @@ static void look_logs_advice_for_each_probe_error(void **state)
 	}
 }
 
-static void look_reads_publisher_in_use_then_all_of_them(void **state)
+FIXTURE_TEST(look_reads_publisher_in_use_then_all_of_them)
 {
-	(void)state;
 	publish_by(&first);
 	publish_by(&second);
 	look();
@@ -375,9 +366,8 @@ static void look_reads_publisher_in_use_then_all_of_them(void **state)
 	assert_ptr_equal(target_publisher(process->target), &first);
 }
 
-static void look_expects_switch_of_publisher_only_with_probes(void **state)
+FIXTURE_TEST(look_expects_switch_of_publisher_only_with_probes)
 {
-	(void)state;
 	publish_by(&first);
 	publish_by(&second);
 	look();
@@ -393,17 +383,15 @@ static void look_expects_switch_of_publisher_only_with_probes(void **state)
 	expect_said("reading that of /first.so\n");
 }
 
-static void observed_ask_about_unopened_process_schedules_look(void **state)
+FIXTURE_TEST(observed_ask_about_unopened_process_schedules_look)
 {
-	(void)state;
 	assert_true(observed_next_look(&table) == UINT64_MAX);
 	observed_ask(process, SECOND_START, 500);
 	assert_int_equal(observed_next_look(&table), 500);
 }
 
-static void look_configures_otel_beside_ruby_and_first(void **state)
+FIXTURE_TEST(look_configures_otel_beside_ruby_and_first)
 {
-	(void)state;
 	process->keys = table.keys = &both_keys;
 	publish_by(&first);
 	look();
@@ -426,9 +414,8 @@ static void look_configures_otel_beside_ruby_and_first(void **state)
 	expect_told("2 probes of 0\nprocess 0 of 0, flags 1\n");
 }
 
-static void look_skips_contexts_without_requested_keys(void **state)
+FIXTURE_TEST(look_skips_contexts_without_requested_keys)
 {
-	(void)state;
 	publish_by(&first);
 	publish_by_otel();
 	look();
@@ -441,9 +428,8 @@ static void look_skips_contexts_without_requested_keys(void **state)
 	assert_int_equal(decisions & PROCESS_SAY_READ, PROCESS_SAY_READ);
 }
 
-static void look_retries_failed_configuration(void **state)
+FIXTURE_TEST(look_retries_failed_configuration)
 {
-	(void)state;
 	process->keys = table.keys = &both_keys;
 	publish_by(&first);
 	publish_by_otel();
@@ -473,9 +459,8 @@ static void look_retries_failed_configuration(void **state)
 	assert_true(process->is_configured);
 }
 
-static void look_limits_rate_of_changed_configurations(void **state)
+FIXTURE_TEST(look_limits_rate_of_changed_configurations)
 {
-	(void)state;
 	publish_by(&first);
 	for (int i = 0; i < PROCESS_CHANGES_FREE; i++) {
 		first.end++;
@@ -489,9 +474,8 @@ static void look_limits_rate_of_changed_configurations(void **state)
 	assert_int_equal(process->config.publisher_end, first.end);
 }
 
-static void look_updates_process_info_only_on_news(void **state)
+FIXTURE_TEST(look_updates_process_info_only_on_news)
 {
-	(void)state;
 	target->found.info.parent_pid = 12;
 	look();
 	assert_string_equal(process->comm, "puma");
@@ -511,9 +495,8 @@ static void look_updates_process_info_only_on_news(void **state)
 			 FAKE_WALL_NS - FAKE_START_NS + 77 * 10 * NS_PER_MS);
 }
 
-static void look_warns_about_shared_native_threads_once_per_program(void **state)
+FIXTURE_TEST(look_warns_about_shared_native_threads_once_per_program)
 {
-	(void)state;
 	publish_by(&first);
 	target->mixes_threads = true;
 	look();
@@ -533,9 +516,8 @@ static void look_warns_about_shared_native_threads_once_per_program(void **state
 	assert_false(process->books.mixes_threads);
 }
 
-static void look_over_budget_delays_next_look(void **state)
+FIXTURE_TEST(look_over_budget_delays_next_look)
 {
-	(void)state;
 	process->family->looks.looks = LOOK_BUDGET_FREE;
 	fake.own_cpu_ns = 12345;
 	/* Twice: it is opened, and then looked for what is wanted. */
@@ -545,12 +527,11 @@ static void look_over_budget_delays_next_look(void **state)
 			 fake.now_ns + CPU_BUDGET_BURST_NS * CPU_BUDGET_PART);
 }
 
-static void observed_describe_reports_ruby_version_and_service(void **state)
+FIXTURE_TEST(observed_describe_reports_ruby_version_and_service)
 {
 	struct otel_announcement *announcement = &target->found.otel.announcement;
 	struct process_record record;
 
-	(void)state;
 	(void)strcpy(target->found.ruby.version, "3.4.5");
 	(void)strcpy(announcement->schema_version, "schema");
 	(void)strcpy(announcement->service_name, "shop");
@@ -572,11 +553,10 @@ static void observed_describe_reports_ruby_version_and_service(void **state)
 }
 
 /* By what is mapped there: that of this process is its own program, and nothing. */
-static void observed_check_publishers_looks_again_if_mapping_is_gone(void **state)
+FIXTURE_TEST(observed_check_publishers_looks_again_if_mapping_is_gone)
 {
 	extern const char __ehdr_start;
 
-	(void)state;
 	process->pid = getpid();
 	target->is_complete = true;
 	publish_by(&first);
@@ -592,11 +572,10 @@ static void observed_check_publishers_looks_again_if_mapping_is_gone(void **stat
 	assert_int_equal(observed_next_look(&table), 700);
 }
 
-static void observed_check_otel_looks_periodically_and_on_change(void **state)
+FIXTURE_TEST(observed_check_otel_looks_periodically_and_on_change)
 {
 	struct otel_announcement *announcement = &target->found.otel.announcement;
 
-	(void)state;
 	process->keys = table.keys = &both_keys;
 	target->is_complete = true;
 	observed_check_otel(&table, fake.now_ns);
@@ -621,12 +600,11 @@ static void observed_check_otel_looks_periodically_and_on_change(void **state)
 	assert_int_equal(observed_next_look(&table), fake.now_ns + PROCESS_LOOK_PAUSE_FIRST_NS);
 }
 
-static void observed_child_inherits_service_name_only_by_fork(void **state)
+FIXTURE_TEST(observed_child_inherits_service_name_only_by_fork)
 {
 	struct observed *parent = process;
 	struct process_record record;
 
-	(void)state;
 	process->keys = table.keys = &both_keys;
 	target->found.otel.announcement.state = OTEL_ANNOUNCEMENT_READ;
 	(void)strcpy(target->found.otel.announcement.service_name, "shop");
@@ -646,11 +624,10 @@ static void observed_child_inherits_service_name_only_by_fork(void **state)
 	process = parent;
 }
 
-static void observed_find_symbol_opens_target_only_within_look_budget(void **state)
+FIXTURE_TEST(observed_find_symbol_opens_target_only_within_look_budget)
 {
 	struct value_snapshot name;
 
-	(void)state;
 	process->family->looks.looks = LOOK_BUDGET_FREE;
 	target->cost_ns = CPU_BUDGET_BURST_NS + 1;
 	assert_int_equal(observed_find_symbol(process, 1, &name), -EAGAIN);
@@ -668,41 +645,4 @@ static void observed_find_symbol_opens_target_only_within_look_budget(void **sta
 	target->error = 0;
 	assert_int_equal(observed_find_symbol(process, 1, &name), -EAGAIN);
 	assert_int_equal(target->opened, 2);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(observed_places_probes_at_changes_and_loader_before_reading),
-		TEST(look_after_exec_configures_new_image),
-		TEST(look_after_unreported_exec_reopens_new_program),
-		TEST(look_fails_if_pid_was_reused),
-		TEST(look_places_no_probes_without_loader_or_publisher),
-		TEST(look_reports_complete_and_then_unread_publisher),
-		TEST(look_goes_lean_without_probe_site_until_one_appears),
-		TEST(look_gives_no_process_reason_in_lean_session),
-		TEST(look_over_budget_places_only_loader_probe),
-		TEST(look_logs_failed_probes_once_and_retries),
-		TEST(look_stays_exact_without_loader_probe),
-		TEST(look_logs_advice_for_each_probe_error),
-		TEST(look_reads_publisher_in_use_then_all_of_them),
-		TEST(look_expects_switch_of_publisher_only_with_probes),
-		TEST(observed_ask_about_unopened_process_schedules_look),
-		TEST(look_configures_otel_beside_ruby_and_first),
-		TEST(look_skips_contexts_without_requested_keys),
-		TEST(look_retries_failed_configuration),
-		TEST(look_limits_rate_of_changed_configurations),
-		TEST(look_updates_process_info_only_on_news),
-		TEST(look_warns_about_shared_native_threads_once_per_program),
-		TEST(look_over_budget_delays_next_look),
-		TEST(observed_describe_reports_ruby_version_and_service),
-		TEST(observed_check_publishers_looks_again_if_mapping_is_gone),
-		TEST(observed_check_otel_looks_periodically_and_on_change),
-		TEST(observed_child_inherits_service_name_only_by_fork),
-		TEST(observed_find_symbol_opens_target_only_within_look_budget),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "failing_memory.h"
@@ -60,9 +57,10 @@ static int look(void)
 
 /* ---- where they are ---- */
 
-static void stacks_search_layout_until_found(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(stacks_search_layout_until_found)
 {
-	(void)state;
 	bench.target.link_map.is_musl = true;
 	bench.report.remark_count = 5;
 	assert_int_equal(look(), 1);
@@ -75,11 +73,10 @@ static void stacks_search_layout_until_found(void **state)
 	assert_int_equal(fake_names.searches, 1);
 }
 
-static void stacks_back_off_while_ruby_starts_then_give_up(void **state)
+FIXTURE_TEST(stacks_back_off_while_ruby_starts_then_give_up)
 {
 	static const uint64_t pauses_ms[] = { 100, 200, 400, 800, 1600, 3200, 6400 };
 
-	(void)state;
 	fake_names.state = RUBY_STACK_MISSING;
 	assert_int_equal(look(), 0);
 	for (unsigned int i = 0; i < 7; i++) {
@@ -97,11 +94,10 @@ static void stacks_back_off_while_ruby_starts_then_give_up(void **state)
 	assert_false(bench.stacks.has_layout);
 }
 
-static void stacks_give_up_with_last_error(void **state)
+FIXTURE_TEST(stacks_give_up_with_last_error)
 {
 	int r = 0;
 
-	(void)state;
 	fake_names.search_error = -EIO;
 	for (int i = 0; i < 8; i++, bench.now_ns += 60 * NS_PER_S)
 		r = look();
@@ -109,9 +105,8 @@ static void stacks_give_up_with_last_error(void **state)
 	assert_false(bench.stacks.has_layout);
 }
 
-static void stacks_do_not_count_skipped_looks(void **state)
+FIXTURE_TEST(stacks_do_not_count_skipped_looks)
 {
-	(void)state;
 	assert_int_equal(process_stacks_look(&bench.stacks, NULL, PID, bench.now_ns, &bench.report),
 			 0);
 	bench.target.ruby.symbols = NULL;
@@ -123,11 +118,10 @@ static void stacks_do_not_count_skipped_looks(void **state)
 	assert_int_equal(look(), 1);
 }
 
-static void stacks_layout_is_inherited_by_child(void **state)
+FIXTURE_TEST(stacks_layout_is_inherited_by_child)
 {
 	struct process_stacks child = { 0 };
 
-	(void)state;
 	process_stacks_inherit(&child, &bench.stacks);
 	assert_false(child.has_layout);
 	assert_int_equal(look(), 1);
@@ -161,9 +155,8 @@ static int meet(char *table)
 	return 0;
 }
 
-static void stacks_rebuild_names_only_for_new_symbol_table(void **state)
+FIXTURE_TEST(stacks_rebuild_names_only_for_new_symbol_table)
 {
-	(void)state;
 	assert_int_equal(meet(&symbols_of_one), 0);
 	assert_int_equal(meet(&symbols_of_one), 0);
 	assert_int_equal(fake_names.made, 1);
@@ -177,32 +170,10 @@ static void stacks_rebuild_names_only_for_new_symbol_table(void **state)
 	assert_int_equal(fake_names.freed, 2);
 }
 
-static void stacks_return_enomem_and_recover(void **state)
+FIXTURE_TEST(stacks_return_enomem_and_recover)
 {
-	(void)state;
 	memory_fails_once_after(0);
 	assert_int_equal(meet(&symbols_of_one), -ENOMEM);
 	memory_never_fails();
 	assert_int_equal(meet(&symbols_of_one), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(stacks_search_layout_until_found, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(stacks_back_off_while_ruby_starts_then_give_up,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(stacks_give_up_with_last_error, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(stacks_do_not_count_skipped_looks, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(stacks_layout_is_inherited_by_child, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(stacks_rebuild_names_only_for_new_symbol_table,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(stacks_return_enomem_and_recover, set_up,
-						tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

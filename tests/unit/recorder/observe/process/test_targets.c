@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Whom a recording observes, of processes that are there and what looks at them find. */
+#include "unit_test.h"
+
 #include "recorder/observe/process/targets.h"
 
 #include "failing_memory.h"
@@ -235,9 +237,10 @@ static void expect_told(const char *told)
 	fake.told[0] = '\0';
 }
 
-static void targets_observe_named_process_and_expect_publishing(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(targets_observe_named_process_and_expect_publishing)
 {
-	(void)state;
 	assert_int_equal(observe(), EXIT_CODE_OK);
 	assert_non_null(observed(FAKE_PID));
 	assert_int_equal(observed(FAKE_PID)->pid, FAKE_PID);
@@ -254,9 +257,8 @@ static void targets_observe_named_process_and_expect_publishing(void **state)
 	assert_int_equal(targets_release(&targets), EXIT_CODE_OK);
 }
 
-static void targets_observe_process_named_twice_once(void **state)
+FIXTURE_TEST(targets_observe_process_named_twice_once)
 {
-	(void)state;
 	pids[1] = FAKE_PID;
 	options.pid_count = 2;
 	assert_int_equal(observe(), EXIT_CODE_OK);
@@ -265,7 +267,7 @@ static void targets_observe_process_named_twice_once(void **state)
 }
 
 /* Before anything is begun, and after. */
-static void targets_report_reason_if_named_process_is_unreadable(void **state)
+FIXTURE_TEST(targets_report_reason_if_named_process_is_unreadable)
 {
 	static const struct {
 		int error, code;
@@ -291,18 +293,16 @@ static void targets_report_reason_if_named_process_is_unreadable(void **state)
 	}
 }
 
-static void targets_reject_process_that_is_not_ruby(void **state)
+FIXTURE_TEST(targets_reject_process_that_is_not_ruby)
 {
-	(void)state;
 	target->found.ruby.is_ruby = false;
 	assert_int_equal(observe(), EXIT_CODE_NO_TARGET);
 	expect_said("process 4000000 (puma) is not Ruby");
 	assert_false(targets.must_publish);
 }
 
-static void targets_wait_for_process_that_does_not_publish_yet(void **state)
+FIXTURE_TEST(targets_wait_for_process_that_does_not_publish_yet)
 {
-	(void)state;
 	target->found.publishers.count = 0;
 	(void)strcpy(target->found.ruby.version, "3.4.5");
 	assert_int_equal(observe(), EXIT_CODE_OK);
@@ -322,7 +322,7 @@ static void targets_wait_for_process_that_does_not_publish_yet(void **state)
 	assert_string_equal(fake.said, "");
 }
 
-static void targets_accept_non_ruby_process_with_otel_keys_only(void **state)
+FIXTURE_TEST(targets_accept_non_ruby_process_with_otel_keys_only)
 {
 	static struct publisher of_otel = { .is_located = true };
 
@@ -355,9 +355,8 @@ static void follow(pid_t first_child, pid_t second_child)
 	fake_proc.child_count = 2;
 }
 
-static void targets_add_children_to_family_and_skip_exited_ones(void **state)
+FIXTURE_TEST(targets_add_children_to_family_and_skip_exited_ones)
 {
-	(void)state;
 	for (int is_there = 0; is_there < 2; is_there++) {
 		begin_again(state);
 		(void)fake_target_add(OTHER);
@@ -382,11 +381,10 @@ static void targets_add_children_to_family_and_skip_exited_ones(void **state)
 	assert_null(observed(OTHER));
 }
 
-static void targets_look_once_at_child_that_was_named(void **state)
+FIXTURE_TEST(targets_look_once_at_child_that_was_named)
 {
 	struct fake_target *child = fake_target_add(OTHER);
 
-	(void)state;
 	child->found.ruby.is_ruby = true;
 	follow(OTHER, OTHER);
 	pids[0] = OTHER;
@@ -402,9 +400,8 @@ static void targets_look_once_at_child_that_was_named(void **state)
 	assert_int_equal(child->opened, 1);
 }
 
-static void targets_skip_and_count_unreadable_children(void **state)
+FIXTURE_TEST(targets_skip_and_count_unreadable_children)
 {
-	(void)state;
 	fake_target_add(OTHER)->error = -EPERM;
 	fake_target_add(THIRD)->error = -EACCES;
 	follow(OTHER, THIRD);
@@ -413,9 +410,8 @@ static void targets_skip_and_count_unreadable_children(void **state)
 	assert_int_equal(HASH_COUNT(targets.processes.processes), 1);
 }
 
-static void targets_fail_if_child_look_lacks_own_resources(void **state)
+FIXTURE_TEST(targets_fail_if_child_look_lacks_own_resources)
 {
-	(void)state;
 	fake_target_add(OTHER)->error = -EMFILE;
 	(void)fake_target_add(THIRD);
 	follow(OTHER, THIRD);
@@ -424,9 +420,8 @@ static void targets_fail_if_child_look_lacks_own_resources(void **state)
 	assert_null(observed(THIRD));
 }
 
-static void targets_observe_some_of_too_many_children(void **state)
+FIXTURE_TEST(targets_observe_some_of_too_many_children)
 {
-	(void)state;
 	follow(OTHER, THIRD);
 	fake_proc.children_error = -EDQUOT;
 	assert_int_equal(observe(), EXIT_CODE_OK);
@@ -439,11 +434,10 @@ static void targets_observe_some_of_too_many_children(void **state)
 
 static char *const command[] = { "rails", "server", NULL };
 
-static void targets_start_command_last_and_look_again_after_release(void **state)
+FIXTURE_TEST(targets_start_command_last_and_look_again_after_release)
 {
 	struct fake_target *rails = fake_target_add(FAKE_COMMAND_PID);
 
-	(void)state;
 	options.command = command;
 	takes_output = true;
 	assert_int_equal(observe(), EXIT_CODE_OK);
@@ -467,9 +461,8 @@ static void targets_start_command_last_and_look_again_after_release(void **state
 	assert_non_null(strstr(fake.told, "rails is started\n"));
 }
 
-static void targets_fail_if_command_cannot_start_or_be_observed(void **state)
+FIXTURE_TEST(targets_fail_if_command_cannot_start_or_be_observed)
 {
-	(void)state;
 	options.command = command;
 	fake.failures[FAKE_START] = -EAGAIN;
 	assert_int_equal(observe(), EXIT_CODE_FAILURE);
@@ -492,9 +485,8 @@ static int search_at_first(void)
 	return observe();
 }
 
-static void targets_observe_process_found_by_search(void **state)
+FIXTURE_TEST(targets_observe_process_found_by_search)
 {
-	(void)state;
 	fake_discovery.found = FAKE_PID;
 	assert_int_equal(search_at_first(), EXIT_CODE_OK);
 	assert_true(observed(FAKE_PID)->is_found && targets.has_found);
@@ -514,9 +506,8 @@ static void targets_observe_process_found_by_search(void **state)
 	assert_non_null(observed(OTHER));
 }
 
-static void targets_search_when_due_and_report_lost_events(void **state)
+FIXTURE_TEST(targets_search_when_due_and_report_lost_events)
 {
-	(void)state;
 	assert_int_equal(search_at_first(), EXIT_CODE_OK);
 	expect_said("no Ruby process that publishes contexts yet: waiting for one");
 	fake_discovery.next_ns = fake.now_ns + 1;
@@ -533,9 +524,8 @@ static void targets_search_when_due_and_report_lost_events(void **state)
 	assert_int_equal(fake_discovery.expected, OTHER);
 }
 
-static void targets_forget_found_process_that_is_gone(void **state)
+FIXTURE_TEST(targets_forget_found_process_that_is_gone)
 {
-	(void)state;
 	assert_int_equal(search_at_first(), EXIT_CODE_OK);
 	fake_discovery.found = FAKE_PID;
 	fake.failures[FAKE_SET_PROCESS] = -ENOSPC;
@@ -551,9 +541,8 @@ static void targets_forget_found_process_that_is_gone(void **state)
 	assert_null(observed(FAKE_PID));
 }
 
-static void targets_skip_process_without_life_number(void **state)
+FIXTURE_TEST(targets_skip_process_without_life_number)
 {
-	(void)state;
 	fake.failures[FAKE_BEGIN_LIFE] = -E2BIG;
 	assert_int_equal(observe(), EXIT_CODE_FAILURE);
 	expect_said("cannot look at process 4000000");
@@ -570,11 +559,10 @@ static void targets_skip_process_without_life_number(void **state)
 }
 
 /* That is told behind this, or else its first account tells. */
-static void targets_skip_process_already_forked_by_observed_one(void **state)
+FIXTURE_TEST(targets_skip_process_already_forked_by_observed_one)
 {
 	struct observed *known;
 
-	(void)state;
 	assert_int_equal(search_at_first(), EXIT_CODE_OK);
 	fake.forked = fake_discovery.found = FAKE_PID;
 	assert_false(targets_search(&targets, &fake.session, fake.now_ns));
@@ -608,7 +596,7 @@ static void targets_skip_process_already_forked_by_observed_one(void **state)
 }
 
 /* A real one, which is there: this one, that was another before. */
-static void targets_treat_reused_pid_as_new_process(void **state)
+FIXTURE_TEST(targets_treat_reused_pid_as_new_process)
 {
 	for (int is_told = 0; is_told < 2; is_told++) {
 		struct observed *old;
@@ -653,9 +641,8 @@ static void targets_treat_reused_pid_as_new_process(void **state)
 	}
 }
 
-static void targets_log_failed_search_once_until_success(void **state)
+FIXTURE_TEST(targets_log_failed_search_once_until_success)
 {
-	(void)state;
 	fake_discovery.error = -EMFILE;
 	assert_int_equal(search_at_first(), EXIT_CODE_FAILURE);
 	expect_said("cannot search the machine's processes");
@@ -669,9 +656,8 @@ static void targets_log_failed_search_once_until_success(void **state)
 }
 
 /* Its loader's work and its forks are to be told, or it is looked at now and then. */
-static void targets_watch_ruby_that_does_not_publish_yet(void **state)
+FIXTURE_TEST(targets_watch_ruby_that_does_not_publish_yet)
 {
-	(void)state;
 	assert_int_equal(search_at_first(), EXIT_CODE_OK);
 	fake_discovery.candidate = FAKE_PID;
 	fake.told[0] = '\0';
@@ -701,9 +687,8 @@ static void targets_watch_ruby_that_does_not_publish_yet(void **state)
 	expect_told("0 is not watched\n");
 }
 
-static void targets_refuse_search_that_is_denied_everything(void **state)
+FIXTURE_TEST(targets_refuse_search_that_is_denied_everything)
 {
-	(void)state;
 	fake_discovery.unreadable = 3;
 	assert_int_equal(search_at_first(), EXIT_CODE_UNSUPPORTED);
 	expect_said("but 3 processes may not be read");
@@ -721,7 +706,7 @@ static void targets_refuse_search_that_is_denied_everything(void **state)
 }
 
 /* One that was found, one that was named, a command. */
-static void targets_only_log_skipped_processes_if_others_are_observed(void **state)
+FIXTURE_TEST(targets_only_log_skipped_processes_if_others_are_observed)
 {
 	for (int case_number = 0; case_number < 4; case_number++) {
 		begin_again(state);
@@ -749,9 +734,8 @@ static void exit_all(void)
 		process_on_exited(&each->state, 1);
 }
 
-static void targets_are_over_after_all_exit_without_search(void **state)
+FIXTURE_TEST(targets_are_over_after_all_exit_without_search)
 {
-	(void)state;
 	assert_int_equal(observe(), EXIT_CODE_OK);
 	assert_false(targets_are_over(&targets));
 	exit_all();
@@ -761,7 +745,7 @@ static void targets_are_over_after_all_exit_without_search(void **state)
 	assert_false(targets_are_over(&targets));
 }
 
-static void targets_end_with_command_beside_others_else_with_its_family(void **state)
+FIXTURE_TEST(targets_end_with_command_beside_others_else_with_its_family)
 {
 	for (int case_number = 0; case_number < 3; case_number++) {
 		begin_again(state);
@@ -780,9 +764,8 @@ static void targets_end_with_command_beside_others_else_with_its_family(void **s
 	}
 }
 
-static void targets_detect_unreported_exit(void **state)
+FIXTURE_TEST(targets_detect_unreported_exit)
 {
-	(void)state;
 	assert_int_equal(observe(), EXIT_CODE_OK);
 	fake.now_ns += 5;
 	assert_non_null(observed_add(&targets.processes, life_of(getpid()), getpid(), 0, "self"));
@@ -796,11 +779,10 @@ static void targets_detect_unreported_exit(void **state)
 }
 
 /* A real one, which is there: this one. */
-static void targets_trust_pid_of_process_with_threads(void **state)
+FIXTURE_TEST(targets_trust_pid_of_process_with_threads)
 {
 	struct observed *process;
 
-	(void)state;
 	target->pid = target->found.info.pid = pids[0] = getpid();
 	assert_int_equal(observe(), EXIT_CODE_OK);
 	process = observed_find(&targets.processes, life_of(getpid()));
@@ -823,7 +805,7 @@ static void targets_trust_pid_of_process_with_threads(void **state)
 	assert_int_equal(process->state.stage, PROCESS_EXITED);
 }
 
-static void targets_report_lack_of_memory_and_lose_nothing(void **state)
+FIXTURE_TEST(targets_report_lack_of_memory_and_lose_nothing)
 {
 	int code = EXIT_CODE_FAILURE;
 
@@ -842,42 +824,4 @@ static void targets_report_lack_of_memory_and_lose_nothing(void **state)
 		if (code == EXIT_CODE_OK)
 			assert_int_equal(HASH_COUNT(targets.processes.processes), 3);
 	}
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(targets_observe_named_process_and_expect_publishing),
-		TEST(targets_observe_process_named_twice_once),
-		TEST(targets_report_reason_if_named_process_is_unreadable),
-		TEST(targets_reject_process_that_is_not_ruby),
-		TEST(targets_wait_for_process_that_does_not_publish_yet),
-		TEST(targets_accept_non_ruby_process_with_otel_keys_only),
-		TEST(targets_add_children_to_family_and_skip_exited_ones),
-		TEST(targets_look_once_at_child_that_was_named),
-		TEST(targets_skip_and_count_unreadable_children),
-		TEST(targets_fail_if_child_look_lacks_own_resources),
-		TEST(targets_observe_some_of_too_many_children),
-		TEST(targets_start_command_last_and_look_again_after_release),
-		TEST(targets_fail_if_command_cannot_start_or_be_observed),
-		TEST(targets_observe_process_found_by_search),
-		TEST(targets_search_when_due_and_report_lost_events),
-		TEST(targets_forget_found_process_that_is_gone),
-		TEST(targets_skip_process_without_life_number),
-		TEST(targets_skip_process_already_forked_by_observed_one),
-		TEST(targets_treat_reused_pid_as_new_process),
-		TEST(targets_log_failed_search_once_until_success),
-		TEST(targets_watch_ruby_that_does_not_publish_yet),
-		TEST(targets_refuse_search_that_is_denied_everything),
-		TEST(targets_only_log_skipped_processes_if_others_are_observed),
-		TEST(targets_are_over_after_all_exit_without_search),
-		TEST(targets_end_with_command_beside_others_else_with_its_family),
-		TEST(targets_detect_unreported_exit),
-		TEST(targets_trust_pid_of_process_with_threads),
-		TEST(targets_report_lack_of_memory_and_lose_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

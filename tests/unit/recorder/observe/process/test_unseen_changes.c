@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/observe/process/unseen_changes.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit_test.h"
 
-#include <cmocka.h>
-
-static void unseen_changes_trigger_above_share_of_stints(void **state)
+TEST(unseen_changes_trigger_above_share_of_stints)
 {
 	struct unseen_changes unseen = { 0 };
 
-	(void)state;
 	assert_false(unseen_changes_tell(&unseen));
 	unseen_changes_add(&unseen, UNSEEN_CHANGES_MIN - 1, UNSEEN_CHANGES_MIN - 1);
 	assert_false(unseen_changes_tell(&unseen));
@@ -26,11 +20,10 @@ static void unseen_changes_trigger_above_share_of_stints(void **state)
 }
 
 /* A race now and then is none, however long it goes on. */
-static void unseen_changes_tolerate_rare_changes(void **state)
+TEST(unseen_changes_tolerate_rare_changes)
 {
 	struct unseen_changes unseen = { 0 };
 
-	(void)state;
 	for (int window = 0; window < 1000; window++) {
 		unseen_changes_add(&unseen, 1, 100);
 		assert_false(unseen_changes_tell(&unseen));
@@ -38,25 +31,13 @@ static void unseen_changes_tolerate_rare_changes(void **state)
 	}
 }
 
-static void unseen_changes_trigger_despite_long_clean_history(void **state)
+TEST(unseen_changes_trigger_despite_long_clean_history)
 {
 	struct unseen_changes unseen = { 0 };
 	int windows = 0;
 
-	(void)state;
 	unseen_changes_add(&unseen, 0, UINT64_C(1) << 40);
 	for (; !unseen_changes_tell(&unseen); windows++)
 		unseen_changes_add(&unseen, 10, 20);
 	assert_in_range(windows, 2, 20);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unseen_changes_trigger_above_share_of_stints),
-		cmocka_unit_test(unseen_changes_tolerate_rare_changes),
-		cmocka_unit_test(unseen_changes_trigger_despite_long_clean_history),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

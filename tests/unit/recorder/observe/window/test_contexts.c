@@ -2,14 +2,10 @@
 #include "recorder/observe/window/contexts.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 
@@ -42,7 +38,7 @@ static void add(struct context_table *table, uint64_t hash, uint64_t window)
 }
 
 /* Its values may be partly those of the one whose place it takes. */
-static void context_table_replaces_context_of_equal_hash(void **state)
+TEST(context_table_replaces_context_of_equal_hash)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	const char *values[] = { "r1", NULL };
@@ -50,7 +46,6 @@ static void context_table_replaces_context_of_equal_hash(void **state)
 	const struct context *found;
 	uint64_t digest;
 
-	(void)state;
 	assert_null(context_table_look(table, HASH));
 	assert_int_equal(context_table_add(table, &context, 2), 0);
 	found = context_table_look(table, HASH);
@@ -66,7 +61,7 @@ static void context_table_replaces_context_of_equal_hash(void **state)
 	assert_int_equal(found->last_window, 3);
 }
 
-static void context_table_finds_context_with_copied_values(void **state)
+TEST(context_table_finds_context_with_copied_values)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	char id[] = "req-1";
@@ -74,7 +69,6 @@ static void context_table_finds_context_with_copied_values(void **state)
 	struct context context = { .hash = 77, .values = values, .last_window = 1 };
 	const struct context *found;
 
-	(void)state;
 	assert_int_equal(context_table_add(table, &context, 3), 0);
 	id[0] = 'X'; /* values are copied */
 	found = context_table_find(table, 77, 2);
@@ -85,7 +79,7 @@ static void context_table_finds_context_with_copied_values(void **state)
 	assert_null(context_table_find(table, 78, 2));
 }
 
-static void context_table_adds_nothing_without_memory(void **state)
+TEST(context_table_adds_nothing_without_memory)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	const char *const values[] = { "x" };
@@ -93,7 +87,6 @@ static void context_table_adds_nothing_without_memory(void **state)
 	size_t successes = 0;
 	int r = -ENOMEM;
 
-	(void)state;
 	while (r < 0) {
 		memory_fails_once_after(successes++);
 		r = context_table_add(table, &context, 1);
@@ -107,19 +100,18 @@ static void context_table_adds_nothing_without_memory(void **state)
 	context_table_free(NULL);
 }
 
-static void context_table_distinguishes_empty_from_absent_value(void **state)
+TEST(context_table_distinguishes_empty_from_absent_value)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	const char *const values[] = { "", NULL };
 	struct context context = { .hash = 1, .values = values };
 
-	(void)state;
 	assert_int_equal(context_table_add(table, &context, 2), 0);
 	assert_string_equal(context_table_find(table, 1, 0)->values[0], "");
 	assert_null(context_table_find(table, 1, 0)->values[1]);
 }
 
-static void context_table_digests_distinguish_texts(void **state)
+TEST(context_table_digests_distinguish_texts)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	const char *const texts[][2] = { { "ab", "c" }, { "a", "bc" },	{ "ab", NULL },
@@ -127,7 +119,6 @@ static void context_table_digests_distinguish_texts(void **state)
 	const size_t count = sizeof(texts) / sizeof(texts[0]);
 	uint64_t digests[6];
 
-	(void)state;
 	for (size_t i = 0; i < count; i++) {
 		struct context context = { .hash = i + 1, .values = texts[i] };
 
@@ -138,12 +129,11 @@ static void context_table_digests_distinguish_texts(void **state)
 	}
 }
 
-static void context_table_keeps_context_found_in_each_window(void **state)
+TEST(context_table_keeps_context_found_in_each_window)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	struct snapshot snapshot = { .is_there = true };
 
-	(void)state;
 	add(table, HASH, 1);
 	for (uint64_t window = 1; window < WINDOWS_MAX; window++) {
 		assert_non_null(context_table_find(table, HASH, window));
@@ -152,12 +142,11 @@ static void context_table_keeps_context_found_in_each_window(void **state)
 	assert_true(snapshot.is_there);
 }
 
-static void context_table_retires_unused_snapshot_before_its_texts(void **state)
+TEST(context_table_retires_unused_snapshot_before_its_texts)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	struct snapshot snapshot = { .is_there = true };
 
-	(void)state;
 	add(table, HASH, 1);
 	context_table_end_window(table, 1, remove_snapshot, &snapshot);
 	assert_int_equal(snapshot.removals, 0);
@@ -172,12 +161,11 @@ static void context_table_retires_unused_snapshot_before_its_texts(void **state)
 	assert_int_equal(snapshot.removals, 1);
 }
 
-static void context_table_resets_retirement_when_context_is_found_again(void **state)
+TEST(context_table_resets_retirement_when_context_is_found_again)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	struct snapshot snapshot = { .is_there = true };
 
-	(void)state;
 	add(table, HASH, 1);
 	context_table_end_window(table, 2, remove_snapshot, &snapshot);
 	assert_non_null(context_table_find(table, HASH, 3));
@@ -242,11 +230,10 @@ static bool pass_window(struct context_table *table, struct snapshot *snapshot, 
 	return true;
 }
 
-static void context_table_knows_context_whenever_thread_returns(void **state)
+TEST(context_table_knows_context_whenever_thread_returns)
 {
 	unsigned int count = 1;
 
-	(void)state;
 	for (unsigned int i = 0; i < WINDOWS_MAX; i++)
 		count *= RETURN_WAYS;
 	for (unsigned int number = 0; number < count; number++) {
@@ -260,21 +247,4 @@ static void context_table_knows_context_whenever_thread_returns(void **state)
 				fail_msg("ways number %u, window %u", number, (unsigned int)window);
 		context_table_free(table);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(context_table_finds_context_with_copied_values),
-		cmocka_unit_test(context_table_replaces_context_of_equal_hash),
-		cmocka_unit_test(context_table_adds_nothing_without_memory),
-		cmocka_unit_test(context_table_distinguishes_empty_from_absent_value),
-		cmocka_unit_test(context_table_digests_distinguish_texts),
-		cmocka_unit_test(context_table_keeps_context_found_in_each_window),
-		cmocka_unit_test(context_table_retires_unused_snapshot_before_its_texts),
-		cmocka_unit_test(context_table_resets_retirement_when_context_is_found_again),
-		cmocka_unit_test(context_table_knows_context_whenever_thread_returns),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,10 @@
 #include "recorder/observe/window/missing_keys.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "ears.h"
 
@@ -79,9 +75,10 @@ static void note(const char *first, const char *second)
 	missing_keys_note(&missing, &keys, &context);
 }
 
-static void missing_keys_warning_lists_available_names_once(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(missing_keys_warning_lists_available_names_once)
 {
-	(void)state;
 	ask("requst_id", NULL);
 	note(NULL, NULL);
 	see(1, 9, 0);
@@ -92,9 +89,8 @@ static void missing_keys_warning_lists_available_names_once(void **state)
 			    "request_id, endpoint, te\\x0aant\n");
 }
 
-static void missing_keys_suggest_correction_if_no_names_were_seen(void **state)
+FIXTURE_TEST(missing_keys_suggest_correction_if_no_names_were_seen)
 {
-	(void)state;
 	ask("requst_id", "colour");
 	note(NULL, NULL);
 	assert_true(missing_keys_lacks_some(&missing, &keys));
@@ -104,9 +100,8 @@ static void missing_keys_suggest_correction_if_no_names_were_seen(void **state)
 				  "correlator: warning: no context had the key colour\n");
 }
 
-static void missing_keys_exclude_found_and_late_keys(void **state)
+FIXTURE_TEST(missing_keys_exclude_found_and_late_keys)
 {
-	(void)state;
 	ask("request_id", "endpoint");
 	assert_true(missing_keys_lacks_some(&missing, &keys));
 	note("1", NULL);
@@ -115,18 +110,16 @@ static void missing_keys_exclude_found_and_late_keys(void **state)
 	assert_string_equal(said, "");
 }
 
-static void missing_keys_log_nothing_without_contexts(void **state)
+FIXTURE_TEST(missing_keys_log_nothing_without_contexts)
 {
-	(void)state;
 	ask("request_id", NULL);
 	missing_keys_note(&missing, &keys, NULL);
 	say();
 	assert_string_equal(said, "");
 }
 
-static void missing_keys_list_first_names_up_to_limit(void **state)
+FIXTURE_TEST(missing_keys_list_first_names_up_to_limit)
 {
-	(void)state;
 	ask("requst_id", NULL);
 	note(NULL, NULL);
 	for (size_t i = 0; i < MISSING_KEYS_NAMES_MAX; i++)
@@ -136,19 +129,4 @@ static void missing_keys_list_first_names_up_to_limit(void **state)
 	assert_int_equal(missing.name_count, MISSING_KEYS_NAMES_MAX);
 	say();
 	assert_non_null(strstr(said, "007\n"));
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(missing_keys_warning_lists_available_names_once),
-		TEST(missing_keys_suggest_correction_if_no_names_were_seen),
-		TEST(missing_keys_exclude_found_and_late_keys),
-		TEST(missing_keys_log_nothing_without_contexts),
-		TEST(missing_keys_list_first_names_up_to_limit),
-	};
-#undef TEST
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "unit_test.h"
+
 #include "recorder/observe/window/resolve.h"
 
 #include "failing_memory.h"
@@ -28,7 +30,7 @@ static void resolve(struct window *window, struct observed_table *processes,
 	assert_int_equal(resolve_rows(window, processes, contexts, &fake.session), 0);
 }
 
-static void resolve_adds_child_from_account_without_fork_event(void **state)
+TEST(resolve_adds_child_from_account_without_fork_event)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	struct observed_table processes = { .keys = &keys };
@@ -37,7 +39,6 @@ static void resolve_adds_child_from_account_without_fork_event(void **state)
 	struct account account = { .tgid = PID, .image = LIFE + 5, .comm = "child" };
 	struct observed *child;
 
-	(void)state;
 	assert_int_equal(window_init(&window, &keys), 0);
 	assert_int_equal(window_add_account(&window, &key, &account), 0);
 	/* Of before its exec. */
@@ -62,7 +63,7 @@ static void resolve_adds_child_from_account_without_fork_event(void **state)
 	window_deinit(&window);
 }
 
-static void resolve_shares_context_between_rows_of_equal_hash(void **state)
+TEST(resolve_shares_context_between_rows_of_equal_hash)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	const char *const values[] = { "r1" };
@@ -72,7 +73,6 @@ static void resolve_shares_context_between_rows_of_equal_hash(void **state)
 	struct account_key key = { .context_hash = SOME, .thread_serial = 1, .life = LIFE };
 	struct account account = { .tid = PID, .tgid = PID, .image = LIFE };
 
-	(void)state;
 	assert_int_equal(context_table_add(contexts, &context, 1), 0);
 	assert_int_equal(window_init(&window, &keys), 0);
 	assert_int_equal(window_add_account(&window, &key, &account), 0);
@@ -131,12 +131,11 @@ static struct context_snapshot *set_cut(struct context_snapshot *snapshot, size_
 	return snapshot;
 }
 
-static void resolve_decodes_new_context_and_releases_its_snapshot(void **state)
+TEST(resolve_decodes_new_context_and_releases_its_snapshot)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	const struct context *context;
 
-	(void)state;
 	fake_reset();
 	(void)set_value(publish(SOME, "r1"), 2, "mails");
 	context = resolve_one(contexts, &late_keys, 3, SOME);
@@ -151,11 +150,10 @@ static void resolve_decodes_new_context_and_releases_its_snapshot(void **state)
 	assert_null(resolve_one(contexts, &late_keys, 3, CONTEXT_HASH_OVERFLOW));
 }
 
-static void resolve_marks_context_with_cut_value_as_truncated(void **state)
+TEST(resolve_marks_context_with_cut_value_as_truncated)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 
-	(void)state;
 	fake_reset();
 	(void)set_value(set_cut(publish(SOME, "r1"), 0), 2, "mails");
 	assert_true(resolve_one(contexts, &late_keys, 3, SOME)->is_truncated);
@@ -219,13 +217,12 @@ static const char *number_text(uint64_t image)
 	return text;
 }
 
-static void resolve_uses_distinct_number_for_unavailable_symbol_name(void **state)
+TEST(resolve_uses_distinct_number_for_unavailable_symbol_name)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	const struct context *context;
 	struct context_snapshot *snapshot;
 
-	(void)state;
 	fake_reset();
 	fake_targets_reset();
 	snapshot = publish(SOME, "");
@@ -238,7 +235,7 @@ static void resolve_uses_distinct_number_for_unavailable_symbol_name(void **stat
 }
 
 /* The same ID is another symbol there: of the first program's rows it names none. */
-static void resolve_names_symbols_only_from_matching_program_image(void **state)
+TEST(resolve_names_symbols_only_from_matching_program_image)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	const uint64_t images[] = { LIFE, LIFE + 100, LIFE + 200, LIFE + 100 };
@@ -246,7 +243,6 @@ static void resolve_names_symbols_only_from_matching_program_image(void **state)
 	struct window window = { .end_ktime_ns = END, .number = 3 };
 	struct observed *process;
 
-	(void)state;
 	fake_reset();
 	name_symbols("program");
 	process = observed_add(&processes, LIFE, PID, 0, "ruby");
@@ -291,13 +287,12 @@ static void expect_name(struct observed *process, int result)
 }
 
 /* A real one, which is there: this one. */
-static void resolve_rejects_symbol_name_read_after_pid_reuse(void **state)
+TEST(resolve_rejects_symbol_name_read_after_pid_reuse)
 {
 	struct observed_table processes = { .keys = &keys };
 	struct process_info info;
 	struct observed *process;
 
-	(void)state;
 	fake_reset();
 	name_symbols("program");
 	assert_int_equal(process_glance(getpid(), &info), 0);
@@ -326,7 +321,7 @@ static void resolve_rejects_symbol_name_read_after_pid_reuse(void **state)
 }
 
 /* Whose symbols the program that it runs now has not, or not under these numbers. */
-static void resolve_omits_symbol_of_program_before_exec(void **state)
+TEST(resolve_omits_symbol_of_program_before_exec)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	struct observed_table processes = { .keys = &late_keys };
@@ -335,7 +330,6 @@ static void resolve_omits_symbol_of_program_before_exec(void **state)
 	struct account account = { .tgid = PID, .image = LIFE, .flags = ACCOUNT_INHERITED };
 	struct context_snapshot *snapshot;
 
-	(void)state;
 	fake_reset();
 	name_symbols("other");
 	snapshot = publish(SOME, "r1");
@@ -356,13 +350,12 @@ static void resolve_omits_symbol_of_program_before_exec(void **state)
 	window_deinit(&window);
 }
 
-static void resolve_adds_late_values_once_per_window(void **state)
+TEST(resolve_adds_late_values_once_per_window)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	const struct context *context;
 	struct context_snapshot *snapshot;
 
-	(void)state;
 	fake_reset();
 	(void)publish(SOME, "r1");
 	(void)resolve_one(contexts, &late_keys, 3, SOME);
@@ -390,11 +383,10 @@ static void resolve_adds_late_values_once_per_window(void **state)
 	assert_non_null(resolve_one(contexts, &late_keys, 8, SOME)->values[1]);
 }
 
-static void resolve_ignores_late_hash_without_late_keys(void **state)
+TEST(resolve_ignores_late_hash_without_late_keys)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 
-	(void)state;
 	fake_reset();
 	(void)publish(SOME, "r1");
 	(void)resolve_one(contexts, &keys, 3, SOME);
@@ -403,14 +395,13 @@ static void resolve_ignores_late_hash_without_late_keys(void **state)
 	assert_int_equal(resolve_one(contexts, &keys, 4, SOME)->late_hash, 0);
 }
 
-static void resolve_fails_without_memory_and_adds_no_process(void **state)
+TEST(resolve_fails_without_memory_and_adds_no_process)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	struct observed_table processes = { .keys = &keys };
 	struct window window = { .end_ktime_ns = END, .number = 1 };
 	struct account_key key = { .life = LIFE };
 
-	(void)state;
 	fake_reset();
 	assert_int_equal(window_init(&window, &keys), 0);
 	assert_int_equal(window_add_account(&window, &key, &(struct account){ 0 }), 0);
@@ -424,23 +415,4 @@ static void resolve_fails_without_memory_and_adds_no_process(void **state)
 	resolve(&window, &processes, contexts);
 	observed_table_deinit(&processes);
 	window_deinit(&window);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(resolve_adds_child_from_account_without_fork_event),
-		cmocka_unit_test(resolve_shares_context_between_rows_of_equal_hash),
-		cmocka_unit_test(resolve_decodes_new_context_and_releases_its_snapshot),
-		cmocka_unit_test(resolve_marks_context_with_cut_value_as_truncated),
-		cmocka_unit_test(resolve_uses_distinct_number_for_unavailable_symbol_name),
-		cmocka_unit_test(resolve_names_symbols_only_from_matching_program_image),
-		cmocka_unit_test(resolve_rejects_symbol_name_read_after_pid_reuse),
-		cmocka_unit_test(resolve_omits_symbol_of_program_before_exec),
-		cmocka_unit_test(resolve_adds_late_values_once_per_window),
-		cmocka_unit_test(resolve_ignores_late_hash_without_late_keys),
-		cmocka_unit_test(resolve_fails_without_memory_and_adds_no_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

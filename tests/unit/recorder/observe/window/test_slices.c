@@ -2,14 +2,10 @@
 #include "recorder/observe/window/slices.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 
@@ -92,9 +88,10 @@ static void expect_window(uint32_t epoch, const char *expected)
 	slices_next(slices);
 }
 
-static void slices_take_context_from_next_charge_of_their_thread(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(slices_take_context_from_next_charge_of_their_thread)
 {
-	(void)state;
 	add(ran(THREAD, 0, 100, 10, 0));
 	add(ran(THREAD + 1, 0, 105, 5, 0));
 	add(ran(THREAD, 0, 120, 10, 0));
@@ -106,11 +103,10 @@ static void slices_take_context_from_next_charge_of_their_thread(void **state)
 	expect_window(EPOCH + 1, "");
 }
 
-static void slices_take_overflow_and_window_of_their_charge(void **state)
+FIXTURE_TEST(slices_take_overflow_and_window_of_their_charge)
 {
 	struct slice last = charged(ran(THREAD, 0, 110, 10, 0), 0xa, EPOCH + 1);
 
-	(void)state;
 	add(ran(THREAD, 0, 100, 10, 0));
 	last.flags |= SLICE_IS_OVERFLOW;
 	add(last);
@@ -128,12 +124,11 @@ static int is_overflow(void *user, const struct slice_piece *piece)
 	return 0;
 }
 
-static void slices_before_overflow_charge_are_flagged_overflow(void **state)
+FIXTURE_TEST(slices_before_overflow_charge_are_flagged_overflow)
 {
 	struct slice last = charged(ran(THREAD, 0, 110, 10, 0), 0xa, EPOCH);
 	unsigned int count = 0;
 
-	(void)state;
 	add(ran(THREAD, 0, 100, 10, 0));
 	last.flags |= SLICE_IS_OVERFLOW;
 	add(last);
@@ -142,9 +137,8 @@ static void slices_before_overflow_charge_are_flagged_overflow(void **state)
 	assert_int_equal(count, 2);
 }
 
-static void slices_wait_for_charge_in_later_window(void **state)
+FIXTURE_TEST(slices_wait_for_charge_in_later_window)
 {
-	(void)state;
 	add(ran(THREAD, 3, 100, 10, 0));
 	expect_window(EPOCH, "");
 	assert_int_equal(slices_take_lost(slices, LIFE), 0);
@@ -159,9 +153,8 @@ static void slices_wait_for_charge_in_later_window(void **state)
 	expect_window(0, " 5:r200-201/a/1+0");
 }
 
-static void slices_without_reported_charge_are_lost(void **state)
+FIXTURE_TEST(slices_without_reported_charge_are_lost)
 {
-	(void)state;
 	add(ran(THREAD, 0, 100, 10, 0));
 	add(ran(THREAD, 0, 110, 10, 0));
 	add(charged(ran(THREAD, 1, 120, 5, 0), 0xa, EPOCH));
@@ -188,11 +181,10 @@ static void slices_without_reported_charge_are_lost(void **state)
 	assert_int_equal(slices_take_lost(slices, OTHER_LIFE), 3);
 }
 
-static void slices_never_charged_are_lost_after_60_windows(void **state)
+FIXTURE_TEST(slices_never_charged_are_lost_after_60_windows)
 {
 	uint32_t window = 0;
 
-	(void)state;
 	add(ran(THREAD, 0, 100, 10, 0));
 	add(ran(THREAD + 1, 0, 100, 10, 0));
 	for (; window < 60; window++) {
@@ -208,11 +200,10 @@ static void slices_never_charged_are_lost_after_60_windows(void **state)
 	assert_int_equal(slices_take_lost(slices, LIFE), 0);
 }
 
-static void slices_deduct_taken_time_from_last_slices_of_account(void **state)
+FIXTURE_TEST(slices_deduct_taken_time_from_last_slices_of_account)
 {
 	struct slice last = charged(ran(THREAD, 0, 130, 0, 0), 0xa, EPOCH);
 
-	(void)state;
 	add(ran(THREAD, 0, 100, 50, 20));
 	add(charged(ran(THREAD, 0, 200, 4, 6), 0xa, EPOCH));
 	/* Of another context, of another thread, and waiting. */
@@ -228,7 +219,7 @@ static void slices_deduct_taken_time_from_last_slices_of_account(void **state)
 }
 
 /* Told by itself, in the middle of what another account is charged. */
-static void slices_deduct_take_back_event_from_its_account(void **state)
+FIXTURE_TEST(slices_deduct_take_back_event_from_its_account)
 {
 	struct slice back = { .thread_serial = THREAD,
 			      .life = LIFE,
@@ -240,7 +231,6 @@ static void slices_deduct_take_back_event_from_its_account(void **state)
 			      .taken_ns = 25,
 			      .flags = SLICE_TAKES_BACK };
 
-	(void)state;
 	add(charged(ran(THREAD, 0, 100, 50, 20), 0xa, EPOCH));
 	add(ran(THREAD, 1, 200, 10, 0));
 	add(back);
@@ -249,11 +239,10 @@ static void slices_deduct_take_back_event_from_its_account(void **state)
 	assert_int_equal(slices_take_lost(slices, LIFE), 0);
 }
 
-static void slices_deduct_nothing_from_other_accounts(void **state)
+FIXTURE_TEST(slices_deduct_nothing_from_other_accounts)
 {
 	struct slice poor = charged(ran(THREAD, 1, 200, 10, 0), 0xb, EPOCH);
 
-	(void)state;
 	add(charged(ran(THREAD, 0, 100, 50, 0), 0xa, EPOCH));
 	poor.taken_ns = 30;
 	add(poor);
@@ -265,22 +254,20 @@ static void slices_deduct_nothing_from_other_accounts(void **state)
 	expect_window(EPOCH, " 5:r100-150/a/50+0");
 }
 
-static void slices_deduct_one_nanosecond_from_only_slice(void **state)
+FIXTURE_TEST(slices_deduct_one_nanosecond_from_only_slice)
 {
 	struct slice only = charged(ran(THREAD, 0, 100, 50, 0), 0xa, EPOCH);
 
-	(void)state;
 	only.taken_ns = 1;
 	add(only);
 	expect_window(EPOCH, " 5:r100-150/a/49+0");
 }
 
-static void slices_deduct_once_from_slices_of_later_window(void **state)
+FIXTURE_TEST(slices_deduct_once_from_slices_of_later_window)
 {
 	struct slice now = charged(ran(THREAD, 0, 100, 50, 0), 0xa, EPOCH);
 	struct slice later = charged(ran(THREAD, 1, 200, 50, 0), 0xa, EPOCH + 1);
 
-	(void)state;
 	now.taken_ns = 5;
 	later.taken_ns = 10;
 	add(now);
@@ -289,11 +276,10 @@ static void slices_deduct_once_from_slices_of_later_window(void **state)
 	expect_window(EPOCH + 1, " 5:r200-250/a/40+0");
 }
 
-static void slices_deduct_nothing_from_another_window(void **state)
+FIXTURE_TEST(slices_deduct_nothing_from_another_window)
 {
 	struct slice last = charged(ran(THREAD, 1, 130, 5, 0), 0xa, EPOCH + 1);
 
-	(void)state;
 	add(charged(ran(THREAD, 0, 100, 50, 0), 0xa, EPOCH));
 	last.taken_ns = 100;
 	add(last);
@@ -303,7 +289,7 @@ static void slices_deduct_nothing_from_another_window(void **state)
 	expect_window(EPOCH + 1, " 5:r135-142/a/7+0");
 }
 
-static void slices_split_into_sleeping_waiting_and_running_pieces(void **state)
+FIXTURE_TEST(slices_split_into_sleeping_waiting_and_running_pieces)
 {
 	struct slice slice = { .thread_serial = THREAD,
 			       .start_ns = 100,
@@ -315,7 +301,6 @@ static void slices_split_into_sleeping_waiting_and_running_pieces(void **state)
 			       .kernel_ns = 16,
 			       .woken_by = 7 };
 
-	(void)state;
 	/* What was stolen is in the running one. */
 	add(charged(slice, 0xa, EPOCH));
 	expect_window(EPOCH, " 5:b100-110/a/15+16 5:U110-130/a/15+16 5:q130-160/a/15+16<7"
@@ -334,11 +319,10 @@ static void slices_split_into_sleeping_waiting_and_running_pieces(void **state)
 			     " 5:r200-200/a/1+0");
 }
 
-static void slices_emit_pieces_in_time_order(void **state)
+FIXTURE_TEST(slices_emit_pieces_in_time_order)
 {
 	struct slice slept = ran(THREAD, 0, 100, 10, 0);
 
-	(void)state;
 	slept.sleeping_ns = 50;
 	slept.end_ns = 160;
 	add(charged(slept, 0xa, EPOCH));
@@ -354,11 +338,10 @@ static int end_at_second(void *user, const struct slice_piece *piece)
 	return ++*(int *)user == 2 ? -EPIPE : 0;
 }
 
-static void slices_each_stops_when_callback_fails(void **state)
+FIXTURE_TEST(slices_each_stops_when_callback_fails)
 {
 	int count = 0;
 
-	(void)state;
 	for (uint64_t i = 0; i < 5; i++)
 		add(charged(ran(THREAD, 0, 100 + i, 1, 0), 0xa, EPOCH));
 	slices_settle(slices, EPOCH);
@@ -373,11 +356,10 @@ static int count_piece(void *user, const struct slice_piece *piece)
 	return 0;
 }
 
-static void slices_over_capacity_are_lost_and_counted(void **state)
+FIXTURE_TEST(slices_over_capacity_are_lost_and_counted)
 {
 	unsigned int count = 0;
 
-	(void)state;
 	for (uint64_t i = 0; i < ROOM + 7; i++)
 		add(charged(ran(THREAD, 0, 100 + i, 1, 0), 0xa, EPOCH));
 	slices_settle(slices, EPOCH);
@@ -390,9 +372,8 @@ static void slices_over_capacity_are_lost_and_counted(void **state)
 	expect_window(EPOCH, " 5:r100-101/a/1+0");
 }
 
-static void slices_waiting_for_later_window_are_emitted_once(void **state)
+FIXTURE_TEST(slices_waiting_for_later_window_are_emitted_once)
 {
-	(void)state;
 	add(charged(ran(THREAD, 0, 100, 1, 0), 0xa, EPOCH));
 	add(ran(THREAD + 1, 0, 110, 1, 0));
 	expect_window(EPOCH, " 5:r100-101/a/1+0");
@@ -401,9 +382,8 @@ static void slices_waiting_for_later_window_are_emitted_once(void **state)
 	expect_window(EPOCH + 2, " 6:r110-111/b/1+0 6:r111-112/b/1+0");
 }
 
-static void slices_within_allocated_capacity_need_no_memory(void **state)
+FIXTURE_TEST(slices_within_allocated_capacity_need_no_memory)
 {
-	(void)state;
 	add(charged(ran(THREAD, 0, 100, 1, 0), 0xa, EPOCH));
 	add(charged(ran(THREAD, 1, 101, 1, 0), 0xa, EPOCH));
 	add(charged(ran(THREAD, 2, 102, 1, 0), 0xa, EPOCH));
@@ -414,12 +394,11 @@ static void slices_within_allocated_capacity_need_no_memory(void **state)
 			     "5:r103-104/a/1+0");
 }
 
-static void slices_lost_without_memory_for_counter_are_not_counted(void **state)
+FIXTURE_TEST(slices_lost_without_memory_for_counter_are_not_counted)
 {
 	struct slices *none = slices_new(0);
 	const struct slice slice = ran(THREAD, 0, 100, 1, 0);
 
-	(void)state;
 	assert_non_null(none);
 	for (size_t successes = 0; successes < 2; successes++) {
 		memory_fails_once_after(successes);
@@ -433,9 +412,8 @@ static void slices_lost_without_memory_for_counter_are_not_counted(void **state)
 	slices_free(none);
 }
 
-static void slices_return_enomem_and_keep_remaining_slices(void **state)
+FIXTURE_TEST(slices_return_enomem_and_keep_remaining_slices)
 {
-	(void)state;
 	memory_fails_after(0);
 	assert_null(slices_new(1));
 	/* Once for their room; the count of what is lost finds some. */
@@ -449,33 +427,4 @@ static void slices_return_enomem_and_keep_remaining_slices(void **state)
 	memory_never_fails();
 	expect_window(EPOCH, " 5:r101-102/a/1+0");
 	slices_free(NULL);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(slices_take_context_from_next_charge_of_their_thread),
-		TEST(slices_take_overflow_and_window_of_their_charge),
-		TEST(slices_before_overflow_charge_are_flagged_overflow),
-		TEST(slices_wait_for_charge_in_later_window),
-		TEST(slices_without_reported_charge_are_lost),
-		TEST(slices_never_charged_are_lost_after_60_windows),
-		TEST(slices_deduct_taken_time_from_last_slices_of_account),
-		TEST(slices_deduct_take_back_event_from_its_account),
-		TEST(slices_deduct_nothing_from_other_accounts),
-		TEST(slices_deduct_one_nanosecond_from_only_slice),
-		TEST(slices_deduct_once_from_slices_of_later_window),
-		TEST(slices_deduct_nothing_from_another_window),
-		TEST(slices_split_into_sleeping_waiting_and_running_pieces),
-		TEST(slices_emit_pieces_in_time_order),
-		TEST(slices_each_stops_when_callback_fails),
-		TEST(slices_over_capacity_are_lost_and_counted),
-		TEST(slices_waiting_for_later_window_are_emitted_once),
-		TEST(slices_within_allocated_capacity_need_no_memory),
-		TEST(slices_lost_without_memory_for_counter_are_not_counted),
-		TEST(slices_return_enomem_and_keep_remaining_slices),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

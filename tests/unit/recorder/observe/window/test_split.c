@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/observe/window/split.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 enum {
 	COUNT = 101 /* a value a percent */
@@ -39,12 +35,11 @@ static void fill(double *values, int sign)
 }
 
 /* Of the squares of 0..100, the mean of 20..80 is 2810; 10 and 90 are the quantiles. */
-static void split_estimate_is_middle_mean_with_quantile_spread(void **state)
+TEST(split_estimate_is_middle_mean_with_quantile_spread)
 {
 	struct split_way way = { 0 };
 	double hot_ns[COUNT];
 
-	(void)state;
 	fill(hot_ns, 1);
 	split_estimate(hot_ns, COUNT, NULL, 0, NULL, 0, &way);
 	assert_true(way.hot_ns == 20000 + 2810);
@@ -56,13 +51,12 @@ static void split_estimate_is_middle_mean_with_quantile_spread(void **state)
 	assert_true(way.lone_excess_ns == 0 && way.slept_excess_ns == 0);
 }
 
-static void split_estimate_takes_upper_quantile_as_excess_of_cold_calls(void **state)
+TEST(split_estimate_takes_upper_quantile_as_excess_of_cold_calls)
 {
 	double hot_ns[] = { 100 }, lone_ns[COUNT], slept_ns[] = { 7000, 5000, 6000 };
 	double fast_ns[] = { 99 };
 	struct split_way way = { 0 };
 
-	(void)state;
 	fill(lone_ns, 1);
 	split_estimate(hot_ns, 1, lone_ns, COUNT, slept_ns, 3, &way);
 	assert_true(way.lone_excess_ns == 20000 + 90 * 90 - 100);
@@ -71,11 +65,10 @@ static void split_estimate_takes_upper_quantile_as_excess_of_cold_calls(void **s
 	assert_true(way.lone_excess_ns == 0 && way.slept_excess_ns == 0);
 }
 
-static void split_estimate_without_samples_keeps_way_with_full_spread(void **state)
+TEST(split_estimate_without_samples_keeps_way_with_full_spread)
 {
 	struct split_way way = WAY;
 
-	(void)state;
 	split_estimate(NULL, 0, NULL, 0, NULL, 0, &way);
 	assert_true(way.hot_ns == WAY.hot_ns && way.spread_ns == WAY.hot_ns);
 	assert_true(way.lone_excess_ns == WAY.lone_excess_ns);
@@ -83,40 +76,36 @@ static void split_estimate_without_samples_keeps_way_with_full_spread(void **sta
 }
 
 /* 4,000 ways, and half of what one cold call in 10 us takes more. */
-static void split_moves_way_of_each_syscall_to_kernel_time(void **state)
+TEST(split_moves_way_of_each_syscall_to_kernel_time)
 {
 	struct split split = split_of((struct account_totals){
 		.user_ns = 1000000, .kernel_ns = 500000, .syscalls = 4000 });
 
-	(void)state;
 	assert_int_equal(split.user_ns, 1000000 - 601000 - 150 * 100);
 	assert_int_equal(split.kernel_ns, 500000 + 601000 + 150 * 100);
 }
 
-static void split_moves_no_more_than_user_time(void **state)
+TEST(split_moves_no_more_than_user_time)
 {
 	struct split split = split_of(
 		(struct account_totals){ .user_ns = 1000, .kernel_ns = 50, .syscalls = 4000 });
 
-	(void)state;
 	assert_int_equal(split.user_ns, 0);
 	assert_int_equal(split.kernel_ns, 1050);
 	assert_int_equal(split.error_ns, 1050);
 }
 
-static void split_has_no_error_without_syscalls_and_theft(void **state)
+TEST(split_has_no_error_without_syscalls_and_theft)
 {
 	struct split split = split_of((struct account_totals){ .user_ns = 7, .kernel_ns = 8 });
 
-	(void)state;
 	assert_int_equal(split.user_ns, 7);
 	assert_int_equal(split.error_ns, 0);
 }
 
 /* 10 ns a call, half of what those take more that may be cold, and one at the ends. */
-static void split_error_grows_with_syscalls_and_possible_cold_calls(void **state)
+TEST(split_error_grows_with_syscalls_and_possible_cold_calls)
 {
-	(void)state;
 	assert_int_equal(
 		split_of((struct account_totals){ .user_ns = 2000000, .syscalls = 1000 }).error_ns,
 		10000 + 200 * 100 + 160);
@@ -125,9 +114,8 @@ static void split_error_grows_with_syscalls_and_possible_cold_calls(void **state
 		100 + 10 * 100 + 160);
 }
 
-static void split_error_covers_longer_calls_that_lost_the_cpu(void **state)
+TEST(split_error_covers_longer_calls_that_lost_the_cpu)
 {
-	(void)state;
 	assert_int_equal(split_of((struct account_totals){ .user_ns = 2000000,
 							   .syscalls = 10,
 							   .switches_voluntary = 4,
@@ -142,9 +130,8 @@ static void split_error_covers_longer_calls_that_lost_the_cpu(void **state)
 }
 
 /* It is taken from the larger part: what of it was the smaller one's is still in that. */
-static void split_error_bounds_stolen_time_by_smaller_part(void **state)
+TEST(split_error_bounds_stolen_time_by_smaller_part)
 {
-	(void)state;
 	assert_int_equal(split_of((struct account_totals){
 					  .user_ns = 2000000, .kernel_ns = 300, .stolen_ns = 5000 })
 				 .error_ns,
@@ -163,21 +150,4 @@ static void split_error_bounds_stolen_time_by_smaller_part(void **state)
 							   .stolen_ns = -5000 })
 				 .error_ns,
 			 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(split_estimate_is_middle_mean_with_quantile_spread),
-		cmocka_unit_test(split_estimate_takes_upper_quantile_as_excess_of_cold_calls),
-		cmocka_unit_test(split_estimate_without_samples_keeps_way_with_full_spread),
-		cmocka_unit_test(split_moves_way_of_each_syscall_to_kernel_time),
-		cmocka_unit_test(split_moves_no_more_than_user_time),
-		cmocka_unit_test(split_has_no_error_without_syscalls_and_theft),
-		cmocka_unit_test(split_error_grows_with_syscalls_and_possible_cold_calls),
-		cmocka_unit_test(split_error_covers_longer_calls_that_lost_the_cpu),
-		cmocka_unit_test(split_error_bounds_stolen_time_by_smaller_part),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

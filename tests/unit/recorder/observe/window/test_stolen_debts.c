@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/observe/window/stolen_debts.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 
@@ -17,20 +13,18 @@ enum {
 
 #define OTHER (1ULL << 32 | THREAD)
 
-static void stolen_debts_pass_positive_value_unchanged(void **state)
+TEST(stolen_debts_pass_positive_value_unchanged)
 {
 	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
 
-	(void)state;
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 100), 100);
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 0), 0);
 }
 
-static void stolen_debts_deduct_from_next_accounts_of_same_thread(void **state)
+TEST(stolen_debts_deduct_from_next_accounts_of_same_thread)
 {
 	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
 
-	(void)state;
 	assert_int_equal(stolen_debts_settle(debts, THREAD, -150), 0);
 	assert_int_equal(stolen_debts_settle(debts, OTHER, 100), 100);
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 100), 0);
@@ -38,11 +32,10 @@ static void stolen_debts_deduct_from_next_accounts_of_same_thread(void **state)
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 100), 100);
 }
 
-static void stolen_debts_survive_windows_while_thread_is_active(void **state)
+TEST(stolen_debts_survive_windows_while_thread_is_active)
 {
 	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
 
-	(void)state;
 	assert_int_equal(stolen_debts_settle(debts, THREAD, -150), 0);
 	stolen_debts_end_window(debts, WINDOW_NS);
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 0), 0);
@@ -50,11 +43,10 @@ static void stolen_debts_survive_windows_while_thread_is_active(void **state)
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 200), 50);
 }
 
-static void stolen_debts_expire_with_thread(void **state)
+TEST(stolen_debts_expire_with_thread)
 {
 	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
 
-	(void)state;
 	assert_int_equal(stolen_debts_settle(debts, THREAD, -150), 0);
 	stolen_debts_end_window(debts, WINDOW_NS);
 	stolen_debts_end_window(debts, WINDOW_NS);
@@ -62,11 +54,10 @@ static void stolen_debts_expire_with_thread(void **state)
 }
 
 /* It waits for a CPU, say. */
-static void stolen_debts_survive_short_windows_without_thread(void **state)
+TEST(stolen_debts_survive_short_windows_without_thread)
 {
 	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
 
-	(void)state;
 	assert_int_equal(stolen_debts_settle(debts, THREAD, -150), 0);
 	for (int i = 0; i < 50; i++)
 		stolen_debts_end_window(debts, SHORT_WINDOW_NS);
@@ -76,11 +67,10 @@ static void stolen_debts_survive_short_windows_without_thread(void **state)
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 100), 100);
 }
 
-static void stolen_debts_last_one_second_after_last_account(void **state)
+TEST(stolen_debts_last_one_second_after_last_account)
 {
 	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
 
-	(void)state;
 	assert_int_equal(stolen_debts_settle(debts, THREAD, -1), 0);
 	stolen_debts_end_window(debts, WINDOW_NS / 2);
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 0), 0);
@@ -94,11 +84,10 @@ static void stolen_debts_last_one_second_after_last_account(void **state)
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 1), 0);
 }
 
-static void stolen_debts_are_forgotten_without_memory(void **state)
+TEST(stolen_debts_are_forgotten_without_memory)
 {
 	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
 
-	(void)state;
 	for (size_t successes = 0; successes < 3; successes++) {
 		memory_fails_once_after(successes);
 		assert_int_equal(stolen_debts_settle(debts, THREAD, -150), 0);
@@ -106,19 +95,4 @@ static void stolen_debts_are_forgotten_without_memory(void **state)
 		assert_int_equal(stolen_debts_settle(debts, THREAD, 200), 200);
 	}
 	stolen_debts_free(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stolen_debts_pass_positive_value_unchanged),
-		cmocka_unit_test(stolen_debts_deduct_from_next_accounts_of_same_thread),
-		cmocka_unit_test(stolen_debts_survive_windows_while_thread_is_active),
-		cmocka_unit_test(stolen_debts_expire_with_thread),
-		cmocka_unit_test(stolen_debts_survive_short_windows_without_thread),
-		cmocka_unit_test(stolen_debts_last_one_second_after_last_account),
-		cmocka_unit_test(stolen_debts_are_forgotten_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

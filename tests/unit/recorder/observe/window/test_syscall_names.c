@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <correlator/syscall_counts.h>
 
@@ -26,9 +22,8 @@ static void expect(uint32_t call, const char *wanted)
 	assert_string_equal(name, wanted);
 }
 
-static void syscall_names_match_native_headers(void **state)
+TEST(syscall_names_match_native_headers)
 {
-	(void)state;
 	expect(call_of(SYS_read, 0), "read");
 	expect(call_of(SYS_getppid, 0), "getppid");
 	expect(call_of(SYS_newfstatat, 0), "newfstatat");
@@ -38,9 +33,8 @@ static void syscall_names_match_native_headers(void **state)
 	assert_null(syscall_abi_name(call_of(SYS_read, 0)));
 }
 
-static void syscall_names_fall_back_to_number(void **state)
+TEST(syscall_names_fall_back_to_number)
 {
-	(void)state;
 	expect(call_of(SYSCALL_NUMBERS - 1, 0), "syscall_1023");
 	expect(call_of(SYSCALL_NUMBERS - 1, 1), "syscall_1023");
 	expect(call_of(SYSCALL_NUMBERS, 0), "invalid");
@@ -51,9 +45,8 @@ static void syscall_names_fall_back_to_number(void **state)
 }
 
 #ifdef __x86_64__
-static void syscall_names_use_separate_tables_for_other_abis(void **state)
+TEST(syscall_names_use_separate_tables_for_other_abis)
 {
-	(void)state;
 	expect(call_of(20, 1), "getpid");
 	expect(call_of(3, 1), "read");
 	assert_string_equal(syscall_abi_name(call_of(3, 1)), "i386");
@@ -71,12 +64,11 @@ static void syscall_names_use_separate_tables_for_other_abis(void **state)
 #endif
 
 /* What counts calls, or is not one, is no name. */
-static void syscall_names_are_unique_and_only_of_syscalls(void **state)
+TEST(syscall_names_are_unique_and_only_of_syscalls)
 {
 	char name[SYSCALL_NAME_BYTES], other[SYSCALL_NAME_BYTES];
 	unsigned int named = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < SYSCALL_NUMBERS; i++) {
 		syscall_name(call_of(i, 0), name);
 		named += strncmp(name, "syscall_", 8) != 0;
@@ -88,16 +80,4 @@ static void syscall_names_are_unique_and_only_of_syscalls(void **state)
 		}
 	}
 	assert_in_range(named, 250, 600);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(syscall_names_match_native_headers),
-		cmocka_unit_test(syscall_names_fall_back_to_number),
-		cmocka_unit_test(syscall_names_use_separate_tables_for_other_abis),
-		cmocka_unit_test(syscall_names_are_unique_and_only_of_syscalls),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

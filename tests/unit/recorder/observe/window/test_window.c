@@ -2,13 +2,9 @@
 #include "recorder/observe/window/window.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <correlator/snapshot.h>
 
@@ -96,7 +92,9 @@ static const struct balance_record *close_books(struct fixture *fixture,
 	return &window->books[window->books_count - 1].balance;
 }
 
-static void window_row_record_has_account_and_context_keys(void **state)
+#define WINDOW_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+WINDOW_TEST(window_row_record_has_account_and_context_keys)
 {
 	struct fixture *fixture = *state;
 	const struct window_row *row = add(fixture, 1, SOME, &fixture->context);
@@ -124,7 +122,7 @@ static void window_row_record_has_account_and_context_keys(void **state)
 	assert_int_equal(record.flags, 0);
 }
 
-static void window_row_record_has_each_total_of_account(void **state)
+WINDOW_TEST(window_row_record_has_each_total_of_account)
 {
 	struct fixture *fixture = *state;
 	struct window_row *row = add(fixture, 1, SOME, &fixture->context);
@@ -177,7 +175,7 @@ static void window_row_record_has_each_total_of_account(void **state)
 	assert_int_equal(record.flags, 0);
 }
 
-static void window_joins_contexts_of_equal_text_per_thread(void **state)
+WINDOW_TEST(window_joins_contexts_of_equal_text_per_thread)
 {
 	struct fixture *fixture = *state;
 	const struct window *window = &fixture->window;
@@ -216,7 +214,7 @@ static void window_joins_contexts_of_equal_text_per_thread(void **state)
 		assert_int_equal(window->rows[i].account.totals.user_ns, 30);
 }
 
-static void window_joins_each_of_several_contexts_with_its_equal(void **state)
+WINDOW_TEST(window_joins_each_of_several_contexts_with_its_equal)
 {
 	struct fixture *fixture = *state;
 	const struct window *window = &fixture->window;
@@ -234,7 +232,7 @@ static void window_joins_each_of_several_contexts_with_its_equal(void **state)
 	assert_int_equal(window->rows[1].account.totals.user_ns, 60);
 }
 
-static void window_adds_and_joins_nothing_without_memory(void **state)
+WINDOW_TEST(window_adds_and_joins_nothing_without_memory)
 {
 	struct fixture *fixture = *state;
 	struct window *window = &fixture->window;
@@ -256,7 +254,7 @@ static void window_adds_and_joins_nothing_without_memory(void **state)
 	}
 }
 
-static void window_moves_syscall_way_to_kernel_time(void **state)
+WINDOW_TEST(window_moves_syscall_way_to_kernel_time)
 {
 	struct fixture *fixture = *state;
 	struct window_row *row = add(fixture, 1, SOME, &fixture->context);
@@ -302,7 +300,7 @@ static struct slice_record slice_record_of(struct fixture *fixture, const struct
 	return record;
 }
 
-static void window_slice_record_of_running_slice_has_thread_and_keys(void **state)
+WINDOW_TEST(window_slice_record_of_running_slice_has_thread_and_keys)
 {
 	struct fixture *fixture = *state;
 	const struct window_row *row = add(fixture, 1, SOME, &fixture->context);
@@ -342,7 +340,7 @@ static void window_slice_record_of_running_slice_has_thread_and_keys(void **stat
 	assert_null(record.thread_name);
 }
 
-static void window_slice_record_has_no_cpu_unless_running(void **state)
+WINDOW_TEST(window_slice_record_has_no_cpu_unless_running)
 {
 	static const struct {
 		enum sched_state state;
@@ -361,7 +359,7 @@ static void window_slice_record_has_no_cpu_unless_running(void **state)
 	}
 }
 
-static void window_slice_record_has_flags_and_keys_of_its_charge(void **state)
+WINDOW_TEST(window_slice_record_has_flags_and_keys_of_its_charge)
 {
 	struct fixture *fixture = *state;
 	struct slice slice = some_slice;
@@ -391,7 +389,7 @@ static void window_slice_record_has_flags_and_keys_of_its_charge(void **state)
 	assert_int_equal(record.flags, CPU_RECORD_TRUNCATED | CPU_RECORD_MIXED_THREADS);
 }
 
-static void window_error_bound_covers_both_ways_after_mode_change(void **state)
+WINDOW_TEST(window_error_bound_covers_both_ways_after_mode_change)
 {
 	struct fixture *fixture = *state;
 	struct window_row *row = add(fixture, 1, SOME, &fixture->context);
@@ -413,7 +411,7 @@ static void window_error_bound_covers_both_ways_after_mode_change(void **state)
 	assert_int_equal(record.split_error_ns, 5 + (2 + 1) * 2);
 }
 
-static void window_row_without_context_is_unattributed_with_empty_keys(void **state)
+WINDOW_TEST(window_row_without_context_is_unattributed_with_empty_keys)
 {
 	struct fixture *fixture = *state;
 	const struct window_row *row = add(fixture, 1, CONTEXT_HASH_NONE, NULL);
@@ -430,7 +428,7 @@ static void window_row_without_context_is_unattributed_with_empty_keys(void **st
 	assert_int_equal(balance->losses[COUNTER_CONTEXT_LOST], 0);
 }
 
-static void window_row_with_context_without_keys_is_attributed(void **state)
+WINDOW_TEST(window_row_with_context_without_keys_is_attributed)
 {
 	struct fixture *fixture = *state;
 	const struct window_row *row = add(fixture, 1, SOME, &fixture->context);
@@ -445,7 +443,7 @@ static void window_row_with_context_without_keys_is_attributed(void **state)
 	assert_int_equal(close_books(fixture, &now)->attributed_ns, 50);
 }
 
-static void window_row_with_only_empty_values_is_unattributed(void **state)
+WINDOW_TEST(window_row_with_only_empty_values_is_unattributed)
 {
 	struct fixture *fixture = *state;
 	const struct window_row *row = add(fixture, 1, SOME, &fixture->context);
@@ -484,17 +482,17 @@ static void expect_unknown(struct fixture *fixture, uint64_t hash, uint64_t lost
 	assert_int_equal(balance->losses[COUNTER_CONTEXT_LOST], lost);
 }
 
-static void window_row_with_unreadable_context_is_unknown(void **state)
+WINDOW_TEST(window_row_with_unreadable_context_is_unknown)
 {
 	expect_unknown(*state, CONTEXT_HASH_UNKNOWN, 0);
 }
 
-static void window_row_with_lost_context_is_unknown_and_counted(void **state)
+WINDOW_TEST(window_row_with_lost_context_is_unknown_and_counted)
 {
 	expect_unknown(*state, SOME, 1);
 }
 
-static void window_row_flags_mark_inherited_and_truncated_context(void **state)
+WINDOW_TEST(window_row_flags_mark_inherited_and_truncated_context)
 {
 	struct fixture *fixture = *state;
 	struct window_row *row = add(fixture, 1, SOME, &fixture->context);
@@ -522,7 +520,7 @@ static void window_row_flags_mark_inherited_and_truncated_context(void **state)
 	assert_int_equal(record.flags, CPU_RECORD_UNKNOWN);
 }
 
-static void window_balance_sums_all_accounts_of_its_process(void **state)
+WINDOW_TEST(window_balance_sums_all_accounts_of_its_process)
 {
 	struct fixture *fixture = *state;
 	struct window *window = &fixture->window;
@@ -550,7 +548,7 @@ static void window_balance_sums_all_accounts_of_its_process(void **state)
 	assert_int_equal(window->books[1].balance.residual_ns, 0);
 }
 
-static void window_reports_overflow_record_without_keys(void **state)
+WINDOW_TEST(window_reports_overflow_record_without_keys)
 {
 	struct fixture *fixture = *state;
 	struct process_books now = {
@@ -574,7 +572,7 @@ static void window_reports_overflow_record_without_keys(void **state)
 	assert_int_equal(record.last_ns, WALL + END);
 }
 
-static void window_ignores_clock_jump_of_suspend(void **state)
+WINDOW_TEST(window_ignores_clock_jump_of_suspend)
 {
 	struct window *window = &((struct fixture *)*state)->window;
 
@@ -593,7 +591,7 @@ static void window_ignores_clock_jump_of_suspend(void **state)
 			 -(int64_t)NS_PER_S + (int64_t)WINDOW_CLOCK_SET_NS - 1);
 }
 
-static void window_ages_stints_of_process(void **state)
+WINDOW_TEST(window_ages_stints_of_process)
 {
 	struct fixture *fixture = *state;
 	struct process_books now = { 0 };
@@ -614,7 +612,7 @@ static void window_ages_stints_of_process(void **state)
 	assert_int_equal(fixture->process.boundaries, 20 + 7);
 }
 
-static void window_row_stolen_time_is_never_negative(void **state)
+WINDOW_TEST(window_row_stolen_time_is_never_negative)
 {
 	struct fixture *fixture = *state;
 	struct window_row *early = add(fixture, 1, SOME, &fixture->context);
@@ -634,7 +632,7 @@ static void window_row_stolen_time_is_never_negative(void **state)
 	assert_int_equal(record.stolen_ns, 10);
 }
 
-static void window_overflow_stolen_debt_is_not_charged_to_threads(void **state)
+WINDOW_TEST(window_overflow_stolen_debt_is_not_charged_to_threads)
 {
 	struct fixture *fixture = *state;
 	struct process_books now = { .epochs[EPOCH & 1].overflow.stolen_ns = -30 };
@@ -650,7 +648,7 @@ static void window_overflow_stolen_debt_is_not_charged_to_threads(void **state)
 	assert_int_equal(window->books[0].overflow.stolen_ns, 70);
 }
 
-static void window_drops_stolen_debt_of_exited_thread(void **state)
+WINDOW_TEST(window_drops_stolen_debt_of_exited_thread)
 {
 	struct fixture *fixture = *state;
 	struct window *window = &fixture->window;
@@ -666,7 +664,7 @@ static void window_drops_stolen_debt_of_exited_thread(void **state)
 	assert_int_equal(window->rows[0].account.totals.stolen_ns, 100);
 }
 
-static void window_shares_own_cpu_exactly_between_processes(void **state)
+WINDOW_TEST(window_shares_own_cpu_exactly_between_processes)
 {
 	struct fixture *fixture = *state;
 	struct window *window = &fixture->window;
@@ -691,7 +689,7 @@ static void window_shares_own_cpu_exactly_between_processes(void **state)
 	window_share(window, own_cpu_ns);
 }
 
-static void window_next_is_empty_and_starts_at_previous_end(void **state)
+WINDOW_TEST(window_next_is_empty_and_starts_at_previous_end)
 {
 	struct fixture *fixture = *state;
 	struct window *window = &fixture->window;
@@ -710,7 +708,7 @@ static void window_next_is_empty_and_starts_at_previous_end(void **state)
 	assert_int_equal(window->books[0].balance.attributed_ns, 0);
 }
 
-static void window_keeps_more_accounts_than_table_maximum(void **state)
+WINDOW_TEST(window_keeps_more_accounts_than_table_maximum)
 {
 	struct fixture *fixture = *state;
 	struct window *window = &fixture->window;
@@ -727,7 +725,7 @@ static void window_keeps_more_accounts_than_table_maximum(void **state)
 	assert_int_equal(fixture->process.balance.unattributed_ns, 50 * MANY);
 }
 
-static void window_truncates_unterminated_thread_name(void **state)
+WINDOW_TEST(window_truncates_unterminated_thread_name)
 {
 	struct fixture *fixture = *state;
 	struct account_key key = { 0 };
@@ -736,41 +734,4 @@ static void window_truncates_unterminated_thread_name(void **state)
 	memset(&account, 'x', sizeof(account));
 	assert_int_equal(window_add_account(&fixture->window, &key, &account), 0);
 	assert_int_equal(strlen(fixture->window.rows[0].account.comm), COMM_BYTES - 1);
-}
-
-#define WINDOW_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WINDOW_TEST(window_row_record_has_account_and_context_keys),
-		WINDOW_TEST(window_row_record_has_each_total_of_account),
-		WINDOW_TEST(window_joins_contexts_of_equal_text_per_thread),
-		WINDOW_TEST(window_joins_each_of_several_contexts_with_its_equal),
-		WINDOW_TEST(window_adds_and_joins_nothing_without_memory),
-		WINDOW_TEST(window_moves_syscall_way_to_kernel_time),
-		WINDOW_TEST(window_error_bound_covers_both_ways_after_mode_change),
-		WINDOW_TEST(window_row_without_context_is_unattributed_with_empty_keys),
-		WINDOW_TEST(window_row_with_context_without_keys_is_attributed),
-		WINDOW_TEST(window_row_with_only_empty_values_is_unattributed),
-		WINDOW_TEST(window_row_with_unreadable_context_is_unknown),
-		WINDOW_TEST(window_row_with_lost_context_is_unknown_and_counted),
-		WINDOW_TEST(window_row_flags_mark_inherited_and_truncated_context),
-		WINDOW_TEST(window_slice_record_of_running_slice_has_thread_and_keys),
-		WINDOW_TEST(window_slice_record_has_no_cpu_unless_running),
-		WINDOW_TEST(window_slice_record_has_flags_and_keys_of_its_charge),
-		WINDOW_TEST(window_balance_sums_all_accounts_of_its_process),
-		WINDOW_TEST(window_reports_overflow_record_without_keys),
-		WINDOW_TEST(window_ignores_clock_jump_of_suspend),
-		WINDOW_TEST(window_ages_stints_of_process),
-		WINDOW_TEST(window_row_stolen_time_is_never_negative),
-		WINDOW_TEST(window_overflow_stolen_debt_is_not_charged_to_threads),
-		WINDOW_TEST(window_drops_stolen_debt_of_exited_thread),
-		WINDOW_TEST(window_shares_own_cpu_exactly_between_processes),
-		WINDOW_TEST(window_next_is_empty_and_starts_at_previous_end),
-		WINDOW_TEST(window_keeps_more_accounts_than_table_maximum),
-		WINDOW_TEST(window_truncates_unterminated_thread_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

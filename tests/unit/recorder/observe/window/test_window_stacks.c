@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "unit_test.h"
+
 #include "recorder/observe/window/window_stacks.h"
 
 #include <openssl/evp.h>
@@ -283,7 +285,10 @@ static const char *written(struct bench *bench)
 	return recorded_text;
 }
 
-static void window_stacks_count_samples_of_accounts_and_overflow_once(void **state)
+#define LAID(test)   TEST_WITH(test, lay_out, put_away)
+#define NATIVE(test) TEST_WITH(test, lay_out_native, put_away)
+
+LAID(window_stacks_count_samples_of_accounts_and_overflow_once)
 {
 	struct bench *bench = *state;
 	const struct account_key key = { .context_hash = CONTEXT_HASH_NONE,
@@ -309,7 +314,7 @@ static void window_stacks_count_samples_of_accounts_and_overflow_once(void **sta
 
 /* ---- frames ---- */
 
-static void window_stacks_write_each_frame_once_and_refer_to_innermost(void **state)
+LAID(window_stacks_write_each_frame_once_and_refer_to_innermost)
 {
 	struct bench *bench = *state;
 
@@ -329,7 +334,7 @@ static void window_stacks_write_each_frame_once_and_refer_to_innermost(void **st
 	assert_int_equal(bench->process->books.balance.frames_unreadable, 0);
 }
 
-static void window_stacks_distinguish_frames_by_recorded_fields(void **state)
+LAID(window_stacks_distinguish_frames_by_recorded_fields)
 {
 	struct ruby_frame other = main_frame;
 	struct bench *bench = *state;
@@ -350,7 +355,7 @@ static void window_stacks_distinguish_frames_by_recorded_fields(void **state)
 }
 
 /* Two recordings are compared by them: the first half of SHA-256, as sha256sum has it. */
-static void window_stacks_give_frame_same_id_in_every_recording(void **state)
+LAID(window_stacks_give_frame_same_id_in_every_recording)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	static const char *const ids[] = { "5bc0b137718f3998bbbbcda7f6f38e38",
@@ -368,7 +373,7 @@ static void window_stacks_give_frame_same_id_in_every_recording(void **state)
 	assert_int_equal(found, 2);
 }
 
-static void window_stacks_count_and_write_frames_without_name(void **state)
+LAID(window_stacks_count_and_write_frames_without_name)
 {
 	const struct ruby_frame frames[] = {
 		{ .object_kind = RUBY_FRAME_UNREADABLE },
@@ -387,7 +392,7 @@ static void window_stacks_count_and_write_frames_without_name(void **state)
 	assert_int_equal(bench->process->books.balance.frames_unreadable, 5);
 }
 
-static void window_stacks_write_gc_frame_and_cut_root(void **state)
+LAID(window_stacks_write_gc_frame_and_cut_root)
 {
 	const struct ruby_frame gc = { .object_kind = RUBY_FRAME_GC };
 	struct bench *bench = *state;
@@ -400,7 +405,7 @@ static void window_stacks_write_gc_frame_and_cut_root(void **state)
 					    "method_8 ruby app.rb:11/3 < \n");
 }
 
-static void window_stacks_write_reason_for_samples_without_frames(void **state)
+LAID(window_stacks_write_reason_for_samples_without_frames)
 {
 	struct bench *bench = *state;
 
@@ -422,7 +427,7 @@ static void window_stacks_write_reason_for_samples_without_frames(void **state)
 					    "2 in [unknown]\n");
 }
 
-static void window_stacks_ignore_stacks_of_unobserved_process(void **state)
+LAID(window_stacks_ignore_stacks_of_unobserved_process)
 {
 	struct bench *bench = *state;
 
@@ -436,7 +441,7 @@ static void window_stacks_ignore_stacks_of_unobserved_process(void **state)
 /* ---- how long it is remembered ---- */
 
 /* Who is late counts it later. */
-static void window_stacks_keep_stack_for_two_more_windows(void **state)
+LAID(window_stacks_keep_stack_for_two_more_windows)
 {
 	struct bench *bench = *state;
 
@@ -456,7 +461,7 @@ static void window_stacks_keep_stack_for_two_more_windows(void **state)
 					    "2 in method_8\n");
 }
 
-static void window_stacks_keep_repeated_stack_longer(void **state)
+LAID(window_stacks_keep_repeated_stack_longer)
 {
 	struct bench *bench = *state;
 
@@ -468,7 +473,7 @@ static void window_stacks_keep_repeated_stack_longer(void **state)
 	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n2 in method_8\n");
 }
 
-static void window_stacks_rewrite_frames_periodically(void **state)
+LAID(window_stacks_rewrite_frames_periodically)
 {
 	struct bench *bench = *state;
 
@@ -488,7 +493,7 @@ static void window_stacks_rewrite_frames_periodically(void **state)
 }
 
 /* 65,536 of them; then all come again. */
-static void window_stacks_forget_written_frames_when_table_is_full(void **state)
+LAID(window_stacks_forget_written_frames_when_table_is_full)
 {
 	static struct ruby_frame frames[RUBY_FRAMES_MAX];
 	struct bench *bench = *state;
@@ -511,7 +516,7 @@ static void window_stacks_forget_written_frames_when_table_is_full(void **state)
 }
 
 /* And have room again when the window is over. */
-static void window_stacks_count_stacks_over_capacity(void **state)
+LAID(window_stacks_count_stacks_over_capacity)
 {
 	struct bench *bench = *state;
 
@@ -544,7 +549,7 @@ static void tell_tip(uint64_t tip, const uint64_t *kernel, uint32_t count)
 }
 
 /* It came behind the exec: at these addresses there is something else now, but for the kernel's. */
-static void window_stacks_do_not_resolve_frames_of_image_before_exec(void **state)
+LAID(window_stacks_do_not_resolve_frames_of_image_before_exec)
 {
 	struct bench *bench = *state;
 	size_t mark = output_mark(&bench->output);
@@ -576,7 +581,7 @@ static void window_stacks_do_not_resolve_frames_of_image_before_exec(void **stat
 	assert_int_equal(bench->process->books.balance.frames_unreadable, 1);
 }
 
-static void window_stacks_put_kernel_frames_above_ruby_frames(void **state)
+LAID(window_stacks_put_kernel_frames_above_ruby_frames)
 {
 	const uint64_t addresses[] = { 0x1010, 0x1010, 0x1011 };
 	struct bench *bench = *state;
@@ -599,7 +604,7 @@ static void window_stacks_put_kernel_frames_above_ruby_frames(void **state)
 					    "2 in second\n");
 }
 
-static void window_stacks_write_unknown_for_unnamed_kernel_address(void **state)
+LAID(window_stacks_write_unknown_for_unnamed_kernel_address)
 {
 	struct bench *bench = *state;
 
@@ -613,7 +618,7 @@ static void window_stacks_write_unknown_for_unnamed_kernel_address(void **state)
 					    "2 in [unknown]\n");
 }
 
-static void window_stacks_write_one_kernel_frame_if_addresses_are_hidden(void **state)
+LAID(window_stacks_write_one_kernel_frame_if_addresses_are_hidden)
 {
 	struct bench *bench = *state;
 
@@ -631,7 +636,7 @@ static void window_stacks_write_one_kernel_frame_if_addresses_are_hidden(void **
 	assert_int_equal(fake_symbols_readings, 1);
 }
 
-static void window_stacks_mark_full_kernel_stack_as_cut(void **state)
+LAID(window_stacks_mark_full_kernel_stack_as_cut)
 {
 	uint64_t addresses[KERNEL_FRAMES_MAX];
 	struct bench *bench = *state;
@@ -650,7 +655,7 @@ static void window_stacks_mark_full_kernel_stack_as_cut(void **state)
 	assert_null(strstr(strstr(written(bench), "[cut] cut") + 1, "[cut] cut"));
 }
 
-static void window_stacks_write_unknown_for_missing_tip(void **state)
+LAID(window_stacks_write_unknown_for_missing_tip)
 {
 	struct bench *bench = *state;
 
@@ -663,7 +668,7 @@ static void window_stacks_write_unknown_for_missing_tip(void **state)
 }
 
 /* Two addresses of one function. */
-static void window_stacks_merge_samples_of_equally_named_frames(void **state)
+LAID(window_stacks_merge_samples_of_equally_named_frames)
 {
 	struct bench *bench = *state;
 
@@ -697,7 +702,7 @@ static void wait_in(struct bench *bench, uint64_t stack)
 	bench->window.number++;
 }
 
-static void window_stacks_write_waits_with_time_separate_from_samples(void **state)
+LAID(window_stacks_write_waits_with_time_separate_from_samples)
 {
 	struct bench *bench = *state;
 
@@ -712,7 +717,7 @@ static void window_stacks_write_waits_with_time_separate_from_samples(void **sta
 }
 
 /* Its stack and its tip were told where it began. */
-static void window_stacks_keep_frames_of_continuing_wait(void **state)
+LAID(window_stacks_keep_frames_of_continuing_wait)
 {
 	struct bench *bench = *state;
 
@@ -730,7 +735,7 @@ static void window_stacks_keep_frames_of_continuing_wait(void **state)
 					    "1 waits of 300 and 40 ns in first\n");
 }
 
-static void window_stacks_limit_wait_to_kernel_frames_up_to_scheduler(void **state)
+LAID(window_stacks_limit_wait_to_kernel_frames_up_to_scheduler)
 {
 	struct bench *bench = *state;
 
@@ -749,7 +754,7 @@ static void window_stacks_limit_wait_to_kernel_frames_up_to_scheduler(void **sta
 					       "2 in second\n"));
 }
 
-static void window_stacks_write_unknown_for_wait_with_unseen_start(void **state)
+LAID(window_stacks_write_unknown_for_wait_with_unseen_start)
 {
 	struct bench *bench = *state;
 
@@ -759,7 +764,7 @@ static void window_stacks_write_unknown_for_wait_with_unseen_start(void **state)
 }
 
 /* Of the last window it is known in this one, of who was late. */
-static void window_stacks_forget_tips_after_one_window(void **state)
+LAID(window_stacks_forget_tips_after_one_window)
 {
 	struct bench *bench = *state;
 
@@ -781,7 +786,7 @@ static void window_stacks_forget_tips_after_one_window(void **state)
 }
 
 /* A module comes where another one was. */
-static void window_stacks_reread_kernel_symbols_after_module_change(void **state)
+LAID(window_stacks_reread_kernel_symbols_after_module_change)
 {
 	struct bench *bench = *state;
 
@@ -822,7 +827,7 @@ static void tell_native(uint64_t tip, const char *label, const char *file, bool 
 	fake.sampled_tip = tip;
 }
 
-static void window_stacks_put_native_function_between_ruby_and_kernel(void **state)
+NATIVE(window_stacks_put_native_function_between_ruby_and_kernel)
 {
 	struct bench *bench = *state;
 
@@ -840,7 +845,7 @@ static void window_stacks_put_native_function_between_ruby_and_kernel(void **sta
 	assert_int_equal(bench->process->books.balance.frames_unreadable, 0);
 }
 
-static void window_stacks_count_native_code_of_image_before_exec(void **state)
+NATIVE(window_stacks_count_native_code_of_image_before_exec)
 {
 	const struct tip_message told = { .tip = STACK + 1,
 					  .life = life_of(FAKE_PID),
@@ -864,7 +869,7 @@ static void window_stacks_count_native_code_of_image_before_exec(void **state)
 					    "2 in first\n");
 }
 
-static void window_stacks_omit_native_code_outside_any_file(void **state)
+NATIVE(window_stacks_omit_native_code_outside_any_file)
 {
 	struct bench *bench = *state;
 
@@ -876,7 +881,7 @@ static void window_stacks_omit_native_code_outside_any_file(void **state)
 }
 
 /* It is what runs Ruby code; of a method in C, of a collection and without Ruby it is the news. */
-static void window_stacks_omit_interpreter_above_ruby_code(void **state)
+NATIVE(window_stacks_omit_interpreter_above_ruby_code)
 {
 	const struct ruby_frame gc = { .object_kind = RUBY_FRAME_GC };
 	const struct ruby_frame compiled = { .object_kind = 8 | RUBY_FRAME_COMPILED };
@@ -912,7 +917,7 @@ static void window_stacks_omit_interpreter_above_ruby_code(void **state)
 					    "2 in memmove\n");
 }
 
-static void window_stacks_count_and_write_unknown_native_code(void **state)
+NATIVE(window_stacks_count_and_write_unknown_native_code)
 {
 	struct bench *bench = *state;
 
@@ -926,7 +931,7 @@ static void window_stacks_count_and_write_unknown_native_code(void **state)
 }
 
 /* Another file has come to its place. */
-static void window_stacks_resolve_native_address_at_each_message(void **state)
+NATIVE(window_stacks_resolve_native_address_at_each_message)
 {
 	struct bench *bench = *state;
 
@@ -940,7 +945,7 @@ static void window_stacks_resolve_native_address_at_each_message(void **state)
 }
 
 /* As the other looks at them do: after those that are free, and a burst, a 20th of a CPU. */
-static void window_stacks_limit_file_reading_to_cpu_share(void **state)
+NATIVE(window_stacks_limit_file_reading_to_cpu_share)
 {
 	struct bench *bench = *state;
 	uint64_t begin_ns = fake.now_ns, spent_ns = 0;
@@ -963,7 +968,7 @@ static void window_stacks_limit_file_reading_to_cpu_share(void **state)
 
 /* ---- whose samples ---- */
 
-static void window_stacks_write_sample_with_thread_of_its_account(void **state)
+LAID(window_stacks_write_sample_with_thread_of_its_account)
 {
 	struct bench *bench = *state;
 	const struct account_key key = { .context_hash = CONTEXT_HASH_NONE,
@@ -1011,7 +1016,7 @@ static void window_stacks_write_sample_with_thread_of_its_account(void **state)
 	assert_int_equal(found, 2);
 }
 
-static void window_stacks_write_all_of_many_samples(void **state)
+LAID(window_stacks_write_all_of_many_samples)
 {
 	struct bench *bench = *state;
 	size_t count = 0;
@@ -1030,7 +1035,7 @@ static void window_stacks_write_all_of_many_samples(void **state)
 	assert_int_equal(count, 20 * FAKE_ACCOUNTS_MAX);
 }
 
-static void window_stacks_settle_fails_without_memory(void **state)
+LAID(window_stacks_settle_fails_without_memory)
 {
 	struct bench *bench = *state;
 	size_t successes = 0;
@@ -1047,7 +1052,7 @@ static void window_stacks_settle_fails_without_memory(void **state)
 	assert_true(successes > 2);
 }
 
-static void window_stacks_drop_samples_if_frame_digest_fails(void **state)
+LAID(window_stacks_drop_samples_if_frame_digest_fails)
 {
 	struct bench *bench = *state;
 	size_t mark = output_mark(&bench->output);
@@ -1062,7 +1067,7 @@ static void window_stacks_drop_samples_if_frame_digest_fails(void **state)
 	assert_int_equal(output_mark(&bench->output), mark);
 }
 
-static void window_stacks_forget_everything_of_lost_window(void **state)
+LAID(window_stacks_forget_everything_of_lost_window)
 {
 	struct bench *bench = *state;
 	size_t mark = output_mark(&bench->output);
@@ -1084,7 +1089,7 @@ static void window_stacks_forget_everything_of_lost_window(void **state)
 }
 
 /* Its frames are in the records before it, whatever was missing. */
-static void window_stacks_count_or_retell_stack_without_memory(void **state)
+LAID(window_stacks_count_or_retell_stack_without_memory)
 {
 	size_t successes = 0, failures;
 
@@ -1121,7 +1126,7 @@ static void look(struct bench *bench)
 		window_stacks_look(bench->stacks, fake.now_ns);
 }
 
-static void window_stacks_configure_frame_layout_once(void **state)
+LAID(window_stacks_configure_frame_layout_once)
 {
 	struct bench *bench = *state;
 
@@ -1139,7 +1144,7 @@ static void window_stacks_configure_frame_layout_once(void **state)
 	assert_string_equal(fake.said, "");
 }
 
-static void window_stacks_log_rejected_frame_layout(void **state)
+LAID(window_stacks_log_rejected_frame_layout)
 {
 	struct bench *bench = *state;
 
@@ -1151,7 +1156,7 @@ static void window_stacks_log_rejected_frame_layout(void **state)
 			    "cannot tell where the frames of process 4000000 (ruby) are\n");
 }
 
-static void window_stacks_log_process_without_layout_once(void **state)
+LAID(window_stacks_log_process_without_layout_once)
 {
 	struct bench *bench = *state;
 	const char *first;
@@ -1167,7 +1172,7 @@ static void window_stacks_log_process_without_layout_once(void **state)
 	expect_said("doctor -p 4000000");
 }
 
-static void window_stacks_null_does_nothing(void **state)
+LAID(window_stacks_null_does_nothing)
 {
 	struct bench *bench = *state;
 
@@ -1180,56 +1185,4 @@ static void window_stacks_null_does_nothing(void **state)
 	assert_int_equal(bench->process->books.balance.period_ns, 0);
 }
 
-#define LAID(test)   cmocka_unit_test_setup_teardown(test, lay_out, put_away)
-#define NATIVE(test) cmocka_unit_test_setup_teardown(test, lay_out_native, put_away)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LAID(window_stacks_count_samples_of_accounts_and_overflow_once),
-		LAID(window_stacks_write_waits_with_time_separate_from_samples),
-		LAID(window_stacks_keep_frames_of_continuing_wait),
-		LAID(window_stacks_limit_wait_to_kernel_frames_up_to_scheduler),
-		LAID(window_stacks_write_unknown_for_wait_with_unseen_start),
-		LAID(window_stacks_write_each_frame_once_and_refer_to_innermost),
-		LAID(window_stacks_distinguish_frames_by_recorded_fields),
-		LAID(window_stacks_give_frame_same_id_in_every_recording),
-		LAID(window_stacks_count_and_write_frames_without_name),
-		LAID(window_stacks_write_gc_frame_and_cut_root),
-		LAID(window_stacks_write_reason_for_samples_without_frames),
-		LAID(window_stacks_ignore_stacks_of_unobserved_process),
-		LAID(window_stacks_keep_stack_for_two_more_windows),
-		LAID(window_stacks_keep_repeated_stack_longer),
-		LAID(window_stacks_rewrite_frames_periodically),
-		LAID(window_stacks_forget_written_frames_when_table_is_full),
-		LAID(window_stacks_count_stacks_over_capacity),
-		LAID(window_stacks_write_sample_with_thread_of_its_account),
-		LAID(window_stacks_do_not_resolve_frames_of_image_before_exec),
-		LAID(window_stacks_put_kernel_frames_above_ruby_frames),
-		LAID(window_stacks_write_unknown_for_unnamed_kernel_address),
-		LAID(window_stacks_write_one_kernel_frame_if_addresses_are_hidden),
-		LAID(window_stacks_mark_full_kernel_stack_as_cut),
-		LAID(window_stacks_write_unknown_for_missing_tip),
-		LAID(window_stacks_merge_samples_of_equally_named_frames),
-		LAID(window_stacks_forget_tips_after_one_window),
-		LAID(window_stacks_reread_kernel_symbols_after_module_change),
-		NATIVE(window_stacks_put_native_function_between_ruby_and_kernel),
-		NATIVE(window_stacks_count_native_code_of_image_before_exec),
-		NATIVE(window_stacks_omit_native_code_outside_any_file),
-		NATIVE(window_stacks_omit_interpreter_above_ruby_code),
-		NATIVE(window_stacks_count_and_write_unknown_native_code),
-		NATIVE(window_stacks_resolve_native_address_at_each_message),
-		NATIVE(window_stacks_limit_file_reading_to_cpu_share),
-		LAID(window_stacks_write_all_of_many_samples),
-		LAID(window_stacks_settle_fails_without_memory),
-		LAID(window_stacks_drop_samples_if_frame_digest_fails),
-		LAID(window_stacks_count_or_retell_stack_without_memory),
-		LAID(window_stacks_forget_everything_of_lost_window),
-		LAID(window_stacks_configure_frame_layout_once),
-		LAID(window_stacks_log_rejected_frame_layout),
-		LAID(window_stacks_log_process_without_layout_once),
-		LAID(window_stacks_null_does_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TEST_GROUP(make_file, remove_file)

@@ -8,15 +8,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -641,24 +637,14 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
 	return text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-static void backlog_accounts_for_every_record_on_faulty_disk(void **state)
+TEST(backlog_accounts_for_every_record_on_faulty_disk)
 {
 	uint64_t seed = number_of("MACHINE_SEED", 1);
 	uint64_t count = number_of("MACHINE_COUNT", getenv("MACHINE_SEED") ? 1 : STORIES);
 
-	(void)state;
 	for (uint64_t i = 0; i < count; i++) {
 		tell_story(seed + i, count == 1);
 		if (story.wrong[0])
 			fail_msg("MACHINE_SEED=%" PRIu64 ": %s", seed + i, story.wrong);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(backlog_accounts_for_every_record_on_faulty_disk),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "command/stand_in.h"
 
@@ -142,7 +140,9 @@ static void assert_found_soon(struct bench *bench, pid_t pid)
 	assert_int_equal(bench->found[0], pid);
 }
 
-static void discovery_reports_publishing_ruby_once(void **state)
+#define LIVE(test) TEST_WITH(test, set_up, tear_down)
+
+LIVE(discovery_reports_publishing_ruby_once)
 {
 	struct bench *bench = *state;
 	pid_t pid = start_ruby(bench, 0);
@@ -155,7 +155,7 @@ static void discovery_reports_publishing_ruby_once(void **state)
 	assert_int_equal(look_after(bench, 60000), 0);
 }
 
-static void discovery_finds_new_process_on_notification(void **state)
+LIVE(discovery_finds_new_process_on_notification)
 {
 	struct bench *bench = *state;
 	pid_t first = start_ruby(bench, 0);
@@ -184,7 +184,7 @@ static size_t look_until_found(struct bench *bench)
 	}
 }
 
-static void discovery_finds_unannounced_process_in_next_pass(void **state)
+LIVE(discovery_finds_unannounced_process_in_next_pass)
 {
 	struct bench *bench = *state;
 	uint64_t start_ns;
@@ -199,7 +199,7 @@ static void discovery_finds_unannounced_process_in_next_pass(void **state)
 	stop(pid);
 }
 
-static void discovery_scans_all_processes_after_lost_event(void **state)
+LIVE(discovery_scans_all_processes_after_lost_event)
 {
 	struct bench *bench = *state;
 	uint64_t start_ns;
@@ -226,7 +226,7 @@ static pid_t start_candidate(struct bench *bench)
 	return pid;
 }
 
-static void discovery_leaves_watched_candidate_alone(void **state)
+LIVE(discovery_leaves_watched_candidate_alone)
 {
 	struct bench *bench = *state;
 	pid_t pid = start_candidate(bench);
@@ -246,7 +246,7 @@ static void discovery_leaves_watched_candidate_alone(void **state)
 	assert_int_equal(bench->dropped_count, 1);
 }
 
-static void discovery_looks_again_at_unwatched_candidate(void **state)
+LIVE(discovery_looks_again_at_unwatched_candidate)
 {
 	struct bench *bench = *state;
 	pid_t pid;
@@ -261,7 +261,7 @@ static void discovery_looks_again_at_unwatched_candidate(void **state)
 	stop(pid);
 }
 
-static void discovery_forgets_process_that_exited(void **state)
+LIVE(discovery_forgets_process_that_exited)
 {
 	struct bench *bench = *state;
 	pid_t pid = start_ruby(bench, 0);
@@ -275,7 +275,7 @@ static void discovery_forgets_process_that_exited(void **state)
 	}
 }
 
-static void discovery_treats_reused_pid_as_another_process(void **state)
+LIVE(discovery_treats_reused_pid_as_another_process)
 {
 	const struct timespec two_ticks = { .tv_nsec = 20 * NS_PER_MS };
 	struct bench *bench = *state;
@@ -294,7 +294,7 @@ static void discovery_treats_reused_pid_as_another_process(void **state)
 }
 
 /* The shell waits for a line, then becomes the stand-in under the same pid. */
-static void discovery_looks_again_after_exec(void **state)
+LIVE(discovery_looks_again_after_exec)
 {
 	struct bench *bench = *state;
 	char script[2 * STAND_IN_PATH_BYTES];
@@ -317,7 +317,7 @@ static void discovery_looks_again_after_exec(void **state)
 }
 
 /* As `bundle exec` does it: Ruby becomes Ruby, with the gem this time. */
-static void discovery_reports_ruby_after_exec_with_publisher(void **state)
+LIVE(discovery_reports_ruby_after_exec_with_publisher)
 {
 	struct bench *bench = *state;
 	char *argv[] = { bench->files.name, STAND_IN_EXEC, bench->files.ruby, NULL };
@@ -335,7 +335,7 @@ static void discovery_reports_ruby_after_exec_with_publisher(void **state)
 	stop(pid);
 }
 
-static void discovery_skips_process_of_other_name(void **state)
+LIVE(discovery_skips_process_of_other_name)
 {
 	struct bench *bench = *state;
 	pid_t pid = start_ruby(bench, 0);
@@ -349,7 +349,7 @@ static void discovery_skips_process_of_other_name(void **state)
 	stop(pid);
 }
 
-static void discovery_skips_process_of_other_cgroup(void **state)
+LIVE(discovery_skips_process_of_other_cgroup)
 {
 	struct bench *bench = *state;
 	pid_t pid = start_ruby(bench, 0);
@@ -368,7 +368,7 @@ static void discovery_skips_process_of_other_cgroup(void **state)
 	stop(pid);
 }
 
-static void discovery_reports_again_what_callback_refused(void **state)
+LIVE(discovery_reports_again_what_callback_refused)
 {
 	struct bench *bench = *state;
 	pid_t pid = start_ruby(bench, 0);
@@ -382,7 +382,7 @@ static void discovery_reports_again_what_callback_refused(void **state)
 	stop(pid);
 }
 
-static void discovery_skips_its_own_process(void **state)
+LIVE(discovery_skips_its_own_process)
 {
 	struct bench *bench = *state;
 	char *argv[] = { bench->files.name, STAND_IN_LOOK, NULL };
@@ -394,7 +394,7 @@ static void discovery_skips_its_own_process(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void discovery_finds_unreadable_process_only_if_privileged(void **state)
+LIVE(discovery_finds_unreadable_process_only_if_privileged)
 {
 	const unsigned int nobody = 65534;
 	struct bench *bench = *state;
@@ -434,28 +434,9 @@ static int look_as_stand_in(const char *name)
 
 int main(int argc, char **argv)
 {
-#define LIVE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		LIVE(discovery_reports_publishing_ruby_once),
-		LIVE(discovery_finds_new_process_on_notification),
-		LIVE(discovery_finds_unannounced_process_in_next_pass),
-		LIVE(discovery_scans_all_processes_after_lost_event),
-		LIVE(discovery_leaves_watched_candidate_alone),
-		LIVE(discovery_looks_again_at_unwatched_candidate),
-		LIVE(discovery_forgets_process_that_exited),
-		LIVE(discovery_treats_reused_pid_as_another_process),
-		LIVE(discovery_looks_again_after_exec),
-		LIVE(discovery_reports_ruby_after_exec_with_publisher),
-		LIVE(discovery_skips_process_of_other_name),
-		LIVE(discovery_skips_process_of_other_cgroup),
-		LIVE(discovery_reports_again_what_callback_refused),
-		LIVE(discovery_skips_its_own_process),
-		LIVE(discovery_finds_unreadable_process_only_if_privileged),
-	};
-
 	if (argc == 2 && !strcmp(argv[1], STAND_IN_LOOK))
 		return look_as_stand_in(argv[0]);
 	if (argc > 1)
 		return stand_in_main(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_test_run();
 }

@@ -6,13 +6,11 @@
 #include "recorder/target/discovery/discovery.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <correlator/limits.h>
 
@@ -318,7 +316,9 @@ static uint64_t look_when_due(struct bench *bench, struct forged_process *proces
 	return (due_ns - begin_ns) / MS;
 }
 
-static void discovery_doubles_pauses_from_50_ms_to_2_s(void **state)
+#define FORGED(test) TEST_WITH(test, set_up, tear_down)
+
+FORGED(discovery_doubles_pauses_from_50_ms_to_2_s)
 {
 	static const uint64_t pauses_ms[] = { 50, 100, 200, 400, 800, 1600, 2000, 2000, 2000 };
 	struct bench *bench = *state;
@@ -334,7 +334,7 @@ static void discovery_doubles_pauses_from_50_ms_to_2_s(void **state)
 	assert_int_equal(process->refresh_count, sizeof(pauses_ms) / sizeof(*pauses_ms));
 }
 
-static void discovery_retries_unreadable_process_every_2_s_and_counts_it(void **state)
+FORGED(discovery_retries_unreadable_process_every_2_s_and_counts_it)
 {
 	static const int errors[] = { -EACCES, -EPERM, -EFAULT, -EIO, -ESRCH };
 	struct bench *bench = *state;
@@ -370,7 +370,7 @@ static void discovery_retries_unreadable_process_every_2_s_and_counts_it(void **
 	assert_int_equal(bench->found, 2 * sizeof(errors) / sizeof(*errors));
 }
 
-static void discovery_drops_candidate_that_became_unreadable(void **state)
+FORGED(discovery_drops_candidate_that_became_unreadable)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_ruby();
@@ -388,7 +388,7 @@ static void discovery_drops_candidate_that_became_unreadable(void **state)
 	assert_int_equal(discovery_unreadable(bench->discovery), 0);
 }
 
-static void discovery_returns_own_resource_error_and_retries(void **state)
+FORGED(discovery_returns_own_resource_error_and_retries)
 {
 	static const int errors[] = { -ENOMEM, -EMFILE, -ENFILE };
 	struct bench *bench = *state;
@@ -407,7 +407,7 @@ static void discovery_returns_own_resource_error_and_retries(void **state)
 	}
 }
 
-static void discovery_stops_pass_on_own_resource_error(void **state)
+FORGED(discovery_stops_pass_on_own_resource_error)
 {
 	struct bench *bench = *state;
 
@@ -426,7 +426,7 @@ static void discovery_stops_pass_on_own_resource_error(void **state)
 	assert_int_equal(bench->found, 1 + 3);
 }
 
-static void discovery_answer_is_final_after_2_s(void **state)
+FORGED(discovery_answer_is_final_after_2_s)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_process("/bin/sh");
@@ -450,7 +450,7 @@ static void discovery_answer_is_final_after_2_s(void **state)
 	assert_true(pause_ms(bench) > 50000);
 }
 
-static void discovery_polls_process_with_ruby_path_until_final(void **state)
+FORGED(discovery_polls_process_with_ruby_path_until_final)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_process("/usr/lib/ruby/x.so");
@@ -465,7 +465,7 @@ static void discovery_polls_process_with_ruby_path_until_final(void **state)
 	assert_int_equal(machine.targets, 0);
 }
 
-static void discovery_leaves_watched_candidate_alone_once_settled(void **state)
+FORGED(discovery_leaves_watched_candidate_alone_once_settled)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_ruby();
@@ -489,7 +489,7 @@ static void discovery_leaves_watched_candidate_alone_once_settled(void **state)
 	assert_int_equal(bench->dropped, 0);
 }
 
-static void discovery_news_of_candidate_restart_settling(void **state)
+FORGED(discovery_news_of_candidate_restart_settling)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_ruby();
@@ -504,7 +504,7 @@ static void discovery_news_of_candidate_restart_settling(void **state)
 	assert_true(pause_ms(bench) > 50000);
 }
 
-static void discovery_looks_at_loading_process_every_50_ms_at_most(void **state)
+FORGED(discovery_looks_at_loading_process_every_50_ms_at_most)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_ruby();
@@ -533,7 +533,7 @@ static void discovery_looks_at_loading_process_every_50_ms_at_most(void **state)
 	assert_int_equal(process->refresh_count, refreshes + 3);
 }
 
-static void discovery_looks_50_ms_after_first_notification(void **state)
+FORGED(discovery_looks_50_ms_after_first_notification)
 {
 	struct bench *bench = *state;
 	struct forged_process *process;
@@ -555,7 +555,7 @@ static void discovery_looks_50_ms_after_first_notification(void **state)
 }
 
 /* Who tells waits 50 ms before he wakes anybody again: in between a look is to be planned. */
-static void discovery_next_look_is_within_50_ms_after_notification(void **state)
+FORGED(discovery_next_look_is_within_50_ms_after_notification)
 {
 	struct bench *bench = *state;
 
@@ -571,7 +571,7 @@ static void discovery_next_look_is_within_50_ms_after_notification(void **state)
 	assert_int_equal(pause_ms(bench), 50);
 }
 
-static void discovery_first_pass_takes_all_and_later_ones_64_per_50_ms(void **state)
+FORGED(discovery_first_pass_takes_all_and_later_ones_64_per_50_ms)
 {
 	struct bench *bench = *state;
 	size_t seen;
@@ -599,7 +599,7 @@ static void discovery_first_pass_takes_all_and_later_ones_64_per_50_ms(void **st
 	assert_int_equal(machine.list_count, 2);
 }
 
-static void discovery_limits_due_looks_to_64_at_once(void **state)
+FORGED(discovery_limits_due_looks_to_64_at_once)
 {
 	struct bench *bench = *state;
 	size_t seen = 0;
@@ -617,7 +617,7 @@ static void discovery_limits_due_looks_to_64_at_once(void **state)
 	assert_int_equal(seen, 65);
 }
 
-static void discovery_starts_new_pass_after_lost_event(void **state)
+FORGED(discovery_starts_new_pass_after_lost_event)
 {
 	struct bench *bench = *state;
 
@@ -641,7 +641,7 @@ static void discovery_starts_new_pass_after_lost_event(void **state)
 	assert_int_equal(pause_ms(bench), 60000);
 }
 
-static void discovery_returns_error_if_proc_cannot_be_listed(void **state)
+FORGED(discovery_returns_error_if_proc_cannot_be_listed)
 {
 	struct bench *bench = *state;
 
@@ -653,7 +653,7 @@ static void discovery_returns_error_if_proc_cannot_be_listed(void **state)
 	assert_int_equal(bench->found, 1);
 }
 
-static void discovery_counts_hidden_matching_processes_of_last_pass(void **state)
+FORGED(discovery_counts_hidden_matching_processes_of_last_pass)
 {
 	struct bench *bench = *state;
 	struct forged_process *hidden[3];
@@ -679,7 +679,7 @@ static void discovery_counts_hidden_matching_processes_of_last_pass(void **state
 	assert_int_equal(bench->found + bench->candidates, 0);
 }
 
-static void discovery_finds_process_that_enters_cgroup_later(void **state)
+FORGED(discovery_finds_process_that_enters_cgroup_later)
 {
 	struct bench *bench = *state;
 	struct forged_process *process;
@@ -700,7 +700,7 @@ static void discovery_finds_process_that_enters_cgroup_later(void **state)
 	assert_true(pause_ms(bench) > 50000);
 }
 
-static void discovery_treats_other_program_as_other_process(void **state)
+FORGED(discovery_treats_other_program_as_other_process)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_ruby();
@@ -729,7 +729,7 @@ static void discovery_treats_other_program_as_other_process(void **state)
 	assert_int_equal(bench->found, 2);
 }
 
-static void discovery_retries_if_pid_is_replaced_during_look(void **state)
+FORGED(discovery_retries_if_pid_is_replaced_during_look)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_ruby();
@@ -743,7 +743,7 @@ static void discovery_retries_if_pid_is_replaced_during_look(void **state)
 	assert_int_equal(bench->found, 1);
 }
 
-static void discovery_pass_finds_unannounced_exec(void **state)
+FORGED(discovery_pass_finds_unannounced_exec)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_process("/bin/sh");
@@ -757,7 +757,7 @@ static void discovery_pass_finds_unannounced_exec(void **state)
 	assert_int_equal(bench->found, 1);
 }
 
-static void discovery_does_not_report_renamed_process_again(void **state)
+FORGED(discovery_does_not_report_renamed_process_again)
 {
 	struct bench *bench = *state;
 	struct forged_process *process;
@@ -779,7 +779,7 @@ static void discovery_does_not_report_renamed_process_again(void **state)
 	assert_true(pause_ms(bench) > 50000);
 }
 
-static void discovery_drops_candidate_renamed_to_other_name(void **state)
+FORGED(discovery_drops_candidate_renamed_to_other_name)
 {
 	struct bench *bench = *state;
 	struct forged_process *process;
@@ -795,7 +795,7 @@ static void discovery_drops_candidate_renamed_to_other_name(void **state)
 	assert_int_equal(machine.targets, 0);
 }
 
-static void discovery_pass_forgets_exited_candidate(void **state)
+FORGED(discovery_pass_forgets_exited_candidate)
 {
 	struct bench *bench = *state;
 	struct forged_process *process = add_ruby();
@@ -810,7 +810,7 @@ static void discovery_pass_forgets_exited_candidate(void **state)
 	assert_int_equal(bench->last, process->info.pid);
 }
 
-static void discovery_reports_only_publishers_of_wanted_keys(void **state)
+FORGED(discovery_reports_only_publishers_of_wanted_keys)
 {
 	struct bench *bench = *state;
 	static const struct {
@@ -846,7 +846,7 @@ static void discovery_reports_only_publishers_of_wanted_keys(void **state)
 }
 
 /* Which variable a watched candidate has that may come without news: looked at again and again. */
-static void discovery_polls_candidate_for_wanted_variable_only(void **state)
+FORGED(discovery_polls_candidate_for_wanted_variable_only)
 {
 	struct bench *bench = *state;
 
@@ -869,7 +869,7 @@ static void discovery_polls_candidate_for_wanted_variable_only(void **state)
 	}
 }
 
-static void discovery_returns_enomem_and_finds_process_later(void **state)
+FORGED(discovery_returns_enomem_and_finds_process_later)
 {
 	struct bench *bench = *state;
 	struct forged_process *process;
@@ -904,40 +904,4 @@ static void discovery_returns_enomem_and_finds_process_later(void **state)
 	assert_int_equal(bench->found, 1);
 	assert_int_equal(look_after(bench, 60000 * MS), 0);
 	assert_int_equal(bench->found, 2);
-}
-
-int main(void)
-{
-#define FORGED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		FORGED(discovery_doubles_pauses_from_50_ms_to_2_s),
-		FORGED(discovery_retries_unreadable_process_every_2_s_and_counts_it),
-		FORGED(discovery_drops_candidate_that_became_unreadable),
-		FORGED(discovery_returns_own_resource_error_and_retries),
-		FORGED(discovery_stops_pass_on_own_resource_error),
-		FORGED(discovery_answer_is_final_after_2_s),
-		FORGED(discovery_polls_process_with_ruby_path_until_final),
-		FORGED(discovery_leaves_watched_candidate_alone_once_settled),
-		FORGED(discovery_news_of_candidate_restart_settling),
-		FORGED(discovery_looks_at_loading_process_every_50_ms_at_most),
-		FORGED(discovery_looks_50_ms_after_first_notification),
-		FORGED(discovery_next_look_is_within_50_ms_after_notification),
-		FORGED(discovery_first_pass_takes_all_and_later_ones_64_per_50_ms),
-		FORGED(discovery_limits_due_looks_to_64_at_once),
-		FORGED(discovery_starts_new_pass_after_lost_event),
-		FORGED(discovery_returns_error_if_proc_cannot_be_listed),
-		FORGED(discovery_counts_hidden_matching_processes_of_last_pass),
-		FORGED(discovery_finds_process_that_enters_cgroup_later),
-		FORGED(discovery_treats_other_program_as_other_process),
-		FORGED(discovery_retries_if_pid_is_replaced_during_look),
-		FORGED(discovery_pass_finds_unannounced_exec),
-		FORGED(discovery_does_not_report_renamed_process_again),
-		FORGED(discovery_drops_candidate_renamed_to_other_name),
-		FORGED(discovery_pass_forgets_exited_candidate),
-		FORGED(discovery_reports_only_publishers_of_wanted_keys),
-		FORGED(discovery_returns_enomem_and_finds_process_later),
-		FORGED(discovery_polls_candidate_for_wanted_variable_only),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,7 @@
 /* Instructions as an assembler writes them, of each class and of its neighbours. */
 #include "recorder/target/elf/arm64_code.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 static const struct {
 	uint32_t code;
@@ -115,9 +111,8 @@ static const struct {
 	{ 0x19000020, ARM64_CODE_OTHER, "stlurb w0, [x1]" },
 };
 
-static void arm64_code_decodes_kind_of_each_instruction(void **state)
+TEST(arm64_code_decodes_kind_of_each_instruction)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(instructions) / sizeof(*instructions); i++) {
 		enum arm64_code_kind kind = arm64_code_decode(instructions[i].code);
 
@@ -125,13 +120,4 @@ static void arm64_code_decodes_kind_of_each_instruction(void **state)
 			fail_msg("%s: %d, not %d", instructions[i].text, kind,
 				 instructions[i].kind);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(arm64_code_decodes_kind_of_each_instruction),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

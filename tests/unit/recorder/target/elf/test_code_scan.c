@@ -2,14 +2,10 @@
 /* Every place in an object's code is looked at once, whole, and no more code than so much. */
 #include "recorder/target/elf/code_scan.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "recorder/target/forged_elf.h"
@@ -68,11 +64,10 @@ static size_t scan(const struct object *object, size_t instruction_bytes, size_t
 	});
 }
 
-static void code_scan_visits_each_place_once_across_chunks(void **state)
+TEST(code_scan_visits_each_place_once_across_chunks)
 {
 	struct object *object = make_object(CODE_BYTES);
 
-	(void)state;
 	for (size_t border = 0; border <= 3; border++) {
 		for (size_t i = 0; i < 24; i++) {
 			size_t at = border * CODE_SCAN_CHUNK_BYTES + i;
@@ -97,9 +92,8 @@ static void code_scan_visits_each_place_once_across_chunks(void **state)
 	free(object);
 }
 
-static void code_scan_requires_whole_instruction_in_executable_segment(void **state)
+TEST(code_scan_requires_whole_instruction_in_executable_segment)
 {
-	(void)state;
 	for (size_t bytes = 93; bytes <= 107; bytes++) {
 		struct object *object = make_object(bytes);
 		uint64_t addresses[LIMIT];
@@ -113,12 +107,11 @@ static void code_scan_requires_whole_instruction_in_executable_segment(void **st
 	}
 }
 
-static void code_scan_counts_matches_beyond_array_capacity(void **state)
+TEST(code_scan_counts_matches_beyond_array_capacity)
 {
 	struct object *object = make_object(CODE_BYTES);
 	uint64_t *addresses = malloc(LIMIT * sizeof(*addresses));
 
-	(void)state;
 	assert_non_null(addresses);
 	memset(object->code + 50, 0xab, 7 + LIMIT + 1);
 	assert_int_equal(scan(object, 7, 1, addresses), LIMIT + 2);
@@ -150,7 +143,7 @@ static int read_zeros(void *source, uint64_t offset, void *buffer, size_t size_b
 	return 0;
 }
 
-static void code_scan_limits_total_bytes(void **state)
+TEST(code_scan_limits_total_bytes)
 {
 	static const int64_t more[] = { -4, 0, 4, 4096 };
 	struct forged_elf elf = forged_elf_make(EM_X86_64, "x", 0);
@@ -158,7 +151,6 @@ static void code_scan_limits_total_bytes(void **state)
 				     .source = &elf,
 				     .size_bytes = UINT64_C(1) << 40 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(more) / sizeof(*more); i++) {
 		_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 		uint64_t half = CODE_SCAN_BYTES_MAX / 2;
@@ -176,16 +168,4 @@ static void code_scan_limits_total_bytes(void **state)
 				 0);
 		assert_int_equal(looked_at, CODE_SCAN_BYTES_MAX / 4 - (more[i] < 0));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(code_scan_visits_each_place_once_across_chunks),
-		cmocka_unit_test(code_scan_requires_whole_instruction_in_executable_segment),
-		cmocka_unit_test(code_scan_counts_matches_beyond_array_capacity),
-		cmocka_unit_test(code_scan_limits_total_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

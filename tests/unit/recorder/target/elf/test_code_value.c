@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/target/elf/code_value.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 static struct code_nodes nodes;
 
@@ -49,11 +45,12 @@ static void assert_different(struct code_value a, struct code_value b)
 	assert_false(code_value_equal(&a, &b));
 }
 
-static void code_value_shares_node_of_equal_expressions(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, reset, NULL)
+
+FIXTURE_TEST(code_value_shares_node_of_equal_expressions)
 {
 	struct code_value a = argument(0), b = argument(1);
 
-	(void)state;
 	assert_equal(a, argument(0));
 	assert_different(a, b);
 	assert_different(a, code_value_node(&nodes, CODE_NODE_UNKNOWN, 0, NULL));
@@ -67,22 +64,20 @@ static void code_value_shares_node_of_equal_expressions(void **state)
 			 code_value_node(&nodes, CODE_NODE_SHIFTED, 8, &a));
 }
 
-static void code_value_sum_is_independent_of_order(void **state)
+FIXTURE_TEST(code_value_sum_is_independent_of_order)
 {
 	struct code_value a = argument(0), b = argument(1);
 
-	(void)state;
 	assert_equal(sum(a, b), sum(b, a));
 	assert_equal(sum(sum(a, b), a), sum(product(a, 2), b));
 	assert_different(sum(a, b), sum(a, a));
 	assert_different(a, sum(a, b));
 }
 
-static void code_value_removes_cancelled_terms(void **state)
+FIXTURE_TEST(code_value_removes_cancelled_terms)
 {
 	struct code_value a = argument(0), b = argument(1);
 
-	(void)state;
 	assert_equal(sum(sum(a, b), product(a, -1)), b);
 	assert_equal(sum(sum(a, b), product(b, -1)), a);
 	assert_equal(sum(a, product(a, -1)), code_value_constant(0));
@@ -91,11 +86,10 @@ static void code_value_removes_cancelled_terms(void **state)
 	assert_false(code_value_is_constant(&a));
 }
 
-static void code_value_folds_constants_with_wraparound(void **state)
+FIXTURE_TEST(code_value_folds_constants_with_wraparound)
 {
 	struct code_value a = sum(argument(0), code_value_constant(3));
 
-	(void)state;
 	assert_int_equal(a.constant, 3);
 	assert_int_equal(sum(a, code_value_constant(-5)).constant, -2);
 	assert_int_equal(product(a, 8).constant, 24);
@@ -107,21 +101,19 @@ static void code_value_folds_constants_with_wraparound(void **state)
 	assert_int_equal(product(code_value_constant(INT64_MAX), 2).constant, -2);
 }
 
-static void code_value_rejects_third_term(void **state)
+FIXTURE_TEST(code_value_rejects_third_term)
 {
 	struct code_value two = sum(argument(0), argument(1)), third = argument(2), value = two;
 
-	(void)state;
 	assert_false(code_value_add(&two, &third, &value));
 	assert_equal(value, two);
 	assert_false(code_value_add(&third, &two, &value));
 }
 
-static void code_value_rejects_factor_beyond_limit(void **state)
+FIXTURE_TEST(code_value_rejects_factor_beyond_limit)
 {
 	struct code_value a = argument(0), value = a, most;
 
-	(void)state;
 	most = product(a, CODE_FACTOR_MAX);
 	assert_int_equal(product(a, -CODE_FACTOR_MAX).terms[0].factor, -CODE_FACTOR_MAX);
 	assert_false(code_value_multiply(&a, CODE_FACTOR_MAX + 1, &value));
@@ -132,13 +124,12 @@ static void code_value_rejects_factor_beyond_limit(void **state)
 	assert_equal(value, a);
 }
 
-static void code_value_splits_load_into_base_and_offset(void **state)
+FIXTURE_TEST(code_value_splits_load_into_base_and_offset)
 {
 	struct code_value at = sum(argument(0), code_value_constant(24)), base, value, other;
 	int64_t offset;
 	uint64_t width;
 
-	(void)state;
 	value = code_value_node(&nodes, CODE_NODE_LOAD, 4, &at);
 	assert_true(code_value_is_load(&nodes, &value, &base, &offset, &width));
 	assert_equal(base, argument(0));
@@ -157,12 +148,11 @@ static void code_value_splits_load_into_base_and_offset(void **state)
 	assert_false(code_value_is_load(&nodes, &other, &base, &offset, &width));
 }
 
-static void code_value_is_unknown_when_node_table_is_full(void **state)
+FIXTURE_TEST(code_value_is_unknown_when_node_table_is_full)
 {
 	struct code_value value;
 	const struct code_node *node;
 
-	(void)state;
 	for (uint64_t i = 0; i < 2 * CODE_NODES_MAX; i++)
 		value = argument(i);
 	assert_int_equal(nodes.count, CODE_NODES_MAX);
@@ -173,20 +163,4 @@ static void code_value_is_unknown_when_node_table_is_full(void **state)
 	assert_int_equal(code_value_single(&nodes, &value)->kind, CODE_NODE_ARGUMENT);
 	value = argument(CODE_NODES_MAX - 3);
 	assert_int_equal(code_value_single(&nodes, &value)->kind, CODE_NODE_ARGUMENT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(code_value_shares_node_of_equal_expressions, reset),
-		cmocka_unit_test_setup(code_value_sum_is_independent_of_order, reset),
-		cmocka_unit_test_setup(code_value_removes_cancelled_terms, reset),
-		cmocka_unit_test_setup(code_value_folds_constants_with_wraparound, reset),
-		cmocka_unit_test_setup(code_value_rejects_third_term, reset),
-		cmocka_unit_test_setup(code_value_rejects_factor_beyond_limit, reset),
-		cmocka_unit_test_setup(code_value_splits_load_into_base_and_offset, reset),
-		cmocka_unit_test_setup(code_value_is_unknown_when_node_table_is_full, reset),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

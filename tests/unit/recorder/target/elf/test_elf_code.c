@@ -4,15 +4,11 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/target/open_elf.h"
 
@@ -47,13 +43,12 @@ static enum x86_slot_kind slot_at(const struct elf_code *code, uint64_t address,
 	return source.slot(source.context, address, ret_function);
 }
 
-static void elf_code_identifies_thread_local_slot(void **state)
+TEST(elf_code_identifies_thread_local_slot)
 {
 	struct elf_image *image = open_fixture(FIXTURE_TLS_GENERAL_DYNAMIC);
 	uint64_t function, slot = find_relocation(image, R_X86_64_DTPMOD64);
 	struct elf_code code;
 
-	(void)state;
 	assert_int_not_equal(slot, 0);
 	assert_int_equal(elf_code_init(&code, image), 0);
 	assert_int_equal(slot_at(&code, slot, &function), X86_SLOT_TLS);
@@ -63,14 +58,13 @@ static void elf_code_identifies_thread_local_slot(void **state)
 	elf_image_free(image);
 }
 
-static void elf_code_resolves_function_slot_within_same_object(void **state)
+TEST(elf_code_resolves_function_slot_within_same_object)
 {
 	struct elf_image *image = open_fixture(FIXTURE_UPSTREAM_GEM);
 	struct elf_symbol symbol;
 	struct elf_code code;
 	uint64_t function = 0;
 
-	(void)state;
 	assert_true(elf_image_find_defined(image, "Ruby_Profiler_State_for", &symbol));
 	assert_int_equal(elf_code_init(&code, image), 0);
 	assert_int_equal(slot_at(&code, find_relocation(image, R_X86_64_JUMP_SLOT), &function),
@@ -83,7 +77,7 @@ static void elf_code_resolves_function_slot_within_same_object(void **state)
 	elf_image_free(image);
 }
 
-static void elf_code_reads_bytes_up_to_end_of_segment(void **state)
+TEST(elf_code_reads_bytes_up_to_end_of_segment)
 {
 	struct elf_image *image = open_fixture(FIXTURE_UPSTREAM_GEM);
 	struct x86_code_source source;
@@ -92,7 +86,6 @@ static void elf_code_reads_bytes_up_to_end_of_segment(void **state)
 	uint8_t bytes[64], expected[64];
 	size_t cursor = 0, got;
 
-	(void)state;
 	assert_int_equal(elf_code_init(&code, image), 0);
 	source = elf_code_source(&code);
 	while (elf_image_next_segment(image, &cursor, &segment) && !(segment.flags & PF_X))
@@ -111,7 +104,7 @@ static void elf_code_reads_bytes_up_to_end_of_segment(void **state)
 	elf_image_free(image);
 }
 
-static void elf_code_rejects_other_machines(void **state)
+TEST(elf_code_rejects_other_machines)
 {
 	Elf64_Ehdr header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
 					   ELFDATA2LSB, EV_CURRENT },
@@ -124,20 +117,7 @@ static void elf_code_rejects_other_machines(void **state)
 	struct elf_image *image = NULL;
 	struct elf_code code;
 
-	(void)state;
 	assert_int_equal(elf_image_open_memory(&header, sizeof(header), &image), 0);
 	assert_int_equal(elf_code_init(&code, image), -ENOTSUP);
 	elf_image_free(image);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(elf_code_identifies_thread_local_slot),
-		cmocka_unit_test(elf_code_resolves_function_slot_within_same_object),
-		cmocka_unit_test(elf_code_reads_bytes_up_to_end_of_segment),
-		cmocka_unit_test(elf_code_rejects_other_machines),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,12 +4,10 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 
@@ -116,9 +114,10 @@ static const char *name_at(uint64_t address)
 	return copy;
 }
 
-static void elf_functions_find_function_that_covers_address(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(elf_functions_find_function_that_covers_address)
 {
-	(void)state;
 	add(FULL, "second", 0x30, 0x10);
 	add(FULL, "first", 0x10, 0x10);
 	assert_string_equal(name_at(0xf), "");
@@ -130,9 +129,8 @@ static void elf_functions_find_function_that_covers_address(void **state)
 	assert_string_equal(name_at(UINT64_MAX), "");
 }
 
-static void elf_functions_skip_symbols_without_code_place_and_size(void **state)
+FIXTURE_TEST(elf_functions_skip_symbols_without_code_place_and_size)
 {
-	(void)state;
 	add(FULL, "data", 0x10, 0x10)->st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
 	add(FULL, "chooses", 0x10, 0x10)->st_info = ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC);
 	add(FULL, "missing", 0x10, 0x10)->st_shndx = SHN_UNDEF;
@@ -144,9 +142,8 @@ static void elf_functions_skip_symbols_without_code_place_and_size(void **state)
 	assert_string_equal(name_at(0x10), "function");
 }
 
-static void elf_functions_require_name_to_end_in_string_table(void **state)
+FIXTURE_TEST(elf_functions_require_name_to_end_in_string_table)
 {
-	(void)state;
 	memset(elf.strings + STRINGS_BYTES - 4, 'x', 4);
 	add(FULL, "name", 0x10, 0x10)->st_name = STRINGS_BYTES - 4;
 	assert_string_equal(name_at(0x10), "");
@@ -154,9 +151,8 @@ static void elf_functions_require_name_to_end_in_string_table(void **state)
 	assert_string_equal(name_at(0x10), "xxx");
 }
 
-static void elf_functions_prefer_plainest_of_several_names(void **state)
+FIXTURE_TEST(elf_functions_prefer_plainest_of_several_names)
 {
-	(void)state;
 	add(FULL, "__libc_read", 0x10, 0x10);
 	add(FULL, "read", 0x10, 0x10)->st_info = ELF64_ST_INFO(STB_WEAK, STT_FUNC);
 	add(FULL, "__read", 0x10, 0x10);
@@ -167,9 +163,8 @@ static void elf_functions_prefer_plainest_of_several_names(void **state)
 	assert_string_equal(name_at(0x28), "other");
 }
 
-static void elf_functions_name_nested_function_and_rest_of_outer(void **state)
+FIXTURE_TEST(elf_functions_name_nested_function_and_rest_of_outer)
 {
-	(void)state;
 	add(FULL, "outer", 0x10, 0x100);
 	add(FULL, "inner", 0x40, 0x10);
 	assert_string_equal(name_at(0x45), "inner");
@@ -177,20 +172,18 @@ static void elf_functions_name_nested_function_and_rest_of_outer(void **state)
 	assert_string_equal(name_at(0x110), "");
 }
 
-static void elf_functions_use_dynamic_table_only_without_full_one(void **state)
+FIXTURE_TEST(elf_functions_use_dynamic_table_only_without_full_one)
 {
-	(void)state;
 	add(DYNAMIC, "exported", 0x10, 0x10);
 	assert_string_equal(name_at(0x10), "exported");
 	add(FULL, "local", 0x10, 0x10);
 	assert_string_equal(name_at(0x10), "local");
 }
 
-static void elf_functions_skip_name_that_is_too_long(void **state)
+FIXTURE_TEST(elf_functions_skip_name_that_is_too_long)
 {
 	char name[ELF_FUNCTION_NAME_BYTES + 1];
 
-	(void)state;
 	memset(name, 'x', sizeof(name));
 	name[ELF_FUNCTION_NAME_BYTES] = '\0';
 	add(FULL, name, 0x10, 0x10);
@@ -200,14 +193,13 @@ static void elf_functions_skip_name_that_is_too_long(void **state)
 }
 
 /* A table of the most there may be, and one more, all of one name. */
-static void elf_functions_are_empty_beyond_symbol_limit(void **state)
+FIXTURE_TEST(elf_functions_are_empty_beyond_symbol_limit)
 {
 	const size_t most = ELF_FUNCTIONS_MAX, table_bytes = (most + 1) * sizeof(Elf64_Sym);
 	char *bytes = calloc(1, sizeof(elf) + table_bytes);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	Elf64_Sym *symbols = (Elf64_Sym *)(bytes + sizeof(elf));
 
-	(void)state;
 	assert_non_null(bytes);
 	add(FULL, "x", 0, 1);
 	for (size_t i = 0; i <= most; i++) {
@@ -246,12 +238,11 @@ static size_t read_id(uint32_t size_bytes, uint8_t ret_id[static ELF_BUILD_ID_BY
 	return elf_image_build_id(image, ret_id);
 }
 
-static void elf_image_build_id_comes_from_gnu_note(void **state)
+FIXTURE_TEST(elf_image_build_id_comes_from_gnu_note)
 {
 	uint8_t id[ELF_BUILD_ID_BYTES_MAX];
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 
-	(void)state;
 	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
 	assert_int_equal(elf_image_build_id(image, id), 0);
 	assert_int_equal(read_id(20, id), 20);
@@ -268,12 +259,11 @@ static void elf_image_build_id_comes_from_gnu_note(void **state)
 	assert_int_equal(read_id(20, id), 0);
 }
 
-static void elf_functions_are_complete_only_with_full_table(void **state)
+FIXTURE_TEST(elf_functions_are_complete_only_with_full_table)
 {
 	_cleanup_(elf_functions_freep) struct elf_functions *none = read_all();
 	struct elf_functions *exported, *all;
 
-	(void)state;
 	assert_false(elf_functions_are_all(none));
 	add(DYNAMIC, "exported", 0x10, 0x10);
 	exported = read_all();
@@ -285,14 +275,13 @@ static void elf_functions_are_complete_only_with_full_table(void **state)
 	elf_functions_free(all);
 }
 
-static void elf_functions_return_enomem_and_free_everything(void **state)
+FIXTURE_TEST(elf_functions_return_enomem_and_free_everything)
 {
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	struct elf_functions *functions = NULL;
 	size_t tries = 0;
 	int r = 0;
 
-	(void)state;
 	for (size_t i = 1; i < SYMBOLS_MAX; i++)
 		add(FULL, "name", i, 1);
 	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
@@ -307,12 +296,11 @@ static void elf_functions_return_enomem_and_free_everything(void **state)
 	assert_true(tries > 3);
 }
 
-static void elf_image_maps_file_offset_to_address_only_in_code(void **state)
+FIXTURE_TEST(elf_image_maps_file_offset_to_address_only_in_code)
 {
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	uint64_t address;
 
-	(void)state;
 	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
 	assert_int_equal(elf_image_virtual_address(image, 0x1000, &address), 0);
 	assert_int_equal(address, 0x5000);
@@ -324,27 +312,4 @@ static void elf_image_maps_file_offset_to_address_only_in_code(void **state)
 	elf.code.p_flags = PF_R;
 	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
 	assert_int_equal(elf_image_virtual_address(image, 0x1000, &address), -ENOENT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(elf_functions_find_function_that_covers_address, set_up),
-		cmocka_unit_test_setup(elf_functions_skip_symbols_without_code_place_and_size,
-				       set_up),
-		cmocka_unit_test_setup(elf_functions_require_name_to_end_in_string_table, set_up),
-		cmocka_unit_test_setup(elf_functions_prefer_plainest_of_several_names, set_up),
-		cmocka_unit_test_setup(elf_functions_name_nested_function_and_rest_of_outer,
-				       set_up),
-		cmocka_unit_test_setup(elf_functions_use_dynamic_table_only_without_full_one,
-				       set_up),
-		cmocka_unit_test_setup(elf_functions_skip_name_that_is_too_long, set_up),
-		cmocka_unit_test_setup(elf_functions_are_empty_beyond_symbol_limit, set_up),
-		cmocka_unit_test_setup(elf_functions_return_enomem_and_free_everything, set_up),
-		cmocka_unit_test_setup(elf_image_build_id_comes_from_gnu_note, set_up),
-		cmocka_unit_test_setup(elf_functions_are_complete_only_with_full_table, set_up),
-		cmocka_unit_test_setup(elf_image_maps_file_offset_to_address_only_in_code, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

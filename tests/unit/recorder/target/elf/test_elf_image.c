@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "failing_memory.h"
@@ -50,7 +48,7 @@ static void exercise(const struct elf_image *image)
 		;
 }
 
-static void elf_image_of_library_has_symbol_relocations_and_segments(void **state)
+TEST(elf_image_of_library_has_symbol_relocations_and_segments)
 {
 	_cleanup_fd_ int fd = open(FIXTURE_TLS_GENERAL_DYNAMIC, O_RDONLY | O_CLOEXEC);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -61,7 +59,6 @@ static void elf_image_of_library_has_symbol_relocations_and_segments(void **stat
 	size_t tls_segments = 0;
 	size_t cursor = 0;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(open_elf(fd, &image), 0);
 	assert_false(elf_image_is_program(image));
@@ -81,32 +78,30 @@ static void elf_image_of_library_has_symbol_relocations_and_segments(void **stat
 	assert_int_equal(elf_image_find_symbol(image, "no_such_name", &symbol), -ENOENT);
 }
 
-static void elf_image_does_not_find_symbol_by_prefix(void **state)
+TEST(elf_image_does_not_find_symbol_by_prefix)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	struct elf_symbol symbol;
 
-	(void)state;
 	image = open_forged(&elf);
 	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), 0);
 	assert_int_equal(elf_image_find_symbol(image, "ruby_profiler_stat", &symbol), -ENOENT);
 	assert_int_equal(elf_image_find_symbol(image, "ruby_profiler_state2", &symbol), -ENOENT);
 }
 
-static void elf_image_does_not_find_name_beyond_string_table(void **state)
+TEST(elf_image_does_not_find_name_beyond_string_table)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	struct elf_symbol symbol;
 
-	(void)state;
 	elf.sections[2].sh_size = 8;
 	image = open_forged(&elf);
 	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), -ENOENT);
 }
 
-static void elf_image_of_own_program_is_program_with_symbols(void **state)
+TEST(elf_image_of_own_program_is_program_with_symbols)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -118,7 +113,6 @@ static void elf_image_of_own_program_is_program_with_symbols(void **state)
 	size_t cursor = 0;
 	uint8_t bytes[8];
 
-	(void)state;
 	assert_true(readlink("/proc/self/exe", program, sizeof(program) - 1) > 0);
 	assert_int_equal(memory_map_of_process(getpid(), &map), 0);
 	while ((entry = memory_map_next_object(&map, &cursor)))
@@ -135,14 +129,13 @@ static void elf_image_of_own_program_is_program_with_symbols(void **state)
 	assert_memory_equal(bytes, (const void *)(uintptr_t)(bias + symbol.value), sizeof(bytes));
 }
 
-static void elf_image_load_bias_is_same_for_every_mapping(void **state)
+TEST(elf_image_load_bias_is_same_for_every_mapping)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	const struct memory_map_entry *first = NULL;
 	uint64_t first_bias = 0;
 
-	(void)state;
 	assert_int_equal(memory_map_of_process(getpid(), &map), 0);
 	for (size_t i = 0; i < map.count; i++) {
 		const struct memory_map_entry *entry = &map.entries[i];
@@ -165,7 +158,7 @@ static void elf_image_load_bias_is_same_for_every_mapping(void **state)
 	assert_non_null(first);
 }
 
-static void elf_image_distinguishes_segments_that_share_a_file_page(void **state)
+TEST(elf_image_distinguishes_segments_that_share_a_file_page)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	struct memory_map_entry entry = { .start = 0x7f0000001000,
@@ -174,7 +167,6 @@ static void elf_image_distinguishes_segments_that_share_a_file_page(void **state
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	uint64_t bias = 1;
 
-	(void)state;
 	elf.segments[0].p_filesz = 0x100;
 	elf.segments[1] = (Elf64_Phdr){ .p_type = PT_LOAD,
 					.p_flags = PF_R | PF_X,
@@ -191,14 +183,13 @@ static void elf_image_distinguishes_segments_that_share_a_file_page(void **state
 	assert_int_equal(elf_image_load_bias(image, &entry, &bias), -ENOENT);
 }
 
-static void elf_image_rejects_files_other_than_64_bit_elf(void **state)
+TEST(elf_image_rejects_files_other_than_64_bit_elf)
 {
 	struct forged_elf good = forged_elf_make(EM_X86_64, NAME, 0);
 	struct forged_elf elf = good;
 	_cleanup_fd_ int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	struct elf_image *image = NULL;
 
-	(void)state;
 	assert_int_equal(elf_image_open_memory("\177ELF", 4, &image), -ENOEXEC);
 	elf.header.e_ident[EI_CLASS] = ELFCLASS32;
 	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), -ENOEXEC);
@@ -209,7 +200,7 @@ static void elf_image_rejects_files_other_than_64_bit_elf(void **state)
 	assert_null(image);
 }
 
-static void elf_image_ignores_tables_with_impossible_size(void **state)
+TEST(elf_image_ignores_tables_with_impossible_size)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -217,7 +208,6 @@ static void elf_image_ignores_tables_with_impossible_size(void **state)
 	struct elf_symbol symbol;
 	size_t cursor = 0;
 
-	(void)state;
 	elf.sections[1].sh_size = UINT64_MAX - 23;
 	elf.sections[3].sh_size = 1ULL << 40;
 	image = open_forged(&elf);
@@ -225,14 +215,13 @@ static void elf_image_ignores_tables_with_impossible_size(void **state)
 	assert_false(elf_image_next_relocation(image, &cursor, &relocation));
 }
 
-static void elf_image_read_fails_outside_file_part_of_segment(void **state)
+TEST(elf_image_read_fails_outside_file_part_of_segment)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	uint64_t offset;
 	uint8_t bytes[8];
 
-	(void)state;
 	elf.segments[0].p_vaddr = 0x400000;
 	elf.segments[0].p_filesz = 0x20;
 	image = open_forged(&elf);
@@ -248,13 +237,12 @@ static void elf_image_read_fails_outside_file_part_of_segment(void **state)
 	assert_int_equal(elf_image_file_offset(image, 0x400020, &offset), -ENOENT);
 }
 
-static void elf_image_read_covers_whole_file_and_no_more(void **state)
+TEST(elf_image_read_covers_whole_file_and_no_more)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	uint8_t bytes[sizeof(elf) + 1];
 
-	(void)state;
 	/* More than the file has. */
 	elf.segments[0].p_filesz = sizeof(elf) + 8;
 	image = open_forged(&elf);
@@ -266,14 +254,13 @@ static void elf_image_read_covers_whole_file_and_no_more(void **state)
 	assert_int_equal(elf_image_read(image, sizeof(elf), bytes, 1), -EFAULT);
 }
 
-static void elf_image_finds_defined_symbol_value_by_index(void **state)
+TEST(elf_image_finds_defined_symbol_value_by_index)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0x1234);
 	_cleanup_(elf_image_freep) struct elf_image *image = open_forged(&elf);
 	_cleanup_(elf_image_freep) struct elf_image *without = NULL;
 	uint64_t value = 77;
 
-	(void)state;
 	assert_true(elf_image_defined_at(image, FORGED_SYMBOL_INDEX, &value));
 	assert_int_equal(value, 0x1234);
 	/* The first one is none, and what follows the last is no symbol. */
@@ -287,14 +274,13 @@ static void elf_image_finds_defined_symbol_value_by_index(void **state)
 	assert_int_equal(value, 77);
 }
 
-static void elf_image_segment_beyond_end_of_file_has_no_bytes(void **state)
+TEST(elf_image_segment_beyond_end_of_file_has_no_bytes)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	uint64_t offset;
 	uint8_t byte;
 
-	(void)state;
 	elf.segments[0].p_offset = UINT64_MAX - 4;
 	elf.segments[0].p_filesz = UINT64_MAX;
 	image = open_forged(&elf);
@@ -303,13 +289,12 @@ static void elf_image_segment_beyond_end_of_file_has_no_bytes(void **state)
 	assert_int_equal(elf_image_file_offset(image, 0x10, &offset), -ENOENT);
 }
 
-static void elf_image_truncated_segment_has_remaining_bytes(void **state)
+TEST(elf_image_truncated_segment_has_remaining_bytes)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	uint64_t offset;
 
-	(void)state;
 	elf.segments[0].p_vaddr = 0;
 	elf.segments[0].p_offset = 0x40;
 	elf.segments[0].p_filesz = UINT32_MAX;
@@ -319,11 +304,10 @@ static void elf_image_truncated_segment_has_remaining_bytes(void **state)
 	assert_int_equal(elf_image_file_offset(image, sizeof(elf) - 0x40, &offset), -ENOENT);
 }
 
-static void elf_image_survives_every_truncation_and_flipped_byte(void **state)
+TEST(elf_image_survives_every_truncation_and_flipped_byte)
 {
 	const struct forged_elf good = forged_elf_make(EM_X86_64, NAME, 0);
 
-	(void)state;
 	for (size_t i = 0; i <= sizeof(good); i++) {
 		_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 		_cleanup_free_ void *part = malloc(i + 1);
@@ -360,11 +344,10 @@ static struct long_elf *make_long(void)
 	return file;
 }
 
-static void elf_image_iterates_relocations_of_up_to_eight_sections(void **state)
+TEST(elf_image_iterates_relocations_of_up_to_eight_sections)
 {
 	struct long_elf *file = make_long();
 
-	(void)state;
 	memcpy(file->sections, file->elf.sections, sizeof(file->elf.sections));
 	file->elf.header.e_shoff = offsetof(struct long_elf, sections);
 	for (size_t count = 1; count <= 10; count++) {
@@ -382,7 +365,7 @@ static void elf_image_iterates_relocations_of_up_to_eight_sections(void **state)
 	free(file);
 }
 
-static void elf_image_validates_header_limits(void **state)
+TEST(elf_image_validates_header_limits)
 {
 	static const struct {
 		uint16_t segments, sections, segment_bytes, section_bytes;
@@ -398,7 +381,6 @@ static void elf_image_validates_header_limits(void **state)
 		{ 2, 4, sizeof(Elf64_Phdr), sizeof(Elf64_Shdr) - 1, -ENOEXEC },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 		struct elf_image *image = NULL;
@@ -414,7 +396,7 @@ static void elf_image_validates_header_limits(void **state)
 	}
 }
 
-static void elf_image_without_sections_has_segments_but_no_symbol(void **state)
+TEST(elf_image_without_sections_has_segments_but_no_symbol)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -422,7 +404,6 @@ static void elf_image_without_sections_has_segments_but_no_symbol(void **state)
 	struct elf_symbol symbol;
 	size_t cursor = 0;
 
-	(void)state;
 	elf.header.e_shoff = 0;
 	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), -ENOEXEC);
 	elf.header.e_shnum = 0;
@@ -431,11 +412,10 @@ static void elf_image_without_sections_has_segments_but_no_symbol(void **state)
 	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), -ENOENT);
 }
 
-static void elf_image_segments_end_with_file(void **state)
+TEST(elf_image_segments_end_with_file)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 
-	(void)state;
 	elf.header.e_shoff = 0;
 	elf.header.e_shnum = 0;
 	elf.header.e_phnum = 1024;
@@ -466,13 +446,12 @@ static bool is_program(struct long_elf *file, uint64_t file_bytes)
 	return elf_image_is_program(image);
 }
 
-static void elf_image_recognises_pie_program_by_dynamic_flags(void **state)
+TEST(elf_image_recognises_pie_program_by_dynamic_flags)
 {
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	struct long_elf *file = make_long();
 	const uint64_t all = sizeof(file->dynamic);
 
-	(void)state;
 	for (size_t i = 0; i < 1100; i++)
 		file->dynamic[i].d_tag = DT_DEBUG;
 	assert_false(is_program(file, all));
@@ -522,7 +501,7 @@ static int read_counted(void *source, uint64_t offset, void *buffer, size_t size
 	return 0;
 }
 
-static void elf_image_reads_ahead_and_caches_symbol_lookups(void **state)
+TEST(elf_image_reads_ahead_and_caches_symbol_lookups)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	struct counted file = { .elf = &elf };
@@ -533,7 +512,6 @@ static void elf_image_reads_ahead_and_caches_symbol_lookups(void **state)
 	struct elf_symbol symbol;
 	char name[16];
 
-	(void)state;
 	assert_int_equal(elf_image_open(&reader, &image), 0);
 	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), 0);
 	assert_int_equal(file.reads, 1);
@@ -559,7 +537,7 @@ static void elf_image_reads_ahead_and_caches_symbol_lookups(void **state)
 	}
 }
 
-static void elf_image_searches_again_after_failed_read(void **state)
+TEST(elf_image_searches_again_after_failed_read)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	struct counted file = { .elf = &elf };
@@ -568,7 +546,6 @@ static void elf_image_searches_again_after_failed_read(void **state)
 				     .size_bytes = sizeof(elf) };
 	struct elf_symbol symbol;
 
-	(void)state;
 	/* The headers of sections, a table, its strings. */
 	for (int failures = 1; failures <= 3; failures++) {
 		_cleanup_(elf_image_freep) struct elf_image *image = NULL;
@@ -587,7 +564,7 @@ static void elf_image_searches_again_after_failed_read(void **state)
 }
 
 /* Whatever of it there is no memory for: it is not found, and later it is. */
-static void elf_image_recovers_from_lack_of_memory(void **state)
+TEST(elf_image_recovers_from_lack_of_memory)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	struct counted file = { .elf = &elf };
@@ -600,7 +577,6 @@ static void elf_image_recovers_from_lack_of_memory(void **state)
 	size_t count = 0;
 	int r;
 
-	(void)state;
 	for (r = -ENOMEM; r == -ENOMEM; count++) {
 		memory_fails_after(count);
 		r = elf_image_open(&reader, &image);
@@ -627,7 +603,7 @@ static void elf_image_recovers_from_lack_of_memory(void **state)
 	elf_image_free(image);
 }
 
-static void elf_image_reads_rest_of_shortened_file(void **state)
+TEST(elf_image_reads_rest_of_shortened_file)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	struct counted file = { .elf = &elf };
@@ -637,7 +613,6 @@ static void elf_image_reads_rest_of_shortened_file(void **state)
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	char bytes[8];
 
-	(void)state;
 	assert_int_equal(elf_image_open(&reader, &image), 0);
 	elf_image_rest(image);
 	file.end = 64;
@@ -646,14 +621,13 @@ static void elf_image_reads_rest_of_shortened_file(void **state)
 	assert_int_equal(elf_image_read(image, 57, bytes, 8), -EFAULT);
 }
 
-static void elf_image_prefers_defined_symbol_over_undefined(void **state)
+TEST(elf_image_prefers_defined_symbol_over_undefined)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	_cleanup_(elf_image_freep) struct elf_image *both = NULL;
 	struct elf_symbol symbol;
 
-	(void)state;
 	elf.symbols[FORGED_SYMBOL_INDEX].st_shndx = SHN_UNDEF;
 	image = open_forged(&elf);
 	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), 0);
@@ -672,14 +646,13 @@ static void elf_image_prefers_defined_symbol_over_undefined(void **state)
 	assert_int_equal(symbol.index, 0);
 }
 
-static void elf_image_searches_other_table_if_one_is_unreadable(void **state)
+TEST(elf_image_searches_other_table_if_one_is_unreadable)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	Elf64_Sym *full = (Elf64_Sym *)(void *)elf.relocations;
 	struct elf_symbol symbol;
 
-	(void)state;
 	memcpy(elf.relocations, elf.symbols, sizeof(elf.symbols));
 	full[1].st_value = 0x1111;
 	full[2] = full[1];
@@ -694,37 +667,4 @@ static void elf_image_searches_other_table_if_one_is_unreadable(void **state)
 	assert_int_equal(symbol.value, 0x1111);
 	assert_int_equal(elf_image_find_symbol(image, NAME + 5, &symbol), 0);
 	assert_int_equal(symbol.value, 0x2222);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(elf_image_of_library_has_symbol_relocations_and_segments),
-		cmocka_unit_test(elf_image_does_not_find_symbol_by_prefix),
-		cmocka_unit_test(elf_image_does_not_find_name_beyond_string_table),
-		cmocka_unit_test(elf_image_of_own_program_is_program_with_symbols),
-		cmocka_unit_test(elf_image_load_bias_is_same_for_every_mapping),
-		cmocka_unit_test(elf_image_distinguishes_segments_that_share_a_file_page),
-		cmocka_unit_test(elf_image_rejects_files_other_than_64_bit_elf),
-		cmocka_unit_test(elf_image_ignores_tables_with_impossible_size),
-		cmocka_unit_test(elf_image_read_fails_outside_file_part_of_segment),
-		cmocka_unit_test(elf_image_read_covers_whole_file_and_no_more),
-		cmocka_unit_test(elf_image_finds_defined_symbol_value_by_index),
-		cmocka_unit_test(elf_image_segment_beyond_end_of_file_has_no_bytes),
-		cmocka_unit_test(elf_image_truncated_segment_has_remaining_bytes),
-		cmocka_unit_test(elf_image_survives_every_truncation_and_flipped_byte),
-		cmocka_unit_test(elf_image_iterates_relocations_of_up_to_eight_sections),
-		cmocka_unit_test(elf_image_validates_header_limits),
-		cmocka_unit_test(elf_image_without_sections_has_segments_but_no_symbol),
-		cmocka_unit_test(elf_image_segments_end_with_file),
-		cmocka_unit_test(elf_image_recognises_pie_program_by_dynamic_flags),
-		cmocka_unit_test(elf_image_reads_ahead_and_caches_symbol_lookups),
-		cmocka_unit_test(elf_image_searches_again_after_failed_read),
-		cmocka_unit_test(elf_image_recovers_from_lack_of_memory),
-		cmocka_unit_test(elf_image_reads_rest_of_shortened_file),
-		cmocka_unit_test(elf_image_searches_other_table_if_one_is_unreadable),
-		cmocka_unit_test(elf_image_prefers_defined_symbol_over_undefined),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

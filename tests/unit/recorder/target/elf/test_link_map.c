@@ -2,14 +2,10 @@
 /* link_map.c against the loader of this process, and against lists that no loader makes. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "recorder/target/elf/link_map.h"
@@ -84,23 +80,21 @@ static struct tls_symbol static_symbol(int64_t offset)
 				    .symbol_value = 8 };
 }
 
-static void link_map_rejects_module_that_differs_from_loader(void **state)
+TEST(link_map_rejects_module_that_differs_from_loader)
 {
 	struct tls_symbol right = dynamic_symbol(3), wrong = dynamic_symbol(4);
 	uint64_t words[WORD_COUNT];
 
-	(void)state;
 	forge(words);
 	assert_int_equal(confirm(words, &right, false), 0);
 	assert_int_equal(confirm(words, &wrong, false), -EUCLEAN);
 }
 
-static void link_map_rejects_offset_that_differs_from_loader(void **state)
+TEST(link_map_rejects_offset_that_differs_from_loader)
 {
 	struct tls_symbol below = static_symbol(-0x78), above = static_symbol(0x88);
 	uint64_t words[WORD_COUNT];
 
-	(void)state;
 	forge(words);
 	assert_int_equal(confirm(words, &below, false), 0);
 	assert_int_equal(confirm(words, &above, true), 0);
@@ -111,14 +105,13 @@ static void link_map_rejects_offset_that_differs_from_loader(void **state)
 	assert_int_equal(confirm(words, &below, false), -EUCLEAN);
 }
 
-static void link_map_returns_enoent_without_object_or_layout(void **state)
+TEST(link_map_returns_enoent_without_object_or_layout)
 {
 	struct memory_reader reader = { .read = read_words };
 	struct tls_symbol symbol = dynamic_symbol(3);
 	struct link_map_layout none = forged_layout;
 	uint64_t words[WORD_COUNT];
 
-	(void)state;
 	forge(words);
 	words[SECOND] = BIAS + 0x1000;
 	assert_int_equal(confirm(words, &symbol, false), -ENOENT);
@@ -126,12 +119,11 @@ static void link_map_returns_enoent_without_object_or_layout(void **state)
 	assert_int_equal(link_map_confirm(&none, &reader, BIAS, &symbol, true), -ENOENT);
 }
 
-static void link_map_stops_at_cyclic_or_invalid_list(void **state)
+TEST(link_map_stops_at_cyclic_or_invalid_list)
 {
 	struct tls_symbol symbol = dynamic_symbol(3);
 	uint64_t words[WORD_COUNT];
 
-	(void)state;
 	forge(words);
 	words[FIRST + NEXT] = ADDRESS_OF(FIRST);
 	assert_int_equal(confirm(words, &symbol, false), -ENOENT);
@@ -161,26 +153,24 @@ static int read_long_list(const struct memory_reader *reader, uint64_t address, 
 	return 0;
 }
 
-static void link_map_limits_number_of_entries(void **state)
+TEST(link_map_limits_number_of_entries)
 {
 	struct tls_symbol symbol = dynamic_symbol(3);
 	struct long_list list = { .others = LINK_MAP_ENTRIES_MAX - 1 };
 	struct memory_reader reader = { .read = read_long_list, .context = &list };
 
-	(void)state;
 	assert_int_equal(link_map_confirm(&forged_layout, &reader, BIAS, &symbol, true), 0);
 	list.others++;
 	assert_int_equal(link_map_confirm(&forged_layout, &reader, BIAS, &symbol, true), -ENOENT);
 }
 
-static void link_map_nonfinal_check_returns_disagreement_and_errors(void **state)
+TEST(link_map_nonfinal_check_returns_disagreement_and_errors)
 {
 	struct tls_symbol symbol = dynamic_symbol(4);
 	struct link_map_layout layout = forged_layout;
 	uint64_t words[WORD_COUNT];
 	struct memory_reader reader = { .read = read_words, .context = words };
 
-	(void)state;
 	forge(words);
 	assert_int_equal(link_map_confirm(&layout, &reader, BIAS, &symbol, false), -EUCLEAN);
 	layout.module_at = 8 * WORD_COUNT;
@@ -226,12 +216,11 @@ static struct link_map_layout note_field(const char *name, uint32_t bits, uint32
 	return layout;
 }
 
-static void link_map_takes_field_from_loader_only_if_it_is_a_word(void **state)
+TEST(link_map_takes_field_from_loader_only_if_it_is_a_word)
 {
 	static const char module[] = "_thread_db_link_map_l_tls_modid";
 	static const char offset[] = "_thread_db_link_map_l_tls_offset";
 
-	(void)state;
 	assert_int_equal(note_field(module, 64, 1, 1000).module_at, 1000);
 	assert_int_equal(note_field(module, 64, 1, 1000).offset_at, 0);
 	assert_int_equal(note_field(offset, 64, 1, 65536).offset_at, 65536);
@@ -290,12 +279,11 @@ static void note_objects(const struct memory_map *map, struct link_map_layout *l
 	}
 }
 
-static void link_map_confirms_symbols_of_own_loader(void **state)
+TEST(link_map_confirms_symbols_of_own_loader)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	struct link_map_layout layout = { 0 };
 
-	(void)state;
 	assert_int_equal(memory_map_of_process(getpid(), &map), 0);
 	note_objects(&map, &layout);
 	if (!layout.module_at)
@@ -307,20 +295,4 @@ static void link_map_confirms_symbols_of_own_loader(void **state)
 	assert_confirmed(&layout, FIXTURE_TLS_DESCRIPTOR_SMALL, TLS_MODEL_STATIC);
 	assert_confirmed(&layout, FIXTURE_TLS_DESCRIPTOR_LARGE, TLS_MODEL_DYNAMIC);
 #endif
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(link_map_rejects_module_that_differs_from_loader),
-		cmocka_unit_test(link_map_rejects_offset_that_differs_from_loader),
-		cmocka_unit_test(link_map_returns_enoent_without_object_or_layout),
-		cmocka_unit_test(link_map_stops_at_cyclic_or_invalid_list),
-		cmocka_unit_test(link_map_limits_number_of_entries),
-		cmocka_unit_test(link_map_nonfinal_check_returns_disagreement_and_errors),
-		cmocka_unit_test(link_map_takes_field_from_loader_only_if_it_is_a_word),
-		cmocka_unit_test(link_map_confirms_symbols_of_own_loader),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

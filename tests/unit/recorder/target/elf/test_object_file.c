@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "recorder/target/hanging_file.h"
 #include "recorder/target/mapped_copy.h"
@@ -48,7 +50,9 @@ static struct object_file *get(struct bench *bench)
 	return file;
 }
 
-static void object_files_return_open_file_to_second_caller(void **state)
+#define LIVE(test) TEST_WITH(test, set_up, tear_down)
+
+LIVE(object_files_return_open_file_to_second_caller)
 {
 	struct bench *bench = *state;
 	struct object_file *first = get(bench), *second = get(bench);
@@ -63,7 +67,7 @@ static void object_files_return_open_file_to_second_caller(void **state)
 	object_file_release(second);
 }
 
-static void object_file_closes_with_last_reference(void **state)
+LIVE(object_file_closes_with_last_reference)
 {
 	struct bench *bench = *state;
 	struct object_file *file = get(bench);
@@ -76,7 +80,7 @@ static void object_file_closes_with_last_reference(void **state)
 	assert_int_equal(object_files_opened(bench->files), 2);
 }
 
-static void object_files_reopen_file_that_was_overwritten(void **state)
+LIVE(object_files_reopen_file_that_was_overwritten)
 {
 	struct bench *bench = *state;
 	struct object_file *before = get(bench), *after;
@@ -92,7 +96,7 @@ static void object_files_reopen_file_that_was_overwritten(void **state)
 	object_file_release(after);
 }
 
-static void object_files_cache_file_that_is_not_elf(void **state)
+LIVE(object_files_cache_file_that_is_not_elf)
 {
 	struct bench *bench = *state;
 	struct object_file *file;
@@ -105,7 +109,7 @@ static void object_files_cache_file_that_is_not_elf(void **state)
 	object_file_release(file);
 }
 
-static void object_files_return_enomem_or_correct_file(void **state)
+LIVE(object_files_return_enomem_or_correct_file)
 {
 	struct bench *bench = *state;
 	size_t refusals = 0;
@@ -130,7 +134,7 @@ static void object_files_return_enomem_or_correct_file(void **state)
 	assert_true(refusals > 3);
 }
 
-static void object_file_notes_are_shared_by_name(void **state)
+LIVE(object_file_notes_are_shared_by_name)
 {
 	struct bench *bench = *state;
 	struct object_file *file = get(bench);
@@ -147,7 +151,7 @@ static void object_file_notes_are_shared_by_name(void **state)
 	object_file_release(file);
 }
 
-static void object_files_share_nothing_without_set(void **state)
+LIVE(object_files_share_nothing_without_set)
 {
 	struct bench *bench = *state;
 	struct object_file *files[2];
@@ -161,7 +165,7 @@ static void object_files_share_nothing_without_set(void **state)
 	object_file_release(files[1]);
 }
 
-static void object_file_limits_number_of_notes(void **state)
+LIVE(object_file_limits_number_of_notes)
 {
 	static const char *const names[] = { "a", "b", "c", "d", "e" };
 	struct bench *bench = *state;
@@ -176,7 +180,7 @@ static void object_file_limits_number_of_notes(void **state)
 	object_file_release(file);
 }
 
-static void object_files_use_half_of_descriptor_limit_for_sharing(void **state)
+LIVE(object_files_use_half_of_descriptor_limit_for_sharing)
 {
 	struct bench *bench = *state;
 	struct mapped_copy copies[3];
@@ -206,7 +210,7 @@ static void object_files_use_half_of_descriptor_limit_for_sharing(void **state)
 }
 
 /* As of an overlay: maps name another device than stat(2) does. */
-static void object_files_identify_file_despite_other_device_in_maps(void **state)
+LIVE(object_files_identify_file_despite_other_device_in_maps)
 {
 	struct bench *bench = *state;
 	struct memory_map_entry entry = *bench->copy.entry;
@@ -232,7 +236,7 @@ static void object_files_identify_file_despite_other_device_in_maps(void **state
 }
 
 /* Of 64 such devices: the oldest is forgotten, and found out anew. */
-static void object_files_identify_one_file_under_many_map_devices(void **state)
+LIVE(object_files_identify_one_file_under_many_map_devices)
 {
 	struct bench *bench = *state;
 	struct memory_map_entry entry = *bench->copy.entry;
@@ -253,7 +257,7 @@ static void object_files_identify_one_file_under_many_map_devices(void **state)
 	assert_int_equal(object_files_count(bench->files), 0);
 }
 
-static void object_file_gives_up_on_last_process_if_read_times_out(void **state)
+LIVE(object_file_gives_up_on_last_process_if_read_times_out)
 {
 	struct bench *bench = *state;
 	struct object_file *file = get(bench), *again, *none;
@@ -275,25 +279,4 @@ static void object_file_gives_up_on_last_process_if_read_times_out(void **state)
 	object_file_release(file);
 	object_file_release(again);
 	assert_int_equal(object_files_count(bench->files), 0);
-}
-
-int main(void)
-{
-#define LIVE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		LIVE(object_files_return_open_file_to_second_caller),
-		LIVE(object_file_closes_with_last_reference),
-		LIVE(object_files_reopen_file_that_was_overwritten),
-		LIVE(object_files_cache_file_that_is_not_elf),
-		LIVE(object_files_return_enomem_or_correct_file),
-		LIVE(object_file_notes_are_shared_by_name),
-		LIVE(object_files_share_nothing_without_set),
-		LIVE(object_file_limits_number_of_notes),
-		LIVE(object_files_use_half_of_descriptor_limit_for_sharing),
-		LIVE(object_files_identify_file_despite_other_device_in_maps),
-		LIVE(object_files_identify_one_file_under_many_map_devices),
-		LIVE(object_file_gives_up_on_last_process_if_read_times_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* object_walk over this very process. */
+#include "unit_test.h"
+
 #include "recorder/target/elf/object_walk.h"
 
 #include <dlfcn.h>
@@ -38,13 +40,17 @@ static struct seen walk_through(struct object_walk *walk)
 	return seen;
 }
 
-static void object_walk_returns_each_object_once(void **state)
+static int set_up(void **state);
+static int tear_down(void **state);
+
+#define COPIED(test) TEST_WITH(test, set_up, tear_down)
+
+TEST(object_walk_returns_each_object_once)
 {
 	struct object_walk walk = { .pid = getpid() };
 	struct seen seen = walk_through(&walk);
 	size_t all = seen.count;
 
-	(void)state;
 	assert_true(seen.has_libc && !seen.has_fixture);
 	assert_int_equal(walk_through(&walk).count, 0);
 	assert_non_null(dlopen(FIXTURE_TLS_INITIAL_EXEC, RTLD_NOW | RTLD_LOCAL));
@@ -56,12 +62,11 @@ static void object_walk_returns_each_object_once(void **state)
 	object_walk_deinit(&walk);
 }
 
-static void object_walk_returns_unfinished_object_again(void **state)
+TEST(object_walk_returns_unfinished_object_again)
 {
 	struct object_walk walk = { .pid = getpid() };
 	uint64_t starts[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(object_walk_begin(&walk, NULL), 0);
 		assert_int_equal(object_walk_next(&walk), 1);
@@ -71,12 +76,11 @@ static void object_walk_returns_unfinished_object_again(void **state)
 	object_walk_deinit(&walk);
 }
 
-static void object_walk_takes_over_given_map(void **state)
+TEST(object_walk_takes_over_given_map)
 {
 	struct object_walk walk = { .pid = getpid() };
 	struct memory_map map;
 
-	(void)state;
 	assert_int_equal(memory_map_of_process(getpid(), &map), 0);
 	assert_int_equal(object_walk_begin(&walk, &map), 0);
 	assert_int_equal(map.count, 0);
@@ -84,13 +88,12 @@ static void object_walk_takes_over_given_map(void **state)
 	object_walk_deinit(&walk);
 }
 
-static void object_walk_fails_for_zombie(void **state)
+TEST(object_walk_fails_for_zombie)
 {
 	pid_t child = fork();
 	struct object_walk walk = { .pid = child };
 	siginfo_t status;
 
-	(void)state;
 	if (child == 0)
 		_exit(0);
 	assert_int_equal(waitid(P_PID, (id_t)child, &status, WEXITED | WNOWAIT), 0);
@@ -140,7 +143,7 @@ static size_t walk_over(struct object_walk *walk, const struct mapped_copy *copy
 	return handed_out;
 }
 
-static void object_walk_returns_object_again_if_place_or_file_changes(void **state)
+COPIED(object_walk_returns_object_again_if_place_or_file_changes)
 {
 	const struct mapped_copy *copy = *state;
 	const struct place first = { 0x10000, copy->entry->inode, 8, 1, "r--p" };
@@ -174,7 +177,7 @@ static void object_walk_returns_object_again_if_place_or_file_changes(void **sta
 	object_walk_deinit(&walk);
 }
 
-static void object_walk_remembers_any_number_of_objects(void **state)
+COPIED(object_walk_remembers_any_number_of_objects)
 {
 	enum {
 		COUNT = 50
@@ -195,7 +198,7 @@ static void object_walk_remembers_any_number_of_objects(void **state)
 	object_walk_deinit(&walk);
 }
 
-static void object_walk_opens_non_elf_file_once(void **state)
+COPIED(object_walk_opens_non_elf_file_once)
 {
 	const struct mapped_copy *copy = *state;
 	const struct place place = { 0x10000, copy->entry->inode, 8, 1, "r--p" };
@@ -212,7 +215,7 @@ static void object_walk_opens_non_elf_file_once(void **state)
 	object_files_free(walk.files);
 }
 
-static void object_walk_object_outside_file_has_no_bias(void **state)
+COPIED(object_walk_object_outside_file_has_no_bias)
 {
 	const struct mapped_copy *copy = *state;
 	const struct place place = { 0x10000, copy->entry->inode, 8, 1, "r--p" };
@@ -227,7 +230,7 @@ static void object_walk_object_outside_file_has_no_bias(void **state)
 }
 
 /* What was read of it is given back: of a file that is empty by then nothing else is found. */
-static void object_walk_releases_cached_reads_of_finished_object(void **state)
+COPIED(object_walk_releases_cached_reads_of_finished_object)
 {
 	const struct mapped_copy *copy = *state;
 	const struct place place = { 0x10000, copy->entry->inode, 8, 1, "r--p" };
@@ -264,22 +267,4 @@ static int tear_down(void **state)
 	mapped_copy_remove(*state);
 	free(*state);
 	return 0;
-}
-
-int main(void)
-{
-#define COPIED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(object_walk_returns_each_object_once),
-		cmocka_unit_test(object_walk_returns_unfinished_object_again),
-		cmocka_unit_test(object_walk_takes_over_given_map),
-		cmocka_unit_test(object_walk_fails_for_zombie),
-		COPIED(object_walk_returns_object_again_if_place_or_file_changes),
-		COPIED(object_walk_remembers_any_number_of_objects),
-		COPIED(object_walk_opens_non_elf_file_once),
-		COPIED(object_walk_object_outside_file_has_no_bias),
-		COPIED(object_walk_releases_cached_reads_of_finished_object),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,11 @@
 /* Which instructions refer to a place, on both machines: made by hand, and all that is nearly so.
  */
 #include <elf.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "recorder/target/elf/arm64_code.h"
@@ -63,11 +59,10 @@ static bool x86_refers(uint8_t prefix, uint8_t opcode, uint8_t operands, int32_t
 	return count;
 }
 
-static void references_on_x86_are_lea_mov_and_add(void **state)
+TEST(references_on_x86_are_lea_mov_and_add)
 {
 	const uint64_t end = CODE_ADDRESS + 17;
 
-	(void)state;
 	for (unsigned int byte = 0; byte < 256; byte++) {
 		uint8_t value = (uint8_t)byte;
 
@@ -116,13 +111,12 @@ static bool arm64_refers(uint32_t first, uint32_t second, uint64_t slot)
 	return count;
 }
 
-static void references_on_arm64_are_page_and_offset_pairs(void **state)
+TEST(references_on_arm64_are_page_and_offset_pairs)
 {
 	static const int32_t pages[] = {
 		0, 1, 2, 3, 4, 0x12345, 0xfffff, -1, -2, -0x12345, -0x40000
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
 		uint64_t page = CODE_ADDRESS + (uint64_t)((int64_t)pages[i] * 4096);
 
@@ -150,42 +144,28 @@ static void references_on_arm64_are_page_and_offset_pairs(void **state)
 	assert_false(arm64_refers(adrp(1, 1) & 0x7fffffff, add(1, 8), CODE_ADDRESS + 4104));
 }
 
-static void references_on_arm64_end_when_register_gets_another_page(void **state)
+TEST(references_on_arm64_end_when_register_gets_another_page)
 {
 	struct object object = make_object(EM_AARCH64);
 	const uint32_t code[] = { adrp(1, 1), add(1, 8),  adrp(1, 2),
 				  add(1, 8),  adrp(1, 1), load(1, 8) };
 	uint64_t addresses[4];
 
-	(void)state;
 	memcpy(object.code, code, sizeof(code));
 	assert_int_equal(find(&object, CODE_ADDRESS + 4104, addresses), 2);
 	assert_int_equal(addresses[0], CODE_ADDRESS + 4);
 	assert_int_equal(addresses[1], CODE_ADDRESS + 20);
 }
 
-static void references_are_not_found_on_other_machines(void **state)
+TEST(references_are_not_found_on_other_machines)
 {
 	struct object object = make_object(EM_RISCV);
 	const uint32_t code[] = { adrp(1, 1), add(1, 8) };
 	static const uint8_t lea[] = { 0x48, 0x8d, 0x05, 0, 0, 0, 0 };
 	uint64_t addresses[4];
 
-	(void)state;
 	memcpy(object.code, code, sizeof(code));
 	memcpy(object.code + 16, lea, sizeof(lea));
 	assert_int_equal(find(&object, CODE_ADDRESS + 4104, addresses), 0);
 	assert_int_equal(find(&object, CODE_ADDRESS + 23, addresses), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(references_on_x86_are_lea_mov_and_add),
-		cmocka_unit_test(references_on_arm64_are_page_and_offset_pairs),
-		cmocka_unit_test(references_on_arm64_end_when_register_gets_another_page),
-		cmocka_unit_test(references_are_not_found_on_other_machines),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,7 @@
 /* What is known of a slot by its address alone, as code has it. By name: test_tls_symbol.c. */
 #include "recorder/target/elf/tls_slot.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "recorder/target/forged_process.h"
@@ -28,12 +24,11 @@ static int resolve_at(struct forged_process *process, uint64_t address, int64_t 
 	return r < 0 ? r : tls_slot_resolve(&object, &slot, ret_location);
 }
 
-static void tls_slot_is_relocation_at_given_address(void **state)
+TEST(tls_slot_is_relocation_at_given_address)
 {
 	struct forged_process process = make_process(EM_X86_64, R_X86_64_TPOFF64, 0, 0x20);
 	struct tls_location location = { 0 };
 
-	(void)state;
 	add_relocation(&process, 1, SLOT + 16, R_X86_64_TPOFF64, 0);
 	/* Nor is another relocation of the same word the loader's number of a thread-local. */
 	add_relocation(&process, 2, SLOT + 32, R_X86_64_RELATIVE, 0);
@@ -50,13 +45,12 @@ static void tls_slot_is_relocation_at_given_address(void **state)
 }
 
 /* General dynamic of what others may see: the loader writes both words. */
-static void tls_slot_reads_module_and_offset_written_by_loader(void **state)
+TEST(tls_slot_reads_module_and_offset_written_by_loader)
 {
 	struct forged_process process =
 		make_process(EM_X86_64, R_X86_64_DTPMOD64, FORGED_SYMBOL_INDEX, 0);
 	struct tls_location location = { 0 };
 
-	(void)state;
 	add_relocation(&process, 1, SLOT + 8, R_X86_64_DTPOFF64, FORGED_SYMBOL_INDEX);
 	process.words[0] = 3;
 	process.words[1] = FORGED_VARIABLE_OFFSET;
@@ -78,7 +72,7 @@ static void tls_slot_reads_module_and_offset_written_by_loader(void **state)
 }
 
 /* Of a hidden variable the linker knew the offset, and of all of them (local dynamic) it is 0. */
-static void tls_slot_takes_offset_written_by_linker(void **state)
+TEST(tls_slot_takes_offset_written_by_linker)
 {
 	struct forged_process process = make_process(EM_X86_64, R_X86_64_DTPMOD64, 0, 0);
 	struct tls_location location = { 0 };
@@ -86,7 +80,6 @@ static void tls_slot_takes_offset_written_by_linker(void **state)
 	const uint64_t slot = offsetof(struct forged_elf, strings) + 40;
 	uint64_t in_file = 0x48;
 
-	(void)state;
 	process.elf.relocations[0].r_offset = slot;
 	memcpy(process.elf.strings + 48, &in_file, sizeof(in_file));
 	/* Nothing of the process is there: the file alone says so. */
@@ -106,24 +99,22 @@ static void tls_slot_takes_offset_written_by_linker(void **state)
 	assert_int_equal(location.offset, 0x28);
 }
 
-static void tls_slot_of_module_without_offset_in_file_is_not_found(void **state)
+TEST(tls_slot_of_module_without_offset_in_file_is_not_found)
 {
 	struct forged_process process = make_process(EM_X86_64, R_X86_64_DTPMOD64, 0, 0);
 	struct tls_location location = { 0 };
 
-	(void)state;
 	process.words[0] = 2;
 	assert_int_equal(resolve_at(&process, SLOT, 8, &location), -ENOENT);
 }
 
 /* A lazily bound one is told apart, which the argument alone, that looks like a pointer, is not. */
-static void tls_slot_reads_descriptor_only_once_it_is_bound(void **state)
+TEST(tls_slot_reads_descriptor_only_once_it_is_bound)
 {
 	struct forged_process process =
 		make_process(EM_X86_64, R_X86_64_TLSDESC, FORGED_SYMBOL_INDEX, 8);
 	struct tls_location location = { 0 };
 
-	(void)state;
 	process.words[1] = WORDS_ADDRESS + 64;
 	process.words[8] = 5;
 	process.words[9] = FORGED_VARIABLE_OFFSET + 8;
@@ -144,12 +135,11 @@ static void tls_slot_reads_descriptor_only_once_it_is_bound(void **state)
 	assert_int_equal(location.offset, -0x30);
 }
 
-static void tls_slot_descriptor_without_symbol_uses_own_block(void **state)
+TEST(tls_slot_descriptor_without_symbol_uses_own_block)
 {
 	struct forged_process process = make_process(EM_X86_64, R_X86_64_TLSDESC, 0, 0x18);
 	struct tls_location location = { 0 };
 
-	(void)state;
 	process.words[0] = 0x7f1234560000;
 	process.words[1] = WORDS_ADDRESS + 64;
 	process.words[8] = 5;
@@ -160,12 +150,11 @@ static void tls_slot_descriptor_without_symbol_uses_own_block(void **state)
 	assert_int_equal(resolve_at(&process, SLOT, 0, &location), -EUCLEAN);
 }
 
-static void tls_slot_of_undefined_symbol_is_not_found(void **state)
+TEST(tls_slot_of_undefined_symbol_is_not_found)
 {
 	static const uint32_t types[] = { R_X86_64_DTPMOD64, R_X86_64_TLSDESC, R_X86_64_TPOFF64 };
 	struct tls_location location = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		struct forged_process process =
 			make_process(EM_X86_64, types[i], FORGED_SYMBOL_INDEX, 0);
@@ -179,7 +168,7 @@ static void tls_slot_of_undefined_symbol_is_not_found(void **state)
 	}
 }
 
-static void tls_slot_none_is_offset_from_thread_pointer(void **state)
+TEST(tls_slot_none_is_offset_from_thread_pointer)
 {
 	const struct tls_slot inside = { .kind = TLS_SLOT_NONE, .delta = -0x40ULL };
 	const struct tls_slot outside = { .kind = TLS_SLOT_NONE, .delta = 0x10 };
@@ -188,7 +177,6 @@ static void tls_slot_none_is_offset_from_thread_pointer(void **state)
 	struct tls_object object = { .load_bias = BIAS, .is_musl = true };
 	struct tls_location location = { .model = 4711 };
 
-	(void)state;
 	assert_int_equal(elf_image_open_memory(&process.elf, sizeof(process.elf), &image), 0);
 	object.image = image;
 	object.machine = tls_machine_of(image);
@@ -199,20 +187,4 @@ static void tls_slot_none_is_offset_from_thread_pointer(void **state)
 	assert_int_equal(location.offset, -0x40);
 	assert_int_equal(location.dtv_entry_bytes, 8);
 	assert_false(location.dtv_has_length);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tls_slot_is_relocation_at_given_address),
-		cmocka_unit_test(tls_slot_reads_module_and_offset_written_by_loader),
-		cmocka_unit_test(tls_slot_takes_offset_written_by_linker),
-		cmocka_unit_test(tls_slot_of_module_without_offset_in_file_is_not_found),
-		cmocka_unit_test(tls_slot_reads_descriptor_only_once_it_is_bound),
-		cmocka_unit_test(tls_slot_descriptor_without_symbol_uses_own_block),
-		cmocka_unit_test(tls_slot_of_undefined_symbol_is_not_found),
-		cmocka_unit_test(tls_slot_none_is_offset_from_thread_pointer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

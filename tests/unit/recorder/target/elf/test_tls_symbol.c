@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "recorder/target/elf/tls_slot.h"
@@ -36,7 +32,7 @@ static int resolve(struct forged_process *process, bool is_musl)
 				  &process->symbol);
 }
 
-static void tls_symbol_dtv_layout_follows_machine_and_libc(void **state)
+TEST(tls_symbol_dtv_layout_follows_machine_and_libc)
 {
 	static const struct {
 		uint16_t machine;
@@ -51,7 +47,6 @@ static void tls_symbol_dtv_layout_follows_machine_and_libc(void **state)
 		{ EM_AARCH64, 1028, true, -8, 8 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct forged_process process =
 			make_process(cases[i].machine, cases[i].relocation, FORGED_SYMBOL_INDEX, 0);
@@ -69,11 +64,10 @@ static void tls_symbol_dtv_layout_follows_machine_and_libc(void **state)
 	}
 }
 
-static void tls_symbol_selects_relocation_by_symbol_not_order(void **state)
+TEST(tls_symbol_selects_relocation_by_symbol_not_order)
 {
 	struct forged_process process = make_process(EM_X86_64, R_X86_64_DTPMOD64, 0, 0);
 
-	(void)state;
 	add_relocation(&process, 1, SLOT + 16, R_X86_64_DTPMOD64, 7);
 	add_relocation(&process, 2, SLOT + 32, R_X86_64_DTPMOD64, FORGED_SYMBOL_INDEX);
 	add_relocation(&process, 3, SLOT + 40, R_X86_64_DTPOFF64, FORGED_SYMBOL_INDEX);
@@ -91,12 +85,11 @@ static void tls_symbol_selects_relocation_by_symbol_not_order(void **state)
 	assert_int_equal(process.symbol.location.module, 9);
 }
 
-static void tls_symbol_bound_to_other_object_follows_loader(void **state)
+TEST(tls_symbol_bound_to_other_object_follows_loader)
 {
 	struct forged_process process =
 		make_process(EM_X86_64, R_X86_64_DTPMOD64, FORGED_SYMBOL_INDEX, 0);
 
-	(void)state;
 	add_relocation(&process, 1, SLOT + 8, R_X86_64_DTPOFF64, FORGED_SYMBOL_INDEX);
 	process.words[0] = 2;
 	process.words[1] = 0x48;
@@ -108,11 +101,10 @@ static void tls_symbol_bound_to_other_object_follows_loader(void **state)
 	assert_int_equal(resolve(&process, false), -EAGAIN);
 }
 
-static void tls_symbol_rejects_several_relocations_without_symbol(void **state)
+TEST(tls_symbol_rejects_several_relocations_without_symbol)
 {
 	struct forged_process process = make_process(EM_X86_64, R_X86_64_DTPMOD64, 0, 0);
 
-	(void)state;
 	process.words[0] = 4;
 	process.words[2] = 4;
 	assert_int_equal(resolve(&process, false), 0);
@@ -122,11 +114,10 @@ static void tls_symbol_rejects_several_relocations_without_symbol(void **state)
 	assert_int_equal(find_slot(&process), 0);
 }
 
-static void tls_symbol_returns_eagain_for_unrelocated_slot(void **state)
+TEST(tls_symbol_returns_eagain_for_unrelocated_slot)
 {
 	static const uint32_t types[] = { R_X86_64_DTPMOD64, R_X86_64_TLSDESC, R_X86_64_TPOFF64 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		struct forged_process process =
 			make_process(EM_X86_64, types[i], FORGED_SYMBOL_INDEX, 0);
@@ -135,11 +126,10 @@ static void tls_symbol_returns_eagain_for_unrelocated_slot(void **state)
 	}
 }
 
-static void tls_symbol_returns_efault_for_unreadable_slot(void **state)
+TEST(tls_symbol_returns_efault_for_unreadable_slot)
 {
 	static const uint32_t types[] = { R_X86_64_DTPMOD64, R_X86_64_TLSDESC, R_X86_64_TPOFF64 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		struct forged_process process =
 			make_process(EM_X86_64, types[i], FORGED_SYMBOL_INDEX, 0);
@@ -150,23 +140,21 @@ static void tls_symbol_returns_efault_for_unreadable_slot(void **state)
 	}
 }
 
-static void tls_symbol_returns_eagain_for_lazily_bound_descriptor(void **state)
+TEST(tls_symbol_returns_eagain_for_lazily_bound_descriptor)
 {
 	struct forged_process process =
 		make_process(EM_X86_64, R_X86_64_TLSDESC, FORGED_SYMBOL_INDEX, 0);
 
-	(void)state;
 	process.words[0] = BIAS + 0x40;
 	process.words[1] = BIAS + 0x80;
 	assert_int_equal(resolve(&process, false), -EAGAIN);
 }
 
-static void tls_symbol_distinguishes_aarch64_descriptors_by_argument(void **state)
+TEST(tls_symbol_distinguishes_aarch64_descriptors_by_argument)
 {
 	struct forged_process process =
 		make_process(EM_AARCH64, R_AARCH64_TLSDESC, FORGED_SYMBOL_INDEX, 0);
 
-	(void)state;
 	process.words[0] = 0x7f1234560000;
 	process.words[1] = 0xb0;
 	assert_int_equal(resolve(&process, false), 0);
@@ -181,19 +169,18 @@ static void tls_symbol_distinguishes_aarch64_descriptors_by_argument(void **stat
 	assert_int_equal(process.symbol.location.offset, 0x20);
 }
 
-static void tls_symbol_accepts_zero_offset_with_musl_on_aarch64(void **state)
+TEST(tls_symbol_accepts_zero_offset_with_musl_on_aarch64)
 {
 	struct forged_process process =
 		make_process(EM_AARCH64, R_AARCH64_TLS_TPREL, FORGED_SYMBOL_INDEX, 0);
 
-	(void)state;
 	assert_int_equal(resolve(&process, false), -EAGAIN);
 	assert_int_equal(resolve(&process, true), 0);
 	assert_int_equal(process.symbol.location.model, TLS_MODEL_STATIC);
 	assert_int_equal(process.symbol.location.offset, 0);
 }
 
-static void tls_symbol_rejects_impossible_slot_values(void **state)
+TEST(tls_symbol_rejects_impossible_slot_values)
 {
 	static const struct {
 		uint32_t relocation;
@@ -213,7 +200,6 @@ static void tls_symbol_rejects_impossible_slot_values(void **state)
 		{ R_X86_64_TLSDESC, { 0x7f1234560000, 0x7f0000010100 }, -EUCLEAN },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct forged_process process =
 			make_process(EM_X86_64, cases[i].relocation, FORGED_SYMBOL_INDEX, 0);
@@ -227,7 +213,7 @@ static void tls_symbol_rejects_impossible_slot_values(void **state)
 	}
 }
 
-static void tls_symbol_accepts_slot_values_up_to_their_limits(void **state)
+TEST(tls_symbol_accepts_slot_values_up_to_their_limits)
 {
 	static const struct {
 		uint16_t machine;
@@ -251,7 +237,6 @@ static void tls_symbol_accepts_slot_values_up_to_their_limits(void **state)
 		{ EM_X86_64, R_X86_64_TLSDESC, { 0x7f1234560000, 4100 }, -EUCLEAN, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct forged_process process =
 			make_process(cases[i].machine, cases[i].relocation, FORGED_SYMBOL_INDEX, 0);
@@ -265,7 +250,7 @@ static void tls_symbol_accepts_slot_values_up_to_their_limits(void **state)
 	}
 }
 
-static void tls_symbol_module_offset_is_aligned_and_below_1_gib(void **state)
+TEST(tls_symbol_module_offset_is_aligned_and_below_1_gib)
 {
 	static const struct {
 		uint64_t offset;
@@ -275,7 +260,6 @@ static void tls_symbol_module_offset_is_aligned_and_below_1_gib(void **state)
 		      { 0x44, -EUCLEAN },
 		      { 0x41, -EUCLEAN } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct forged_process process =
 			make_process(EM_X86_64, R_X86_64_DTPMOD64, FORGED_SYMBOL_INDEX, 0);
@@ -288,12 +272,11 @@ static void tls_symbol_module_offset_is_aligned_and_below_1_gib(void **state)
 }
 
 /* What lies behind it in the same words is another variable's. */
-static void tls_symbol_offset_relocation_is_word_after_module(void **state)
+TEST(tls_symbol_offset_relocation_is_word_after_module)
 {
 	struct forged_process process =
 		make_process(EM_X86_64, R_X86_64_DTPMOD64, FORGED_SYMBOL_INDEX, 0);
 
-	(void)state;
 	add_relocation(&process, 1, SLOT + 16, R_X86_64_DTPOFF64, FORGED_SYMBOL_INDEX);
 	add_relocation(&process, 2, SLOT + 8, R_X86_64_DTPOFF64, 7);
 	add_relocation(&process, 3, SLOT + 8, R_X86_64_TPOFF64, FORGED_SYMBOL_INDEX);
@@ -308,11 +291,10 @@ static void tls_symbol_offset_relocation_is_word_after_module(void **state)
 	assert_int_equal(process.symbol.location.offset, 0x40);
 }
 
-static void tls_symbol_accepts_anonymous_relocation_with_its_addend(void **state)
+TEST(tls_symbol_accepts_anonymous_relocation_with_its_addend)
 {
 	struct forged_process process = make_process(EM_X86_64, R_X86_64_TPOFF64, 0, 0x18);
 
-	(void)state;
 	process.words[0] = -0x40ULL;
 	assert_int_equal(resolve(&process, false), -ENOTSUP);
 	assert_int_equal(find_slot(&process), 0);
@@ -326,13 +308,12 @@ static void tls_symbol_accepts_anonymous_relocation_with_its_addend(void **state
 	assert_int_equal(resolve(&process, false), -EAGAIN);
 }
 
-static void tls_symbol_returns_eagain_for_descriptor_inside_its_object(void **state)
+TEST(tls_symbol_returns_eagain_for_descriptor_inside_its_object)
 {
 	const uint64_t size = sizeof(struct forged_elf);
 	struct forged_process process =
 		make_process(EM_X86_64, R_X86_64_TLSDESC, FORGED_SYMBOL_INDEX, 0);
 
-	(void)state;
 	process.words[0] = 0x7f1234560000;
 	process.words[1] = BIAS + size - 1;
 	assert_int_equal(resolve(&process, false), -EAGAIN);
@@ -348,22 +329,20 @@ static void tls_symbol_returns_eagain_for_descriptor_inside_its_object(void **st
 	assert_int_equal(process.symbol.location.offset, -0x40);
 }
 
-static void tls_symbol_rejects_missing_relocation_and_unknown_machine(void **state)
+TEST(tls_symbol_rejects_missing_relocation_and_unknown_machine)
 {
 	struct forged_process process = make_process(EM_X86_64, 0, 0, 0);
 	struct forged_process unknown = make_process(EM_S390, 16, FORGED_SYMBOL_INDEX, 0);
 
-	(void)state;
 	assert_int_equal(resolve(&process, false), -ENOTSUP);
 	assert_int_equal(resolve(&unknown, false), -ENOTSUP);
 }
 
-static void tls_symbol_local_exec_follows_variant_of_machine(void **state)
+TEST(tls_symbol_local_exec_follows_variant_of_machine)
 {
 	struct forged_process x86 = make_process(EM_X86_64, 0, 0, 0);
 	struct forged_process aarch64 = make_process(EM_AARCH64, 0, 0, 0);
 
-	(void)state;
 	x86.elf.header.e_type = ET_EXEC;
 	aarch64.elf.header.e_type = ET_EXEC;
 	assert_int_equal(resolve(&x86, false), 0);
@@ -390,29 +369,4 @@ static void tls_symbol_local_exec_follows_variant_of_machine(void **state)
 	assert_int_equal(resolve(&aarch64, false), -EINVAL);
 	aarch64.elf.segments[1].p_type = PT_NULL;
 	assert_int_equal(resolve(&aarch64, false), -EINVAL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tls_symbol_dtv_layout_follows_machine_and_libc),
-		cmocka_unit_test(tls_symbol_selects_relocation_by_symbol_not_order),
-		cmocka_unit_test(tls_symbol_bound_to_other_object_follows_loader),
-		cmocka_unit_test(tls_symbol_rejects_several_relocations_without_symbol),
-		cmocka_unit_test(tls_symbol_returns_eagain_for_unrelocated_slot),
-		cmocka_unit_test(tls_symbol_returns_eagain_for_lazily_bound_descriptor),
-		cmocka_unit_test(tls_symbol_returns_efault_for_unreadable_slot),
-		cmocka_unit_test(tls_symbol_distinguishes_aarch64_descriptors_by_argument),
-		cmocka_unit_test(tls_symbol_accepts_zero_offset_with_musl_on_aarch64),
-		cmocka_unit_test(tls_symbol_rejects_impossible_slot_values),
-		cmocka_unit_test(tls_symbol_accepts_slot_values_up_to_their_limits),
-		cmocka_unit_test(tls_symbol_module_offset_is_aligned_and_below_1_gib),
-		cmocka_unit_test(tls_symbol_offset_relocation_is_word_after_module),
-		cmocka_unit_test(tls_symbol_accepts_anonymous_relocation_with_its_addend),
-		cmocka_unit_test(tls_symbol_returns_eagain_for_descriptor_inside_its_object),
-		cmocka_unit_test(tls_symbol_rejects_missing_relocation_and_unknown_machine),
-		cmocka_unit_test(tls_symbol_local_exec_follows_variant_of_machine),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

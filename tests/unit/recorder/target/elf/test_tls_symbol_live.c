@@ -3,12 +3,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "recorder/target/elf/tls_symbol.h"
@@ -155,31 +153,27 @@ static void assert_static(const char *path, const char *relocation)
 	assert_int_equal(result.value, 77);
 }
 
-static void tls_symbol_reads_general_dynamic_through_dtv(void **state)
+TEST(tls_symbol_reads_general_dynamic_through_dtv)
 {
-	(void)state;
 	assert_dynamic(FIXTURE_TLS_GENERAL_DYNAMIC, "DTPMOD64+DTPOFF64", 24);
 }
 
-static void tls_symbol_finds_hidden_variable_by_only_relocation(void **state)
+TEST(tls_symbol_finds_hidden_variable_by_only_relocation)
 {
 	struct loaded loaded = load(FIXTURE_TLS_HIDDEN);
 
-	(void)state;
 	assert_string_equal(loaded.symbol.relocation, "DTPMOD64+DTPOFF64");
 	assert_tracks(&loaded.symbol.location, loaded.variable());
 	assert_int_not_equal((uintptr_t)loaded.variable(), (uintptr_t)loaded.other());
 }
 
-static void tls_symbol_reads_initial_exec_at_fixed_offset(void **state)
+TEST(tls_symbol_reads_initial_exec_at_fixed_offset)
 {
-	(void)state;
 	assert_static(FIXTURE_TLS_INITIAL_EXEC, "TPOFF64");
 }
 
-static void tls_symbol_reads_small_descriptor_at_fixed_offset(void **state)
+TEST(tls_symbol_reads_small_descriptor_at_fixed_offset)
 {
-	(void)state;
 #ifdef FIXTURE_TLS_DESCRIPTOR_SMALL
 	assert_static(FIXTURE_TLS_DESCRIPTOR_SMALL, "TLSDESC");
 #else
@@ -187,9 +181,8 @@ static void tls_symbol_reads_small_descriptor_at_fixed_offset(void **state)
 #endif
 }
 
-static void tls_symbol_reads_large_descriptor_through_dtv(void **state)
+TEST(tls_symbol_reads_large_descriptor_through_dtv)
 {
-	(void)state;
 #ifdef FIXTURE_TLS_DESCRIPTOR_LARGE
 	assert_dynamic(FIXTURE_TLS_DESCRIPTOR_LARGE, "TLSDESC", 65536);
 #else
@@ -197,12 +190,11 @@ static void tls_symbol_reads_large_descriptor_through_dtv(void **state)
 #endif
 }
 
-static void tls_symbol_reads_program_variable_at_linker_offset(void **state)
+TEST(tls_symbol_reads_program_variable_at_linker_offset)
 {
 	struct tls_symbol symbol;
 	char program[4096] = "";
 
-	(void)state;
 	assert_true(readlink("/proc/self/exe", program, sizeof(program) - 1) > 0);
 	assert_int_equal(resolve_in_self(program, "program_variable", &symbol), 0);
 	assert_string_equal(symbol.relocation, "none");
@@ -212,28 +204,12 @@ static void tls_symbol_reads_program_variable_at_linker_offset(void **state)
 	assert_tracks(&symbol.location, &program_variable);
 }
 
-static void tls_symbol_does_not_find_missing_or_non_tls_name(void **state)
+TEST(tls_symbol_does_not_find_missing_or_non_tls_name)
 {
 	struct tls_symbol symbol;
 	char program[4096] = "";
 
-	(void)state;
 	assert_true(readlink("/proc/self/exe", program, sizeof(program) - 1) > 0);
 	assert_int_equal(resolve_in_self(program, NAME, &symbol), -ENOENT);
 	assert_int_equal(resolve_in_self(program, "main", &symbol), -ENOENT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tls_symbol_reads_general_dynamic_through_dtv),
-		cmocka_unit_test(tls_symbol_finds_hidden_variable_by_only_relocation),
-		cmocka_unit_test(tls_symbol_reads_initial_exec_at_fixed_offset),
-		cmocka_unit_test(tls_symbol_reads_small_descriptor_at_fixed_offset),
-		cmocka_unit_test(tls_symbol_reads_large_descriptor_through_dtv),
-		cmocka_unit_test(tls_symbol_reads_program_variable_at_linker_offset),
-		cmocka_unit_test(tls_symbol_does_not_find_missing_or_non_tls_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

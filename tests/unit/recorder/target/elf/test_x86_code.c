@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/target/elf/x86_code.h"
 
@@ -72,9 +68,8 @@ static const struct sample samples[] = {
 	{ "jne", { 0x0f, 0x85, 0, 0, 0, 0 }, 6, X86_CODE_JCC },
 };
 
-static void x86_code_decodes_length_and_kind_of_common_instructions(void **state)
+TEST(x86_code_decodes_length_and_kind_of_common_instructions)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		const struct sample *sample = &samples[i];
 		struct x86_code instruction;
@@ -88,9 +83,8 @@ static void x86_code_decodes_length_and_kind_of_common_instructions(void **state
 	}
 }
 
-static void x86_code_rejects_truncated_instruction(void **state)
+TEST(x86_code_rejects_truncated_instruction)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		for (size_t cut = 0; cut < samples[i].length_bytes; cut++) {
 			struct x86_code instruction;
@@ -108,7 +102,7 @@ static void x86_code_rejects_truncated_instruction(void **state)
 	}
 }
 
-static void x86_code_rejects_instructions_outside_its_table(void **state)
+TEST(x86_code_rejects_instructions_outside_its_table)
 {
 	static const uint8_t codes[][CODE_BYTES] = {
 		{ 0xc3 }, /* ret */
@@ -121,7 +115,6 @@ static void x86_code_rejects_instructions_outside_its_table(void **state)
 		{ 0xcc },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
 		struct x86_code instruction;
 
@@ -129,39 +122,24 @@ static void x86_code_rejects_instructions_outside_its_table(void **state)
 	}
 }
 
-static void x86_code_rejects_endless_prefixes(void **state)
+TEST(x86_code_rejects_endless_prefixes)
 {
 	uint8_t code[64];
 	struct x86_code instruction;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(code); i++)
 		code[i] = 0x66;
 	assert_int_equal(x86_code_decode(code, sizeof(code), &instruction), -EINVAL);
 }
 
-static void x86_code_emulates_only_five_kinds(void **state)
+TEST(x86_code_emulates_only_five_kinds)
 {
 	size_t count = 0;
 
-	(void)state;
 	for (int kind = 0; kind < KINDS; kind++)
 		count += x86_code_is_emulated((enum x86_code_kind)kind);
 	assert_int_equal(count, 5);
 	assert_false(x86_code_is_emulated(X86_CODE_PLAIN));
 	assert_false(x86_code_is_emulated(X86_CODE_LONG_NOP));
 	assert_false(x86_code_is_emulated(X86_CODE_LEAVE));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(x86_code_decodes_length_and_kind_of_common_instructions),
-		cmocka_unit_test(x86_code_rejects_truncated_instruction),
-		cmocka_unit_test(x86_code_rejects_instructions_outside_its_table),
-		cmocka_unit_test(x86_code_rejects_endless_prefixes),
-		cmocka_unit_test(x86_code_emulates_only_five_kinds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/target/elf/x86_trace.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/target/ruby_code.h"
 
@@ -112,9 +108,10 @@ static void assert_returns(const char *hex, const char *expected)
 	code = (struct ruby_code){ 0 };
 }
 
-static void trace_starts_with_arguments_in_their_registers(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
+
+FIXTURE_TEST(trace_starts_with_arguments_in_their_registers)
 {
-	(void)state;
 	assert_returns("48 89 f8 c3", "A0 "); /* mov %rdi,%rax */
 	assert_returns("48 89 f0 c3", "A1 ");
 	assert_returns("48 89 d0 c3", "A2 ");
@@ -126,9 +123,8 @@ static void trace_starts_with_arguments_in_their_registers(void **state)
 	assert_returns("c3", "? ");
 }
 
-static void trace_loads_have_width_of_instruction(void **state)
+FIXTURE_TEST(trace_loads_have_width_of_instruction)
 {
-	(void)state;
 	assert_returns("48 8b 47 10 c3", "[A0+16] ");
 	assert_returns("8b 47 10 c3", "[A0+16]4 ");
 	assert_returns("48 63 47 58 c3", "[A0+88]4 "); /* movslq */
@@ -141,9 +137,8 @@ static void trace_loads_have_width_of_instruction(void **state)
 	assert_events(X86_TRACE_LOAD, "[A0+8] [[A0+8]] ");
 }
 
-static void trace_follows_sums_and_products(void **state)
+FIXTURE_TEST(trace_follows_sums_and_products)
 {
-	(void)state;
 	assert_returns("48 8d 44 37 c8 c3", "A0+A1-56 "); /* lea -0x38(%rdi,%rsi),%rax */
 	assert_returns("48 83 c7 38 48 89 f8 c3", "A0+56 "); /* add $0x38,%rdi */
 	assert_returns("48 83 ef 38 48 89 f8 c3", "A0-56 "); /* sub $0x38,%rdi */
@@ -174,9 +169,8 @@ static void assert_test(const char *hex, const char *expected)
 	code = (struct ruby_code){ 0 };
 }
 
-static void trace_maps_shifted_bits_to_whole_value(void **state)
+FIXTURE_TEST(trace_maps_shifted_bits_to_whole_value)
 {
-	(void)state;
 	assert_test("f6 07 80 c3", "[A0]1:80 "); /* testb $0x80,(%rdi) */
 	/* movzbl 0x10(%rdi),%eax; shr $5,%al; and $1,%eax */
 	assert_test("0f b6 47 10 c0 e8 05 83 e0 01 c3", "[A0+16]1:20 ");
@@ -201,17 +195,15 @@ static void trace_maps_shifted_bits_to_whole_value(void **state)
 	assert_returns("48 89 f0 88 e1 48 89 c8 c3", "(A1>>8) ");
 }
 
-static void trace_reports_comparisons(void **state)
+FIXTURE_TEST(trace_reports_comparisons)
 {
-	(void)state;
 	run("83 3f 01 48 39 f7 c3"); /* cmpl $1,(%rdi); cmp %rsi,%rdi */
 	assert_events(X86_TRACE_COMPARE, "[A0]4:1 ");
 	assert_events(X86_TRACE_DIFFERENCE, "A0~A1 ");
 }
 
-static void trace_takes_both_sides_of_branch(void **state)
+FIXTURE_TEST(trace_takes_both_sides_of_branch)
 {
-	(void)state;
 	/* test %edi,%edi; je 1f; mov %rsi,%rax; ret; 1: mov %rdx,%rax; ret */
 	assert_returns("85 ff 74 04 48 89 f0 c3 48 89 d0 c3", "A1 A2 ");
 	/* mov %rsi,%rax; cmove %rdx,%rax; ret */
@@ -220,9 +212,8 @@ static void trace_takes_both_sides_of_branch(void **state)
 	assert_returns("eb 04 48 89 f0 c3 48 89 d0 c3", "A2 ");
 }
 
-static void trace_loop_ends_after_step_limit_or_without_change(void **state)
+FIXTURE_TEST(trace_loop_ends_after_step_limit_or_without_change)
 {
-	(void)state;
 	/* 1: mov 0x20(%rdi),%rax; add $0x38,%rdi; jmp 1b */
 	run("48 8b 47 20 48 83 c7 38 eb f6");
 	assert_int_equal(trace->step_count, X86_TRACE_STEPS_MAX);
@@ -236,9 +227,8 @@ static void trace_loop_ends_after_step_limit_or_without_change(void **state)
 	assert_events(X86_TRACE_RETURN, "? ");
 }
 
-static void trace_keeps_values_stored_on_stack(void **state)
+FIXTURE_TEST(trace_keeps_values_stored_on_stack)
 {
-	(void)state;
 	/* push %rdi; push %rsi; pop %rax; pop %rcx; sub %rcx,%rax; ret */
 	assert_returns("57 56 58 59 48 29 c8 c3", "-1*A0+A1 ");
 	/* sub $0x18,%rsp; mov %rsi,8(%rsp); xor %esi,%esi; mov 8(%rsp),%rax; add $0x18,%rsp; ret */
@@ -254,14 +244,13 @@ static void trace_keeps_values_stored_on_stack(void **state)
 	assert_returns("48 89 37 48 8b 07 c3", "[A0] ");
 }
 
-static void trace_follows_calls_up_to_given_depth(void **state)
+FIXTURE_TEST(trace_follows_calls_up_to_given_depth)
 {
 	/* call 1f; ret; 1: mov 8(%rdi),%rax; ret */
 	static const char hex[] = "e8 01 00 00 00 c3 48 8b 47 08 c3";
 	/* call 1f; ret; 1: call 2f; ret; 2: mov 8(%rdi),%rax; ret */
 	static const char nested[] = "e8 01 00 00 00 c3 e8 01 00 00 00 c3 48 8b 47 08 c3";
 
-	(void)state;
 	assert_returns(hex, "? ");
 	run_sized(hex, 0, 1);
 	assert_events(X86_TRACE_RETURN, "[A0+8] ");
@@ -277,9 +266,8 @@ static void trace_follows_calls_up_to_given_depth(void **state)
 	assert_int_equal(trace->step_count, 2 * (X86_TRACE_DEPTH_MAX + 1));
 }
 
-static void trace_call_not_followed_clobbers_volatile_registers(void **state)
+FIXTURE_TEST(trace_call_not_followed_clobbers_volatile_registers)
 {
-	(void)state;
 	/* mov %rdi,%rbx; call 0x2000; mov %rbx,%rax; ret */
 	assert_returns("48 89 fb e8 f8 0f 00 00 48 89 d8 c3", "A0 ");
 	/* call 0x2000; mov REGISTER,%rax; ret */
@@ -295,9 +283,8 @@ static void trace_call_not_followed_clobbers_volatile_registers(void **state)
 	assert_returns("49 89 fc e8 f8 0f 00 00 4c 89 e0 c3", "A0 ");
 }
 
-static void trace_jump_through_slot_reaches_function(void **state)
+FIXTURE_TEST(trace_jump_through_slot_reaches_function)
 {
-	(void)state;
 	ruby_code_add_slot(&code, 0x2006, X86_SLOT_FUNCTION, 0x3000);
 	ruby_code_add(&code, 0x3000, "48 8b 47 08 c3");
 	run("ff 25 00 10 00 00"); /* jmp *0x1000(%rip) */
@@ -308,9 +295,8 @@ static void trace_jump_through_slot_reaches_function(void **state)
 	assert_returns("ff e0", "? "); /* jmp *%rax */
 }
 
-static void trace_resolves_thread_local_by_its_slot(void **state)
+FIXTURE_TEST(trace_resolves_thread_local_by_its_slot)
 {
-	(void)state;
 	ruby_code_add_slot(&code, 0x2007, X86_SLOT_TLS, 0);
 	/* lea 0x1000(%rip),%rdi; call 0x2000; mov (%rax),%rax; ret */
 	run("48 8d 3d 00 10 00 00 e8 f4 0f 00 00 48 8b 00 c3");
@@ -322,12 +308,11 @@ static void trace_resolves_thread_local_by_its_slot(void **state)
 	assert_returns("65 48 8b 04 25 00 00 00 00 c3", "? "); /* mov %gs:0,%rax */
 }
 
-static void trace_stops_after_call_at_end_of_function(void **state)
+FIXTURE_TEST(trace_stops_after_call_at_end_of_function)
 {
 	/* call 0x2000; (the end) mov %rdi,%rax; ret */
 	static const char hex[] = "e8 fb 0f 00 00 48 89 f8 c3";
 
-	(void)state;
 	run_sized(hex, 5, 0);
 	assert_events(X86_TRACE_RETURN, "");
 	code = (struct ruby_code){ 0 };
@@ -335,9 +320,8 @@ static void trace_stops_after_call_at_end_of_function(void **state)
 	assert_events(X86_TRACE_RETURN, "? ");
 }
 
-static void trace_path_ends_at_undecodable_instruction(void **state)
+FIXTURE_TEST(trace_path_ends_at_undecodable_instruction)
 {
-	(void)state;
 	assert_returns("48 89 f8 0f 0b c3", ""); /* ud2 */
 	assert_returns("48 89 f8 cc c3", ""); /* int3 */
 	assert_returns("48 89 f8 f4 c3", ""); /* hlt */
@@ -348,47 +332,11 @@ static void trace_path_ends_at_undecodable_instruction(void **state)
 	assert_returns("f3 0f 1e fa 66 0f 1f 44 00 00 48 89 f8 c3", "A0 "); /* endbr64, nop */
 }
 
-static void trace_reports_each_event_once_per_run(void **state)
+FIXTURE_TEST(trace_reports_each_event_once_per_run)
 {
-	(void)state;
 	run("48 8b 07 48 8b 07 c3"); /* mov (%rdi),%rax, twice */
 	assert_events(X86_TRACE_LOAD, "[A0] ");
 	code = (struct ruby_code){ 0 };
 	run("c3"); /* Those of the last run are gone. */
 	assert_events(X86_TRACE_LOAD, "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(trace_starts_with_arguments_in_their_registers,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(trace_loads_have_width_of_instruction, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(trace_follows_sums_and_products, setup, teardown),
-		cmocka_unit_test_setup_teardown(trace_maps_shifted_bits_to_whole_value, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(trace_reports_comparisons, setup, teardown),
-		cmocka_unit_test_setup_teardown(trace_takes_both_sides_of_branch, setup, teardown),
-		cmocka_unit_test_setup_teardown(trace_loop_ends_after_step_limit_or_without_change,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(trace_keeps_values_stored_on_stack, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(trace_follows_calls_up_to_given_depth, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(trace_call_not_followed_clobbers_volatile_registers,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(trace_jump_through_slot_reaches_function, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(trace_resolves_thread_local_by_its_slot, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(trace_stops_after_call_at_end_of_function, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(trace_path_ends_at_undecodable_instruction, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(trace_reports_each_event_once_per_run, setup,
-						teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,12 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/log.h"
 #include "recorder/target/forged_memory.h"
@@ -100,7 +98,9 @@ static int look(struct process *process, struct otel_announcement *announcement)
 	return otel_announcement_look(announcement, &process->map, &reader);
 }
 
-static void announcement_maps_names_to_indexes(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(announcement_maps_names_to_indexes)
 {
 	struct otel_announcement announcement;
 
@@ -124,7 +124,7 @@ static void announcement_maps_names_to_indexes(void **state)
 	assert_int_equal(announcement.key_of_index[2], 4);
 }
 
-static void announcement_rereads_header_changed_while_read(void **state)
+FIXTURE_TEST(announcement_rereads_header_changed_while_read)
 {
 	struct process *process = *state;
 	struct otel_announcement announcement;
@@ -142,7 +142,7 @@ static void announcement_rereads_header_changed_while_read(void **state)
 	assert_int_equal(announcement.index_count, 2);
 }
 
-static void announcement_skips_header_being_changed(void **state)
+FIXTURE_TEST(announcement_skips_header_being_changed)
 {
 	struct memory_reader reader = reader_of(*state);
 	struct otel_announcement announcement;
@@ -158,7 +158,7 @@ static void announcement_skips_header_being_changed(void **state)
 	assert_int_equal(announcement.state, OTEL_ANNOUNCEMENT_READ);
 }
 
-static void announcement_refuses_unknown_versions(void **state)
+FIXTURE_TEST(announcement_refuses_unknown_versions)
 {
 	struct otel_announcement announcement;
 
@@ -185,7 +185,7 @@ static int read_nothing(const struct memory_reader *reader, uint64_t address, vo
 	return *(const int *)reader->context;
 }
 
-static void announcement_returns_only_fatal_read_errors(void **state)
+FIXTURE_TEST(announcement_returns_only_fatal_read_errors)
 {
 	static const struct {
 		int error, result;
@@ -207,7 +207,7 @@ static void announcement_returns_only_fatal_read_errors(void **state)
 	}
 }
 
-static void announcement_header_is_found_by_mapping_name(void **state)
+FIXTURE_TEST(announcement_header_is_found_by_mapping_name)
 {
 	static const struct {
 		const char *path;
@@ -239,7 +239,7 @@ static void announcement_header_is_found_by_mapping_name(void **state)
 	}
 }
 
-static void announcement_keeps_service_attributes(void **state)
+FIXTURE_TEST(announcement_keeps_service_attributes)
 {
 	struct otel_announcement announcement;
 
@@ -253,7 +253,7 @@ static void announcement_keeps_service_attributes(void **state)
 	assert_int_equal(announcement.published_ns, 7);
 }
 
-static void announcement_logs_refusal_three_times_at_most(void **state)
+FIXTURE_TEST(announcement_logs_refusal_three_times_at_most)
 {
 	struct otel_announcement announcement;
 	int saved = dup(STDERR_FILENO), fds[2], lines = 0;
@@ -277,7 +277,7 @@ static void announcement_logs_refusal_three_times_at_most(void **state)
 	(void)close(fds[1]);
 }
 
-static void announcement_ignores_damaged_context(void **state)
+FIXTURE_TEST(announcement_ignores_damaged_context)
 {
 	struct process *process = *state;
 	struct otel_announcement announcement;
@@ -296,30 +296,4 @@ static void announcement_ignores_damaged_context(void **state)
 	process->memory.hole = process->header & ~UINT64_C(4095);
 	assert_int_equal(look(process, &announcement), 0);
 	assert_int_equal(announcement.names_missing, 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(announcement_maps_names_to_indexes, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(announcement_rereads_header_changed_while_read,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(announcement_skips_header_being_changed, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(announcement_refuses_unknown_versions, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(announcement_ignores_damaged_context, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(announcement_returns_only_fatal_read_errors, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(announcement_header_is_found_by_mapping_name,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(announcement_keeps_service_attributes, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(announcement_logs_refusal_three_times_at_most,
-						set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,22 +2,19 @@
 #include "recorder/target/otel/otel_process_context.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/target/forged_otel.h"
 
 static const char *const names[] = { "http.route", "endpoint" };
 
-static void process_context_parses_all_fields(void **state)
+TEST(process_context_parses_all_fields)
 {
 	static struct forged_message message;
 	static struct otel_process_context context;
 
-	(void)state;
 	forged_process_context(&message, "tls_v1", names, 2);
 	assert_int_equal(otel_process_context_parse(message.bytes, message.size_bytes, &context),
 			 0);
@@ -30,11 +27,10 @@ static void process_context_parses_all_fields(void **state)
 	assert_true(otel_text_is(&context.keys[1], "endpoint"));
 }
 
-static void process_context_knows_only_supported_schemas(void **state)
+TEST(process_context_knows_only_supported_schemas)
 {
 	static const char *const versions[] = { "", "tls_v2", "tls_v1 ", "tls_v", "tlsdesc_v1" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
 		struct otel_text text = { versions[i], strlen(versions[i]) };
 
@@ -44,13 +40,12 @@ static void process_context_knows_only_supported_schemas(void **state)
 	assert_true(otel_schema_is_known(&(struct otel_text){ "tlsdesc_v1_dev", 14 }));
 }
 
-static void process_context_rejects_truncation_within_a_part(void **state)
+TEST(process_context_rejects_truncation_within_a_part)
 {
 	static struct forged_message message;
 	static struct otel_process_context context;
 	size_t whole = 0;
 
-	(void)state;
 	forged_process_context(&message, "tls_v1", names, 2);
 	for (size_t size = 0; size < message.size_bytes; size++) {
 		/* A block of its own: a read beyond it is seen by the sanitizer. */
@@ -68,12 +63,11 @@ static void process_context_rejects_truncation_within_a_part(void **state)
 	assert_int_equal(whole, 3);
 }
 
-static void process_context_skips_unknown_fields(void **state)
+TEST(process_context_skips_unknown_fields)
 {
 	static struct forged_message message, inner;
 	static struct otel_process_context context;
 
-	(void)state;
 	message.size_bytes = 0;
 	forged_varint(&message, 9 << 3 | 0);
 	forged_varint(&message, UINT64_MAX);
@@ -108,12 +102,11 @@ static void add_others(struct forged_message *message)
 	}
 }
 
-static void process_context_skips_unknown_fields_in_each_part(void **state)
+TEST(process_context_skips_unknown_fields_in_each_part)
 {
 	static struct forged_message message, resource, key_value, value, map, name;
 	static struct otel_process_context context;
 
-	(void)state;
 	message.size_bytes = resource.size_bytes = key_value.size_bytes = 0;
 	value.size_bytes = map.size_bytes = name.size_bytes = 0;
 	add_others(&resource);
@@ -140,12 +133,11 @@ static void process_context_skips_unknown_fields_in_each_part(void **state)
 }
 
 /* As a text, and as something else. */
-static void process_context_without_key_list_has_no_keys(void **state)
+TEST(process_context_without_key_list_has_no_keys)
 {
 	static struct forged_message message, key_value, value;
 	static struct otel_process_context context;
 
-	(void)state;
 	for (uint32_t number = 1; number <= 2; number++) {
 		message.size_bytes = key_value.size_bytes = value.size_bytes = 0;
 		forged_bytes_field(&value, number, "\x0a\x00", 2);
@@ -158,12 +150,11 @@ static void process_context_without_key_list_has_no_keys(void **state)
 	}
 }
 
-static void process_context_takes_last_of_repeated_fields(void **state)
+TEST(process_context_takes_last_of_repeated_fields)
 {
 	static struct forged_message message;
 	static struct otel_process_context context;
 
-	(void)state;
 	message.size_bytes = 0;
 	forged_key_map(&message, names, 2);
 	forged_key_map(&message, names + 1, 1);
@@ -176,13 +167,12 @@ static void process_context_takes_last_of_repeated_fields(void **state)
 	assert_false(otel_schema_is_known(&context.schema_version));
 }
 
-static void process_context_drops_keys_beyond_index_limit(void **state)
+TEST(process_context_drops_keys_beyond_index_limit)
 {
 	static struct forged_message message;
 	static struct otel_process_context context;
 	static const char *many[OTEL_INDEXES + 44];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++)
 		many[i] = i == OTEL_INDEXES - 1 ? "last" : "k";
 	message.size_bytes = 0;
@@ -193,7 +183,7 @@ static void process_context_drops_keys_beyond_index_limit(void **state)
 	assert_true(otel_text_is(&context.keys[OTEL_INDEXES - 1], "last"));
 }
 
-static void process_context_rejects_damaged_bytes(void **state)
+TEST(process_context_rejects_damaged_bytes)
 {
 	static const struct {
 		const char *bytes;
@@ -208,7 +198,6 @@ static void process_context_rejects_damaged_bytes(void **state)
 	};
 	static struct otel_process_context context;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(
 			otel_process_context_parse(cases[i].bytes, cases[i].size_bytes, &context),
@@ -216,13 +205,12 @@ static void process_context_rejects_damaged_bytes(void **state)
 }
 
 /* Damage in a part refuses the whole, whatever is good behind it. */
-static void process_context_rejects_damaged_part_before_valid_rest(void **state)
+TEST(process_context_rejects_damaged_part_before_valid_rest)
 {
 	static struct forged_message message, resource, bad_value, map, value;
 	static struct otel_process_context context;
 	static const uint8_t damage[] = { 0x0b };
 
-	(void)state;
 	/* In the resource; in its attribute; in an attribute; in a name; in the list of names. */
 	for (int where = 0; where < 5; where++) {
 		message.size_bytes = resource.size_bytes = bad_value.size_bytes = 0;
@@ -257,12 +245,11 @@ static void process_context_rejects_damaged_part_before_valid_rest(void **state)
 	}
 }
 
-static void process_context_rejects_field_number_from_2_to_the_29(void **state)
+TEST(process_context_rejects_field_number_from_2_to_the_29)
 {
 	static struct forged_message message;
 	static struct otel_process_context context;
 
-	(void)state;
 	for (int more = 0; more < 2; more++) {
 		message.size_bytes = 0;
 		forged_varint(&message, (((1ULL << 29) - 1 + (uint64_t)more) << 3) | 2);
@@ -274,12 +261,11 @@ static void process_context_rejects_field_number_from_2_to_the_29(void **state)
 }
 
 /* A value is one of several kinds, the last of which counts; others of the same number do not. */
-static void process_context_ignores_value_that_is_not_text(void **state)
+TEST(process_context_ignores_value_that_is_not_text)
 {
 	static struct forged_message message, key_value, value;
 	static struct otel_process_context context;
 
-	(void)state;
 	for (int kind = 0; kind < 4; kind++) {
 		message.size_bytes = key_value.size_bytes = value.size_bytes = 0;
 		if (kind == 0) {
@@ -304,13 +290,12 @@ static void process_context_ignores_value_that_is_not_text(void **state)
 }
 
 /* Any bytes at all: a number or a refusal, and no read beyond them. */
-static void process_context_survives_random_damage(void **state)
+TEST(process_context_survives_random_damage)
 {
 	static struct forged_message message;
 	static struct otel_process_context context;
 	uint32_t noise = 12345;
 
-	(void)state;
 	for (unsigned int round = 0; round < 20000; round++) {
 		size_t at;
 
@@ -323,12 +308,11 @@ static void process_context_survives_random_damage(void **state)
 	}
 }
 
-static void process_context_header_is_validated(void **state)
+TEST(process_context_header_is_validated)
 {
 	uint8_t bytes[OTEL_HEADER_BYTES] = "OTEL_CTX\x02\0\0\0\x10\0\0\0\x01\0\0\0\0\0\0\0\0\x10";
 	struct otel_process_header header;
 
-	(void)state;
 	assert_int_equal(otel_process_header_parse(bytes, &header), 0);
 	assert_int_equal(header.payload_bytes, 16);
 	assert_int_equal(header.published_ns, 1);
@@ -349,26 +333,4 @@ static void process_context_header_is_validated(void **state)
 	assert_int_equal(otel_process_header_parse(bytes, &header), -EAGAIN);
 	bytes[0] = 'o';
 	assert_int_equal(otel_process_header_parse(bytes, &header), -ENODATA);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(process_context_parses_all_fields),
-		cmocka_unit_test(process_context_knows_only_supported_schemas),
-		cmocka_unit_test(process_context_rejects_truncation_within_a_part),
-		cmocka_unit_test(process_context_skips_unknown_fields),
-		cmocka_unit_test(process_context_skips_unknown_fields_in_each_part),
-		cmocka_unit_test(process_context_without_key_list_has_no_keys),
-		cmocka_unit_test(process_context_takes_last_of_repeated_fields),
-		cmocka_unit_test(process_context_drops_keys_beyond_index_limit),
-		cmocka_unit_test(process_context_rejects_damaged_bytes),
-		cmocka_unit_test(process_context_rejects_damaged_part_before_valid_rest),
-		cmocka_unit_test(process_context_rejects_field_number_from_2_to_the_29),
-		cmocka_unit_test(process_context_ignores_value_that_is_not_text),
-		cmocka_unit_test(process_context_survives_random_damage),
-		cmocka_unit_test(process_context_header_is_validated),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

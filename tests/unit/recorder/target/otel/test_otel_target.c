@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/target/otel/otel_target.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 static const char *const names[] = { "user", "trace_id", NULL, "span_id" };
 
@@ -27,12 +23,11 @@ static struct otel_target make_target(size_t name_count)
 	return target;
 }
 
-static void otel_target_without_variable_is_not_readable(void **state)
+TEST(otel_target_without_variable_is_not_readable)
 {
 	struct otel_target target;
 	struct otel_config config;
 
-	(void)state;
 	otel_target_init(&target, names, 4);
 	assert_string_equal(target.publishers.symbol, "otel_thread_ctx_v1");
 	assert_int_equal(target.announcement.names_missing, 1);
@@ -46,12 +41,11 @@ static void otel_target_without_variable_is_not_readable(void **state)
 	assert_int_equal(config.trace_key + config.span_key + config.reads_attributes, 0);
 }
 
-static void otel_target_with_refused_announcement_is_not_readable(void **state)
+TEST(otel_target_with_refused_announcement_is_not_readable)
 {
 	struct otel_target target = make_target(4);
 	struct otel_config config;
 
-	(void)state;
 	assert_true(otel_target_is_readable(&target));
 	target.announcement.state = OTEL_ANNOUNCEMENT_REFUSED;
 	assert_false(otel_target_is_readable(&target));
@@ -65,12 +59,11 @@ static void otel_target_with_refused_announcement_is_not_readable(void **state)
 	assert_true(otel_target_is_complete(&target));
 }
 
-static void otel_target_config_has_location_and_key_roles(void **state)
+TEST(otel_target_config_has_location_and_key_roles)
 {
 	struct otel_target target = make_target(4);
 	struct otel_config config;
 
-	(void)state;
 	target.announcement.index_count = 3;
 	target.announcement.key_of_index[2] = 1;
 	otel_target_config(&target, &config);
@@ -95,11 +88,10 @@ static void otel_target_config_has_location_and_key_roles(void **state)
 	assert_int_equal(config.reads_attributes, 1);
 }
 
-static void otel_target_fork_inherits_announcement_unless_it_has_its_own(void **state)
+TEST(otel_target_fork_inherits_announcement_unless_it_has_its_own)
 {
 	struct otel_target parent, child;
 
-	(void)state;
 	otel_target_init(&parent, NULL, 0);
 	otel_target_init(&child, NULL, 0);
 	parent.announcement.state = OTEL_ANNOUNCEMENT_READ;
@@ -115,16 +107,4 @@ static void otel_target_fork_inherits_announcement_unless_it_has_its_own(void **
 	parent.announcement.index_count = 4;
 	otel_target_inherit(&child, &parent);
 	assert_int_equal(child.announcement.index_count, 3);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(otel_target_without_variable_is_not_readable),
-		cmocka_unit_test(otel_target_with_refused_announcement_is_not_readable),
-		cmocka_unit_test(otel_target_config_has_location_and_key_roles),
-		cmocka_unit_test(otel_target_fork_inherits_announcement_unless_it_has_its_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,10 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "recorder/target/hanging_file.h"
@@ -145,12 +141,28 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void agent_halves_patience_per_hang_and_restores_it_over_time(void **state)
+#define TIMED(test) TEST_WITH(test, set_up, tear_down)
+
+TIMED(agent_is_awaited_while_it_uses_cpu)
+{
+	int file = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	uint64_t identity = 0;
+
+	agent_set_identifier(work_long, STDIN_FILENO);
+	assert_int_equal(agent_identify_file(getpid(), "x", file, &identity), 0);
+	assert_int_equal(identity, 77);
+	assert_true(agent_cpu_ns() >= LONG_NS);
+	(void)close(file);
+	/* What it used stays known when it has ended. */
+	agent_set_identifier(NULL, -1);
+	assert_true(agent_cpu_ns() >= LONG_NS);
+}
+
+TIMED(agent_halves_patience_per_hang_and_restores_it_over_time)
 {
 	static const int deadlines_ms[] = { 500, 250, 125, 62, 31, 15, 10, 10 };
 	pid_t pid = FIRST_PID;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(deadlines_ms) / sizeof(*deadlines_ms); i++)
 		hang_within(pid++, deadlines_ms[i]);
 	/* Eight hangs, one of them forgiven each 10 s, and only while somebody asks. */
@@ -167,12 +179,11 @@ static void agent_halves_patience_per_hang_and_restores_it_over_time(void **stat
 	hang_within(pid, 31);
 }
 
-static void agent_skips_hanging_process_for_doubling_periods(void **state)
+TIMED(agent_skips_hanging_process_for_doubling_periods)
 {
 	static const uint64_t pauses_s[] = { 60, 120, 240, 480, 960, 1920, 3840, 3840 };
 	char text[256];
 
-	(void)state;
 	for (int i = 0; i < 12; i++)
 		hang(FIRST_PID + 40, text);
 	for (size_t i = 0; i < sizeof(pauses_s) / sizeof(*pauses_s); i++) {
@@ -200,13 +211,12 @@ static size_t count_children(void)
 	return count;
 }
 
-static void agent_killed_after_hang_leaves_no_zombie(void **state)
+TIMED(agent_killed_after_hang_leaves_no_zombie)
 {
 	uint64_t word = 7, copy = 0;
 	struct memory_span span = { (uintptr_t)&word, &copy, sizeof(copy) };
 	char text[256];
 
-	(void)state;
 	for (int i = 0; i < 70; i++)
 		hang(FIRST_PID + 55, text);
 	do {
@@ -225,14 +235,13 @@ static int next_fd(void)
 	return fd;
 }
 
-static void agent_failed_start_leaks_no_descriptor(void **state)
+TIMED(agent_failed_start_leaks_no_descriptor)
 {
 	uint64_t word = 7, copy = 0;
 	struct memory_span span = { (uintptr_t)&word, &copy, sizeof(copy) };
 	struct rlimit before, few;
 	int first = next_fd();
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	for (int left = 0; left < LINE_FDS; left++) {
 		few = (struct rlimit){ .rlim_cur = (rlim_t)(first + left),
@@ -249,12 +258,11 @@ static void agent_failed_start_leaks_no_descriptor(void **state)
 }
 
 /* Its line is made of the lowest that are free, which are those that it has them at. */
-static void agent_works_without_open_standard_descriptors(void **state)
+TIMED(agent_works_without_open_standard_descriptors)
 {
 	int status;
 	pid_t child;
 
-	(void)state;
 	for (int lowest = 0; lowest <= LINE_FDS; lowest++) {
 		child = fork();
 		assert_true(child >= 0);
@@ -271,25 +279,23 @@ static void agent_works_without_open_standard_descriptors(void **state)
 	}
 }
 
-static void agent_rejects_file_request_without_descriptor(void **state)
+TIMED(agent_rejects_file_request_without_descriptor)
 {
 	uint64_t identity = 77;
 	char byte;
 
-	(void)state;
 	assert_int_equal(agent_read_file(getpid(), "x", -1, 0, &byte, 1), -EBADF);
 	assert_int_equal(agent_identify_file(getpid(), "x", -1, &identity), -EBADF);
 	assert_int_equal(identity, 77);
 }
 
-static void agent_refuses_all_requests_for_skipped_process(void **state)
+TIMED(agent_refuses_all_requests_for_skipped_process)
 {
 	struct agent_file_names names = { .by_path = "/proc/self/exe" };
 	struct memory_span span = { 0x1000, &names, 8 };
 	struct stat status;
 	char text[256];
 
-	(void)state;
 	hang(FIRST_PID + 60, text);
 	assert_int_equal(agent_read_memory(FIRST_PID + 60, FIRST_PID + 60, &span, 1), -ETIMEDOUT);
 	assert_int_equal(agent_open_file(FIRST_PID + 60, "x", &names, &status), -ETIMEDOUT);
@@ -297,11 +303,10 @@ static void agent_refuses_all_requests_for_skipped_process(void **state)
 	assert_int_equal(agent_read_memory(FIRST_PID + 61, FIRST_PID + 61, &span, 1), -ESRCH);
 }
 
-static void agent_remembers_last_256_skipped_processes(void **state)
+TIMED(agent_remembers_last_256_skipped_processes)
 {
 	char text[256];
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		hang(FIRST_PID + 100, text);
 	for (pid_t i = 1; i <= GIVEN_UP; i++) {
@@ -317,30 +322,13 @@ static void agent_remembers_last_256_skipped_processes(void **state)
 	assert_false(agent_has_given_up(FIRST_PID + 101));
 }
 
-static void agent_is_awaited_while_it_uses_cpu(void **state)
-{
-	int file = open("/proc/self/exe", O_PATH | O_CLOEXEC);
-	uint64_t identity = 0;
-
-	(void)state;
-	agent_set_identifier(work_long, STDIN_FILENO);
-	assert_int_equal(agent_identify_file(getpid(), "x", file, &identity), 0);
-	assert_int_equal(identity, 77);
-	assert_true(agent_cpu_ns() >= LONG_NS);
-	(void)close(file);
-	/* What it used stays known when it has ended. */
-	agent_set_identifier(NULL, -1);
-	assert_true(agent_cpu_ns() >= LONG_NS);
-}
-
 /* A file of ours, by whose path another one may be, and no mapping. */
-static void agent_opens_file_by_mapping_or_else_by_path(void **state)
+TIMED(agent_opens_file_by_mapping_or_else_by_path)
 {
 	struct agent_file_names names = { .by_mapping = "/proc/self/map_files/0-0" };
 	struct stat status = { 0 }, own;
 	int fd;
 
-	(void)state;
 	assert_int_equal(stat("/proc/self/exe", &own), 0);
 	(void)snprintf(names.by_path, sizeof(names.by_path), "/proc/%d/exe", getpid());
 	names.inode = own.st_ino;
@@ -379,11 +367,10 @@ static int read_a_word(uint64_t *ret_copy)
 	return agent_read_memory(getpid(), getpid(), &span, 1);
 }
 
-static void agent_wait_survives_signal_and_returns_poll_error(void **state)
+TIMED(agent_wait_survives_signal_and_returns_poll_error)
 {
 	uint64_t copy;
 
-	(void)state;
 	poll_error = EINTR;
 	assert_int_equal(read_a_word(&copy), 0);
 	assert_int_equal(copy, 0x1122334455667788);
@@ -394,11 +381,10 @@ static void agent_wait_survives_signal_and_returns_poll_error(void **state)
 	assert_int_equal(read_a_word(&copy), 0);
 }
 
-static void agent_accepts_answer_just_after_deadline(void **state)
+TIMED(agent_accepts_answer_just_after_deadline)
 {
 	uint64_t copy;
 
-	(void)state;
 	is_answer_late = true;
 	assert_int_equal(read_a_word(&copy), 0);
 	assert_int_equal(copy, 0x1122334455667788);
@@ -406,12 +392,11 @@ static void agent_accepts_answer_just_after_deadline(void **state)
 	assert_true(late_timeout_ms == 0 || late_timeout_ms >= DEADLINE_MIN_MS);
 }
 
-static void agent_falls_back_to_own_read_if_not_permitted(void **state)
+TIMED(agent_falls_back_to_own_read_if_not_permitted)
 {
 	uint64_t copy;
 	int r;
 
-	(void)state;
 	permitted = getpid();
 	agent_set_identifier(NULL, -1);
 	r = read_a_word(&copy);
@@ -421,13 +406,12 @@ static void agent_falls_back_to_own_read_if_not_permitted(void **state)
 	assert_int_equal(copy, 0x1122334455667788);
 }
 
-static void agent_reads_file_from_given_offset(void **state)
+TIMED(agent_reads_file_from_given_offset)
 {
 	int file = open("/proc/self/exe", O_PATH | O_CLOEXEC);
 	char expected[8], bytes[8] = { 0 };
 	FILE *whole = fopen("/proc/self/exe", "re");
 
-	(void)state;
 	assert_non_null(whole);
 	assert_int_equal(fseek(whole, 1, SEEK_SET), 0);
 	assert_int_equal(fread(expected, sizeof(expected), 1, whole), 1);
@@ -435,27 +419,4 @@ static void agent_reads_file_from_given_offset(void **state)
 	assert_int_equal(agent_read_file(getpid(), "x", file, 1, bytes, sizeof(bytes)), 0);
 	assert_memory_equal(bytes, expected, sizeof(bytes));
 	(void)close(file);
-}
-
-int main(void)
-{
-#define TIMED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TIMED(agent_is_awaited_while_it_uses_cpu),
-		TIMED(agent_halves_patience_per_hang_and_restores_it_over_time),
-		TIMED(agent_skips_hanging_process_for_doubling_periods),
-		TIMED(agent_killed_after_hang_leaves_no_zombie),
-		TIMED(agent_failed_start_leaks_no_descriptor),
-		TIMED(agent_works_without_open_standard_descriptors),
-		TIMED(agent_rejects_file_request_without_descriptor),
-		TIMED(agent_refuses_all_requests_for_skipped_process),
-		TIMED(agent_remembers_last_256_skipped_processes),
-		TIMED(agent_wait_survives_signal_and_returns_poll_error),
-		TIMED(agent_accepts_answer_just_after_deadline),
-		TIMED(agent_falls_back_to_own_read_if_not_permitted),
-		TIMED(agent_reads_file_from_given_offset),
-		TIMED(agent_opens_file_by_mapping_or_else_by_path),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

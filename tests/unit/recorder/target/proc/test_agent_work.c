@@ -4,8 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 /* A line whose other end is its own. */
 static struct agent_line make_line(int *ret_other_fds)
@@ -44,12 +42,11 @@ static int receive(const struct agent_line *line, int other_fds, int *ret_fd)
 	return agent_receive_turn(&other, ret_fd);
 }
 
-static void agent_turn_carries_optional_descriptor_of_any_number(void **state)
+TEST(agent_turn_carries_optional_descriptor_of_any_number)
 {
 	int other, saved = dup(STDIN_FILENO), file = open("/dev/zero", O_RDONLY | O_CLOEXEC), got;
 	struct agent_line line = make_line(&other);
 
-	(void)state;
 	assert_int_equal(agent_send_turn(&line, -1), 0);
 	assert_int_equal(receive(&line, other, &got), 0);
 	assert_int_equal(got, -1);
@@ -72,13 +69,12 @@ static void agent_turn_carries_optional_descriptor_of_any_number(void **state)
 	free_line(&line, other);
 }
 
-static void agent_turn_distinguishes_hangup_from_descriptor_limit(void **state)
+TEST(agent_turn_distinguishes_hangup_from_descriptor_limit)
 {
 	int other, got = 77;
 	struct agent_line line = make_line(&other);
 	struct rlimit before, few;
 
-	(void)state;
 	assert_int_equal(agent_send_turn(&line, STDIN_FILENO), 0);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	few = (struct rlimit){ .rlim_cur = 3, .rlim_max = before.rlim_max };
@@ -98,12 +94,11 @@ static void agent_turn_distinguishes_hangup_from_descriptor_limit(void **state)
 	free_line(&line, -1);
 }
 
-static void agent_reads_memory_pieces_in_order(void **state)
+TEST(agent_reads_memory_pieces_in_order)
 {
 	static const char first[] = "abc", second[] = "defg";
 	struct agent_room *room = calloc(1, sizeof(*room));
 
-	(void)state;
 	assert_non_null(room);
 	room->pid = getpid();
 	room->count = 2;
@@ -189,7 +184,7 @@ static ssize_t ask_for_bytes(struct agent_room *room)
 }
 
 /* Its server may be interrupted, and answer in parts. */
-static void agent_reads_file_to_requested_length_or_its_end(void **state)
+TEST(agent_reads_file_to_requested_length_or_its_end)
 {
 	static const struct {
 		ssize_t reads[4], result;
@@ -205,7 +200,6 @@ static void agent_reads_file_to_requested_length_or_its_end(void **state)
 	struct agent_room *room = mmap(NULL, sizeof(*room), PROT_READ | PROT_WRITE,
 				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	assert_true(room != MAP_FAILED);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		memcpy(reads.results, cases[i].reads, sizeof(reads.results));
@@ -214,16 +208,4 @@ static void agent_reads_file_to_requested_length_or_its_end(void **state)
 			assert_int_equal(room->bytes[at], 3 + at);
 	}
 	(void)munmap(room, sizeof(*room));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(agent_turn_carries_optional_descriptor_of_any_number),
-		cmocka_unit_test(agent_turn_distinguishes_hangup_from_descriptor_limit),
-		cmocka_unit_test(agent_reads_memory_pieces_in_order),
-		cmocka_unit_test(agent_reads_file_to_requested_length_or_its_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

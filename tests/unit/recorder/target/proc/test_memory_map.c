@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "failing_memory.h"
@@ -29,12 +27,11 @@ static int parse(const char *text, struct memory_map *ret_map)
 	return memory_map_parse(text, strlen(text), ret_map);
 }
 
-static void memory_map_parses_fields_of_line(void **state)
+TEST(memory_map_parses_fields_of_line)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	const struct memory_map_entry *entry;
 
-	(void)state;
 	assert_int_equal(parse(MAPS, &map), 0);
 	assert_int_equal(map.count, 10);
 	entry = &map.entries[3];
@@ -50,11 +47,10 @@ static void memory_map_parses_fields_of_line(void **state)
 	assert_true(map.entries[1].is_executable);
 }
 
-static void memory_map_decodes_paths_and_strips_deleted_mark(void **state)
+TEST(memory_map_decodes_paths_and_strips_deleted_mark)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 
-	(void)state;
 	assert_int_equal(parse(MAPS, &map), 0);
 	assert_string_equal(map.entries[0].path, "/usr/bin/ruby");
 	assert_false(map.entries[0].is_deleted);
@@ -64,7 +60,7 @@ static void memory_map_decodes_paths_and_strips_deleted_mark(void **state)
 	assert_string_equal(map.entries[8].path, "[stack]");
 }
 
-static void memory_map_lists_objects_once_without_pseudo_files(void **state)
+TEST(memory_map_lists_objects_once_without_pseudo_files)
 {
 	static const char *const expected[] = { "/usr/bin/ruby", "/srv/a b\nc", "/srv/other" };
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
@@ -72,7 +68,6 @@ static void memory_map_lists_objects_once_without_pseudo_files(void **state)
 	size_t cursor = 0;
 	size_t count = 0;
 
-	(void)state;
 	assert_int_equal(parse(MAPS, &map), 0);
 	while ((entry = memory_map_next_object(&map, &cursor))) {
 		assert_true(count < 3);
@@ -86,7 +81,7 @@ static void memory_map_lists_objects_once_without_pseudo_files(void **state)
 }
 
 /* A path is no type: what is mapped as code may be a library, wherever it lies. */
-static void memory_map_lists_shared_memory_with_code_as_object(void **state)
+TEST(memory_map_lists_shared_memory_with_code_as_object)
 {
 	static const char text[] = "1000-2000 r--p 0 0:1 5 /dev/shm/correlator.so\n"
 				   "2000-3000 r-xp 0 0:1 5 /dev/shm/correlator.so\n"
@@ -95,19 +90,17 @@ static void memory_map_lists_shared_memory_with_code_as_object(void **state)
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	size_t cursor = 0;
 
-	(void)state;
 	assert_int_equal(parse(text, &map), 0);
 	assert_ptr_equal(memory_map_next_object(&map, &cursor), &map.entries[0]);
 	assert_null(memory_map_next_object(&map, &cursor));
 }
 
-static void memory_map_accepts_missing_last_newline_and_empty_text(void **state)
+TEST(memory_map_accepts_missing_last_newline_and_empty_text)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	_cleanup_(memory_map_deinit) struct memory_map empty = { 0 };
 	size_t cursor = 0;
 
-	(void)state;
 	assert_int_equal(parse("1000-2000 rw-p 0 0:0 0", &map), 0);
 	assert_int_equal(map.count, 1);
 	assert_string_equal(map.entries[0].path, "");
@@ -116,7 +109,7 @@ static void memory_map_accepts_missing_last_newline_and_empty_text(void **state)
 	assert_null(memory_map_next_object(&empty, &cursor));
 }
 
-static void memory_map_rejects_malformed_lines_and_keeps_result(void **state)
+TEST(memory_map_rejects_malformed_lines_and_keeps_result)
 {
 	static const char *const lines[] = {
 		"\n",
@@ -146,7 +139,6 @@ static void memory_map_rejects_malformed_lines_and_keeps_result(void **state)
 		"1000-2000 rw-p 0 0:0 99999999999999999999",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		struct memory_map map = { .count = 42 };
 
@@ -156,11 +148,10 @@ static void memory_map_rejects_malformed_lines_and_keeps_result(void **state)
 	}
 }
 
-static void memory_map_parses_every_digit_and_flag(void **state)
+TEST(memory_map_parses_every_digit_and_flag)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 
-	(void)state;
 	assert_int_equal(parse("9abcdef0-9abcdef1 -w-p 12345678 ffffffff:a 1234567890\n"
 			       "fffffffffffffffe-ffffffffffffffff r-xs 0 0:ffffffff 0\n",
 			       &map),
@@ -180,7 +171,7 @@ static void memory_map_parses_every_digit_and_flag(void **state)
 }
 
 /* In any order, of devices and inodes that are alike in part. */
-static void memory_map_distinguishes_files_by_device_and_inode(void **state)
+TEST(memory_map_distinguishes_files_by_device_and_inode)
 {
 	static const char text[] = "1000-2000 r--p 0 8:1 5 /a\n"
 				   "2000-3000 r--p 0 8:2 5 /b\n"
@@ -198,7 +189,6 @@ static void memory_map_distinguishes_files_by_device_and_inode(void **state)
 	const struct memory_map_entry *entry;
 	size_t cursor = 0;
 
-	(void)state;
 	assert_int_equal(parse(text, &map), 0);
 	while ((entry = memory_map_next_object(&map, &cursor)))
 		strncat(found, entry->path + 1, 1);
@@ -210,11 +200,10 @@ static void memory_map_distinguishes_files_by_device_and_inode(void **state)
 						 !strcmp(map.entries[i].path, map.entries[j].path));
 }
 
-static void memory_map_strips_deleted_mark_only_after_name(void **state)
+TEST(memory_map_strips_deleted_mark_only_after_name)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 
-	(void)state;
 	assert_int_equal(parse("1000-2000 r--p 0 8:1 5 /x (deleted)\n"
 			       "2000-3000 r--p 0 8:1 5  (deleted)\n"
 			       "3000-4000 r--p 0 8:1 5 /x (deleted) \n"
@@ -230,18 +219,16 @@ static void memory_map_strips_deleted_mark_only_after_name(void **state)
 	assert_string_equal(map.entries[3].path, "/\n\nx\\01");
 }
 
-static void memory_map_rejects_nul_in_text(void **state)
+TEST(memory_map_rejects_nul_in_text)
 {
 	static const char text[] = "1000-2000 rw-p 0 0:0 1 /a\0b\n";
 	struct memory_map map;
 
-	(void)state;
 	assert_int_equal(memory_map_parse(text, sizeof(text) - 1, &map), -EINVAL);
 }
 
-static void memory_map_parses_or_rejects_every_prefix(void **state)
+TEST(memory_map_parses_or_rejects_every_prefix)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(MAPS); i++) {
 		_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 		_cleanup_free_ char *prefix = malloc(i + 1);
@@ -254,7 +241,7 @@ static void memory_map_parses_or_rejects_every_prefix(void **state)
 	}
 }
 
-static void memory_map_limits_number_of_lines(void **state)
+TEST(memory_map_limits_number_of_lines)
 {
 	static const char line[] = "1-2 r--p 0 0:0 0\n";
 	const size_t line_bytes = sizeof(line) - 1;
@@ -262,7 +249,6 @@ static void memory_map_limits_number_of_lines(void **state)
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	struct memory_map none;
 
-	(void)state;
 	assert_non_null(text);
 	for (size_t i = 0; i <= MEMORY_MAP_ENTRIES_MAX; i++)
 		memcpy(text + i * line_bytes, line, line_bytes);
@@ -276,28 +262,26 @@ static void memory_map_limits_number_of_lines(void **state)
 		-E2BIG);
 }
 
-static void memory_map_limits_number_of_bytes(void **state)
+TEST(memory_map_limits_number_of_bytes)
 {
 	const size_t size_bytes = MEMORY_MAP_TEXT_BYTES_MAX + 1;
 	/* Of zeros: it is not even looked at. */
 	char *text = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct memory_map map;
 
-	(void)state;
 	assert_ptr_not_equal(text, MAP_FAILED);
 	assert_int_equal(memory_map_parse(text, size_bytes - 1, &map), -EINVAL);
 	assert_int_equal(memory_map_parse(text, size_bytes, &map), -E2BIG);
 	assert_int_equal(munmap(text, size_bytes), 0);
 }
 
-static void memory_map_of_own_process_has_new_page(void **state)
+TEST(memory_map_of_own_process_has_new_page)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t address = (uint64_t)(uintptr_t)page;
 	size_t found = 0;
 
-	(void)state;
 	assert_ptr_not_equal(page, MAP_FAILED);
 	assert_int_equal(memory_map_of_process(getpid(), &map), 0);
 	for (size_t i = 0; i < map.count; i++)
@@ -306,21 +290,19 @@ static void memory_map_of_own_process_has_new_page(void **state)
 	assert_int_equal(munmap(page, 4096), 0);
 }
 
-static void memory_map_of_missing_process_returns_esrch(void **state)
+TEST(memory_map_of_missing_process_returns_esrch)
 {
 	struct memory_map map;
 
-	(void)state;
 	assert_int_equal(memory_map_of_process(0x7ffffffe, &map), -ESRCH);
 }
 
-static void memory_map_returns_enomem_and_keeps_result(void **state)
+TEST(memory_map_returns_enomem_and_keeps_result)
 {
 	struct memory_map map = { .count = 77 };
 	size_t failures;
 	int r = -ENOMEM;
 
-	(void)state;
 	for (failures = 0; r < 0; failures++) {
 		memory_fails_once_after(failures);
 		r = parse(MAPS, &map);
@@ -331,28 +313,4 @@ static void memory_map_returns_enomem_and_keeps_result(void **state)
 	/* Its text, its entries, their order. */
 	assert_int_equal(failures, 4);
 	memory_map_deinit(&map);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(memory_map_parses_fields_of_line),
-		cmocka_unit_test(memory_map_decodes_paths_and_strips_deleted_mark),
-		cmocka_unit_test(memory_map_lists_objects_once_without_pseudo_files),
-		cmocka_unit_test(memory_map_lists_shared_memory_with_code_as_object),
-		cmocka_unit_test(memory_map_accepts_missing_last_newline_and_empty_text),
-		cmocka_unit_test(memory_map_rejects_malformed_lines_and_keeps_result),
-		cmocka_unit_test(memory_map_rejects_nul_in_text),
-		cmocka_unit_test(memory_map_parses_or_rejects_every_prefix),
-		cmocka_unit_test(memory_map_parses_every_digit_and_flag),
-		cmocka_unit_test(memory_map_distinguishes_files_by_device_and_inode),
-		cmocka_unit_test(memory_map_strips_deleted_mark_only_after_name),
-		cmocka_unit_test(memory_map_limits_number_of_lines),
-		cmocka_unit_test(memory_map_limits_number_of_bytes),
-		cmocka_unit_test(memory_map_of_own_process_has_new_page),
-		cmocka_unit_test(memory_map_of_missing_process_returns_esrch),
-		cmocka_unit_test(memory_map_returns_enomem_and_keeps_result),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

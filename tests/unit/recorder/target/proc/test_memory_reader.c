@@ -2,15 +2,13 @@
 #include "recorder/target/proc/memory_reader.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/target/proc/agent.h"
 
@@ -26,25 +24,23 @@ static struct memory_reader own_memory(void)
 	return memory_reader_of_process(getpid());
 }
 
-static void memory_reader_copies_own_memory(void **state)
+TEST(memory_reader_copies_own_memory)
 {
 	const struct memory_reader reader = own_memory();
 	const uint64_t word = 0x1122334455667788;
 	uint64_t copy = 0;
 
-	(void)state;
 	assert_int_equal(memory_read_u64(&reader, (uintptr_t)&word, &copy), 0);
 	assert_int_equal(copy, word);
 }
 
-static void memory_reader_fails_at_unmapped_page(void **state)
+TEST(memory_reader_fails_at_unmapped_page)
 {
 	const struct memory_reader reader = own_memory();
 	char *pages =
 		mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char buffer[16];
 
-	(void)state;
 	assert_true(pages != MAP_FAILED);
 	assert_int_equal(munmap(pages + PAGE, PAGE), 0);
 	assert_int_equal(memory_read(&reader, (uintptr_t)pages + PAGE - 16, buffer, 16), 0);
@@ -54,14 +50,13 @@ static void memory_reader_fails_at_unmapped_page(void **state)
 	assert_int_equal(munmap(pages, PAGE), 0);
 }
 
-static void memory_reader_copies_many_spans_or_fails_for_all(void **state)
+TEST(memory_reader_copies_many_spans_or_fails_for_all)
 {
 	const struct memory_reader reader = own_memory();
 	struct memory_reader single = own_memory();
 	struct memory_span spans[SPANS];
 	uint32_t from[SPANS], to[SPANS];
 
-	(void)state;
 	for (uint32_t i = 0; i < SPANS; i++) {
 		from[i] = i * 2654435761u;
 		spans[i] = (struct memory_span){ (uintptr_t)&from[i], &to[SPANS - 1 - i], 4 };
@@ -79,13 +74,12 @@ static void memory_reader_copies_many_spans_or_fails_for_all(void **state)
 	assert_int_equal(memory_read_many(&single, spans, SPANS), -EFAULT);
 }
 
-static void memory_reader_returns_esrch_for_exited_process(void **state)
+TEST(memory_reader_returns_esrch_for_exited_process)
 {
 	pid_t pid = fork();
 	struct memory_reader reader;
 	uint64_t word;
 
-	(void)state;
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -94,13 +88,12 @@ static void memory_reader_returns_esrch_for_exited_process(void **state)
 }
 
 /* More than is read at a time, across the ends of spans. */
-static void memory_reader_copies_large_spans_in_pieces(void **state)
+TEST(memory_reader_copies_large_spans_in_pieces)
 {
 	const struct memory_reader reader = own_memory();
 	static uint8_t from[3][LARGE], to[3][LARGE];
 	struct memory_span spans[3];
 
-	(void)state;
 	for (size_t i = 0; i < 3UL * LARGE; i++)
 		from[i % 3][i / 3] = (uint8_t)(i * 2654435761U >> 16);
 	for (size_t i = 0; i < 3; i++)
@@ -112,27 +105,12 @@ static void memory_reader_copies_large_spans_in_pieces(void **state)
 }
 
 /* Who reads is another process: this one's time is its own. */
-static void memory_reader_cpu_time_is_counted_by_agent(void **state)
+TEST(memory_reader_cpu_time_is_counted_by_agent)
 {
 	const struct memory_reader reader = own_memory();
 	uint64_t before_ns = agent_cpu_ns(), word;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(memory_read_u64(&reader, (uintptr_t)&before_ns, &word), 0);
 	assert_true(agent_cpu_ns() > before_ns);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(memory_reader_copies_own_memory),
-		cmocka_unit_test(memory_reader_fails_at_unmapped_page),
-		cmocka_unit_test(memory_reader_copies_many_spans_or_fails_for_all),
-		cmocka_unit_test(memory_reader_returns_esrch_for_exited_process),
-		cmocka_unit_test(memory_reader_copies_large_spans_in_pieces),
-		cmocka_unit_test(memory_reader_cpu_time_is_counted_by_agent),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/target/proc/namespaces.h"
 
@@ -53,11 +49,10 @@ ssize_t readlink(const char *path, char *text, size_t size_bytes)
 	return length ? (ssize_t)length : -1;
 }
 
-static void namespaces_reject_proc_of_other_pid_namespace(void **state)
+TEST(namespaces_reject_proc_of_other_pid_namespace)
 {
 	char name[16];
 
-	(void)state;
 	(void)snprintf(name, sizeof(name), "%d", getpid());
 	own_name = name;
 	assert_int_equal(namespaces_check_own_proc(), 0);
@@ -69,14 +64,13 @@ static void namespaces_reject_proc_of_other_pid_namespace(void **state)
 	own_name = NULL;
 }
 
-static void namespaces_differences_are_named_in_order(void **state)
+TEST(namespaces_differences_are_named_in_order)
 {
 	const struct namespaces ours = { { 1, 2, 3 } };
 	const struct namespaces theirs = { { 9, 2, 9 } };
 	const struct namespaces others = { { 9, 9, 9 } };
 	char text[NAMESPACES_TEXT_BYTES];
 
-	(void)state;
 	namespaces_differences(&ours, &ours, text);
 	assert_string_equal(text, "");
 	namespaces_differences(&ours, &theirs, text);
@@ -85,23 +79,21 @@ static void namespaces_differences_are_named_in_order(void **state)
 	assert_string_equal(text, "pid, mount, user");
 }
 
-static void namespaces_differences_ignore_hidden_namespaces(void **state)
+TEST(namespaces_differences_ignore_hidden_namespaces)
 {
 	const struct namespaces ours = { { 1, 2, 3 } };
 	const struct namespaces hidden = { { 0, 9, 0 } };
 	char text[NAMESPACES_TEXT_BYTES];
 
-	(void)state;
 	namespaces_differences(&ours, &hidden, text);
 	assert_string_equal(text, "mount");
 }
 
-static void namespaces_of_own_process_are_read(void **state)
+TEST(namespaces_of_own_process_are_read)
 {
 	struct namespaces own, again;
 	char text[NAMESPACES_TEXT_BYTES];
 
-	(void)state;
 	assert_int_equal(namespaces_read(getpid(), &own), 0);
 	for (int kind = 0; kind < _NAMESPACE_KIND_MAX; kind++)
 		assert_int_not_equal(own.inodes[kind], 0);
@@ -111,19 +103,18 @@ static void namespaces_of_own_process_are_read(void **state)
 	assert_int_equal(namespaces_check_own_proc(), 0);
 }
 
-static void namespaces_recognise_initial_ones_by_inode(void **state)
+TEST(namespaces_recognise_initial_ones_by_inode)
 {
 	const struct namespaces machine = { { 0xEFFFFFFC, 1, 0xEFFFFFFD } };
 	const struct namespaces container = { { 4026532180, 1, 4026532181 } };
 
-	(void)state;
 	assert_true(namespaces_is_initial(&machine, NAMESPACE_PID));
 	assert_true(namespaces_is_initial(&machine, NAMESPACE_USER));
 	assert_false(namespaces_is_initial(&container, NAMESPACE_PID));
 	assert_false(namespaces_is_initial(&container, NAMESPACE_USER));
 }
 
-static void namespaces_read_distinguishes_exit_from_missing_support(void **state)
+TEST(namespaces_read_distinguishes_exit_from_missing_support)
 {
 	static const struct {
 		int of_file, of_process, result;
@@ -134,7 +125,6 @@ static void namespaces_read_distinguishes_exit_from_missing_support(void **state
 		{ EACCES, ESRCH, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct namespaces namespaces = { { 7, 7, 7 } };
 		uint64_t expected = cases[i].result ? 7 : 0;
@@ -145,18 +135,4 @@ static void namespaces_read_distinguishes_exit_from_missing_support(void **state
 		assert_int_equal(namespaces.inodes[NAMESPACE_PID], expected);
 	}
 	stat_error = kill_error = 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(namespaces_differences_are_named_in_order),
-		cmocka_unit_test(namespaces_differences_ignore_hidden_namespaces),
-		cmocka_unit_test(namespaces_of_own_process_are_read),
-		cmocka_unit_test(namespaces_reject_proc_of_other_pid_namespace),
-		cmocka_unit_test(namespaces_recognise_initial_ones_by_inode),
-		cmocka_unit_test(namespaces_read_distinguishes_exit_from_missing_support),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,10 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "failing_memory.h"
@@ -83,7 +79,9 @@ static void write_bytes(const struct bench *bench, size_t count)
 	assert_int_equal(fclose(file), 0);
 }
 
-static void proc_file_head_is_cut_to_buffer_size(void **state)
+#define WITH_FOLDER(test) TEST_WITH(test, set_up, tear_down)
+
+WITH_FOLDER(proc_file_head_is_cut_to_buffer_size)
 {
 	struct bench *bench = *state;
 	char buffer[8];
@@ -101,7 +99,7 @@ static void proc_file_head_is_cut_to_buffer_size(void **state)
 	assert_string_equal(buffer, "abc");
 }
 
-static void proc_file_is_read_whole_up_to_its_limit(void **state)
+WITH_FOLDER(proc_file_is_read_whole_up_to_its_limit)
 {
 	static const size_t sizes[] = { 0, 1, 4094, 4095, 4096, 8190, 8191, 8192, 20000, 70000 };
 	struct bench *bench = *state;
@@ -127,13 +125,12 @@ static void proc_file_is_read_whole_up_to_its_limit(void **state)
 	}
 }
 
-static void proc_file_returns_error_for_missing_process_or_file(void **state)
+TEST(proc_file_returns_error_for_missing_process_or_file)
 {
 	char *text = NULL, buffer[8], name[200];
 	size_t size_bytes;
 	pid_t *ids = NULL;
 
-	(void)state;
 	assert_int_equal(proc_file_read(NOBODY, "stat", 100, &text, &size_bytes), -ESRCH);
 	assert_int_equal(proc_file_read(getpid(), "no", 100, &text, &size_bytes), -ESRCH);
 	assert_int_equal(proc_file_read_head(NOBODY, "stat", buffer, 8), -ESRCH);
@@ -148,12 +145,11 @@ static void proc_file_returns_error_for_missing_process_or_file(void **state)
 	assert_null(ids);
 }
 
-static void proc_file_reads_through_descriptor_zero(void **state)
+TEST(proc_file_reads_through_descriptor_zero)
 {
 	int saved = dup(STDIN_FILENO);
 	char buffer[8];
 
-	(void)state;
 	(void)close(STDIN_FILENO);
 	assert_true(proc_file_read_head(getpid(), "comm", buffer, sizeof(buffer)) > 0);
 	assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
@@ -172,7 +168,7 @@ static void make_entry(const struct bench *bench, const char *name)
 	(void)close(fd);
 }
 
-static void proc_file_ids_are_names_that_are_valid_pids(void **state)
+WITH_FOLDER(proc_file_ids_are_names_that_are_valid_pids)
 {
 	static const char *const names[] = {
 		"1",   "2147483647", "2147483648", "99999999999999999999", "0", "-3",
@@ -189,7 +185,7 @@ static void proc_file_ids_are_names_that_are_valid_pids(void **state)
 	assert_true((ids[0] == 1 && ids[1] == 2147483647) || (ids[1] == 1 && ids[0] == 2147483647));
 }
 
-static void proc_file_lists_any_number_of_ids(void **state)
+WITH_FOLDER(proc_file_lists_any_number_of_ids)
 {
 	struct bench *bench = *state;
 	char name[16];
@@ -213,7 +209,7 @@ static void proc_file_lists_any_number_of_ids(void **state)
 	}
 }
 
-static void proc_file_returns_enomem_and_keeps_result(void **state)
+WITH_FOLDER(proc_file_returns_enomem_and_keeps_result)
 {
 	struct bench *bench = *state;
 	char *text = NULL, name[16];
@@ -247,20 +243,4 @@ static void proc_file_returns_enomem_and_keeps_result(void **state)
 	}
 	assert_true(failures > 2);
 	free(ids);
-}
-
-int main(void)
-{
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		WITH_FOLDER(proc_file_head_is_cut_to_buffer_size),
-		WITH_FOLDER(proc_file_is_read_whole_up_to_its_limit),
-		cmocka_unit_test(proc_file_returns_error_for_missing_process_or_file),
-		cmocka_unit_test(proc_file_reads_through_descriptor_zero),
-		WITH_FOLDER(proc_file_ids_are_names_that_are_valid_pids),
-		WITH_FOLDER(proc_file_lists_any_number_of_ids),
-		WITH_FOLDER(proc_file_returns_enomem_and_keeps_result),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

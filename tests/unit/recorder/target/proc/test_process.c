@@ -2,11 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "failing_memory.h"
@@ -101,12 +97,11 @@ static void family_end(const struct family *family)
 	assert_int_equal(waitpid(family->child, NULL, 0), family->child);
 }
 
-static void process_info_describes_own_process(void **state)
+TEST(process_info_describes_own_process)
 {
 	struct process_info info;
 	struct process_info again;
 
-	(void)state;
 	assert_int_equal(prctl(PR_SET_NAME, "0123456789abcdef"), 0);
 	assert_int_equal(process_read_info(getpid(), &info), 0);
 	assert_int_equal(info.pid, getpid());
@@ -118,19 +113,18 @@ static void process_info_describes_own_process(void **state)
 	assert_int_equal(again.start_ticks, info.start_ticks);
 }
 
-static void process_comm_with_parentheses_does_not_shift_fields(void **state)
+TEST(process_comm_with_parentheses_does_not_shift_fields)
 {
 	struct family family = family_start();
 	struct process_info info;
 
-	(void)state;
 	assert_int_equal(process_read_info(family.child, &info), 0);
 	assert_string_equal(info.comm, "a) b (c");
 	assert_int_equal(info.parent_pid, getpid());
 	family_end(&family);
 }
 
-static void process_descendants_are_breadth_first_without_root(void **state)
+TEST(process_descendants_are_breadth_first_without_root)
 {
 	struct family family = family_start();
 	_cleanup_free_ pid_t *of_self = NULL;
@@ -138,7 +132,6 @@ static void process_descendants_are_breadth_first_without_root(void **state)
 	_cleanup_free_ pid_t *of_grandchild = NULL;
 	size_t count;
 
-	(void)state;
 	assert_int_equal(process_find_descendants(getpid(), &of_self, &count), 0);
 	assert_int_equal(count, 2);
 	assert_int_equal(of_self[0], family.child);
@@ -153,13 +146,12 @@ static void process_descendants_are_breadth_first_without_root(void **state)
 }
 
 /* Of two children with a child each: as they were born, parents and pids are not in one order. */
-static void process_descendants_list_children_before_grandchildren(void **state)
+TEST(process_descendants_list_children_before_grandchildren)
 {
 	struct family older = family_start(), younger = family_start();
 	_cleanup_free_ pid_t *pids = NULL;
 	size_t count;
 
-	(void)state;
 	assert_int_equal(process_find_descendants(getpid(), &pids, &count), 0);
 	assert_int_equal(count, 4);
 	assert_true((pids[0] == older.child && pids[1] == younger.child) ||
@@ -170,13 +162,12 @@ static void process_descendants_list_children_before_grandchildren(void **state)
 	family_end(&older);
 }
 
-static void process_info_rejects_zombie_and_free_pid(void **state)
+TEST(process_info_rejects_zombie_and_free_pid)
 {
 	struct process_info info = { .pid = 42 };
 	siginfo_t status;
 	pid_t child = fork();
 
-	(void)state;
 	assert_true(child >= 0);
 	if (child == 0)
 		_exit(0);
@@ -198,14 +189,13 @@ static int glance_at(const char *text, struct process_info *ret_info)
 	return r;
 }
 
-static void process_glance_parses_stat_and_rejects_malformed_one(void **state)
+TEST(process_glance_parses_stat_and_rejects_malformed_one)
 {
 #define FIELDS_BEHIND(state, threads) \
 	state " 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 " threads " 21 22 23 24 25 26 27 28 29\n"
 #define FIELDS(state, threads) "77 (x) " FIELDS_BEHIND(state, threads)
 	struct process_info info = { .pid = 42 };
 
-	(void)state;
 	assert_int_equal(glance_at("", &info), -EINVAL);
 	assert_int_equal(glance_at("77 x) S 3\n", &info), -EINVAL);
 	assert_int_equal(glance_at("77 (x S 3\n", &info), -EINVAL);
@@ -228,7 +218,7 @@ static void process_glance_parses_stat_and_rejects_malformed_one(void **state)
 #undef FIELDS_BEHIND
 }
 
-static void process_ns_pid_is_last_of_its_namespaces(void **state)
+TEST(process_ns_pid_is_last_of_its_namespaces)
 {
 	static const struct {
 		const char *text;
@@ -240,7 +230,6 @@ static void process_ns_pid_is_last_of_its_namespaces(void **state)
 		{ "", 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct process_info info;
 
@@ -269,12 +258,11 @@ static int read_variable_between(const char *start, const char *end, char value[
 	return r;
 }
 
-static void process_environment_lies_where_stat_says(void **state)
+TEST(process_environment_lies_where_stat_says)
 {
 	static const char there[] = "A=1\0A=2";
 	char value[8] = "before";
 
-	(void)state;
 	assert_int_equal(read_variable_between(there, there, value), -ENOENT);
 	assert_int_equal(read_variable_between(there + 1, there, value), -ENOENT);
 	assert_int_equal(read_variable_between(NULL, there, value), -ENOENT);
@@ -293,7 +281,7 @@ static void process_environment_lies_where_stat_says(void **state)
 	forged_stat = NULL;
 }
 
-static void process_server_name_comes_from_title_or_script(void **state)
+TEST(process_server_name_comes_from_title_or_script)
 {
 #define CASE(line, name)                 \
 	{                                \
@@ -333,7 +321,6 @@ static void process_server_name_comes_from_title_or_script(void **state)
 	};
 #undef CASE
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *name = process_server_name_of(cases[i].line, cases[i].size_bytes);
 
@@ -343,7 +330,7 @@ static void process_server_name_comes_from_title_or_script(void **state)
 	assert_null(process_server_name_of(NULL, 0));
 }
 
-static void process_server_name_uses_start_of_long_command_line(void **state)
+TEST(process_server_name_uses_start_of_long_command_line)
 {
 	static char rest[8192];
 	char *const arguments[] = { "puma", "-c", "read line", rest, NULL };
@@ -351,7 +338,6 @@ static void process_server_name_uses_start_of_long_command_line(void **state)
 	int life[2];
 	pid_t child;
 
-	(void)state;
 	memset(rest, 'x', sizeof(rest) - 1);
 	assert_int_equal(pipe(life), 0);
 	child = fork();
@@ -386,14 +372,13 @@ static pid_t start_program(char *const *environment)
 	return child;
 }
 
-static void process_variable_is_value_at_program_start(void **state)
+TEST(process_variable_is_value_at_program_start)
 {
 	char *const environment[] = { "LONGER=no", "LONG=0123456", "EMPTY=", "LONG=7", NULL };
 	char value[8] = "before";
 	pid_t child = start_program(environment);
 	int r;
 
-	(void)state;
 	/* Before the exec it is ours, and in it that of neither. */
 	do
 		r = process_read_variable(child, "LONG", value, sizeof(value));
@@ -409,14 +394,13 @@ static void process_variable_is_value_at_program_start(void **state)
 	assert_int_equal(process_read_variable(child, "LONG", value, sizeof(value)), -ESRCH);
 }
 
-static void process_variable_is_missing_without_environment(void **state)
+TEST(process_variable_is_missing_without_environment)
 {
 	char *const environment[] = { NULL };
 	char value[8] = "before", path[64], program[16];
 	pid_t child = start_program(environment);
 	int r;
 
-	(void)state;
 	(void)snprintf(path, sizeof(path), "/proc/%d/comm", child);
 	do {
 		FILE *file = fopen(path, "r");
@@ -478,9 +462,8 @@ static int read_last(pid_t child, char value[static 8])
 	return process_read_variable(child, "LAST", value, 8);
 }
 
-static void process_variable_is_read_whole_or_not_at_all(void **state)
+TEST(process_variable_is_read_whole_or_not_at_all)
 {
-	(void)state;
 	for (size_t bytes = 256 * 1024 - 1; bytes <= 256 * 1024 + 2; bytes++) {
 		pid_t child = start_with_environment(bytes);
 		char value[8] = "before";
@@ -504,7 +487,7 @@ static void *outlive(void *argument)
 	return NULL;
 }
 
-static void process_exists_until_last_thread_has_ended(void **state)
+TEST(process_exists_until_last_thread_has_ended)
 {
 	struct memory_reader reader;
 	struct process_info info, own;
@@ -512,7 +495,6 @@ static void process_exists_until_last_thread_has_ended(void **state)
 	int life[2], byte;
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(pipe(life), 0);
 	assert_int_equal(process_glance(getpid(), &own), 0);
 	child = fork();
@@ -543,23 +525,21 @@ static void process_exists_until_last_thread_has_ended(void **state)
 	assert_int_equal(process_glance(child, &info), -ESRCH);
 }
 
-static void process_of_thread_is_its_thread_group(void **state)
+TEST(process_of_thread_is_its_thread_group)
 {
-	(void)state;
 	assert_int_equal(process_of_thread(getpid()), 0);
 	assert_int_equal(process_of_thread(4194305), 0);
 	assert_int_equal(living_thread_of(getpid()), getpid());
 	assert_int_equal(living_thread_of(4194305), 4194305);
 }
 
-static void process_glance_identifies_program_by_addresses(void **state)
+TEST(process_glance_identifies_program_by_addresses)
 {
 	struct process_info info, info_of_child;
 	struct family family = family_start();
 	struct process_program other;
 	char on_stack;
 
-	(void)state;
 	assert_int_equal(process_glance(getpid(), &info), 0);
 	assert_int_equal(info.ns_pid, 0);
 	assert_in_range((uintptr_t)process_glance_identifies_program_by_addresses,
@@ -581,14 +561,13 @@ static void process_glance_identifies_program_by_addresses(void **state)
 	family_end(&family);
 }
 
-static void process_functions_return_enomem_and_no_result(void **state)
+TEST(process_functions_return_enomem_and_no_result)
 {
 	size_t count = 77, failures;
 	pid_t *pids = NULL;
 	int r = -ENOMEM;
 	char value[8];
 
-	(void)state;
 	for (failures = 0; r < 0; failures++) {
 		memory_fails_once_after(failures);
 		r = process_find_descendants(getpid(), &pids, &count);
@@ -601,29 +580,4 @@ static void process_functions_return_enomem_and_no_result(void **state)
 	memory_fails_after(0);
 	assert_int_equal(process_read_variable(getpid(), "PATH", value, sizeof(value)), -ENOMEM);
 	memory_never_fails();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(process_info_describes_own_process),
-		cmocka_unit_test(process_comm_with_parentheses_does_not_shift_fields),
-		cmocka_unit_test(process_descendants_are_breadth_first_without_root),
-		cmocka_unit_test(process_descendants_list_children_before_grandchildren),
-		cmocka_unit_test(process_info_rejects_zombie_and_free_pid),
-		cmocka_unit_test(process_glance_parses_stat_and_rejects_malformed_one),
-		cmocka_unit_test(process_ns_pid_is_last_of_its_namespaces),
-		cmocka_unit_test(process_environment_lies_where_stat_says),
-		cmocka_unit_test(process_server_name_comes_from_title_or_script),
-		cmocka_unit_test(process_server_name_uses_start_of_long_command_line),
-		cmocka_unit_test(process_variable_is_value_at_program_start),
-		cmocka_unit_test(process_variable_is_missing_without_environment),
-		cmocka_unit_test(process_variable_is_read_whole_or_not_at_all),
-		cmocka_unit_test(process_exists_until_last_thread_has_ended),
-		cmocka_unit_test(process_of_thread_is_its_thread_group),
-		cmocka_unit_test(process_glance_identifies_program_by_addresses),
-		cmocka_unit_test(process_functions_return_enomem_and_no_result),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,18 +4,14 @@
 
 #include <errno.h>
 #include <linux/capability.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 enum {
 	NOBODY_USER = 65534,
@@ -32,7 +28,7 @@ FILE *fopen(const char *path, const char *mode)
 			  : NULL;
 }
 
-static void process_access_check_reads_where_a_file_is_mapped(void **state)
+TEST(process_access_check_reads_where_a_file_is_mapped)
 {
 	char byte = 'x';
 	uint64_t there = (uintptr_t)&byte;
@@ -43,7 +39,6 @@ static void process_access_check_reads_where_a_file_is_mapped(void **state)
 	};
 	const struct memory_map map = { .entries = entries, .count = 3 };
 
-	(void)state;
 	assert_int_equal(process_access_check(getpid(), &map), 0);
 	/* That this very place is not there says nothing of who may. */
 	entries[2].start = 0x1000;
@@ -99,7 +94,7 @@ static void skip_without_root(void)
 	}
 }
 
-static void process_access_explains_owner_or_yama_scope(void **state)
+TEST(process_access_explains_owner_or_yama_scope)
 {
 	static const struct {
 		const char *scope;
@@ -122,7 +117,6 @@ static void process_access_explains_owner_or_yama_scope(void **state)
 		  "it has privileges of its own, which needs CAP_SYS_PTRACE (or run as root)" },
 	};
 
-	(void)state;
 	skip_without_root();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char text[PROCESS_ACCESS_TEXT_BYTES];
@@ -134,7 +128,7 @@ static void process_access_explains_owner_or_yama_scope(void **state)
 	yama_scope = NULL;
 }
 
-static void process_access_is_denied_for_process_of_other_user(void **state)
+TEST(process_access_is_denied_for_process_of_other_user)
 {
 	char byte = 'x';
 	struct memory_map_entry entry = { .start = (uintptr_t)&byte,
@@ -144,7 +138,6 @@ static void process_access_is_denied_for_process_of_other_user(void **state)
 	pid_t child;
 	int status;
 
-	(void)state;
 	skip_without_root();
 	child = fork();
 	if (child == 0)
@@ -173,11 +166,10 @@ static bool is_general_with(uint64_t capabilities)
 	return WEXITSTATUS(status);
 }
 
-static void process_access_is_general_only_with_ptrace_capability(void **state)
+TEST(process_access_is_general_only_with_ptrace_capability)
 {
 	const uint64_t ours = UINT64_C(1) << 19;
 
-	(void)state;
 	skip_without_root();
 	assert_true(is_general_with(ours));
 	for (int other = 0; other <= 22; other++)
@@ -186,11 +178,10 @@ static void process_access_is_general_only_with_ptrace_capability(void **state)
 	assert_false(is_general_with(ours >> 1 | ours << 1));
 }
 
-static void process_access_explains_denial_despite_capability(void **state)
+TEST(process_access_explains_denial_despite_capability)
 {
 	char text[PROCESS_ACCESS_TEXT_BYTES];
 
-	(void)state;
 	if (!process_access_is_general()) {
 		print_message("needs CAP_SYS_PTRACE\n");
 		skip();
@@ -203,17 +194,4 @@ static void process_access_explains_denial_despite_capability(void **state)
 	process_access_explain(getpid(), text);
 	assert_string_equal(text, "kernel.yama.ptrace_scope is 3: nobody may until the next boot");
 	yama_scope = NULL;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(process_access_check_reads_where_a_file_is_mapped),
-		cmocka_unit_test(process_access_is_denied_for_process_of_other_user),
-		cmocka_unit_test(process_access_explains_owner_or_yama_scope),
-		cmocka_unit_test(process_access_is_general_only_with_ptrace_capability),
-		cmocka_unit_test(process_access_explains_denial_despite_capability),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

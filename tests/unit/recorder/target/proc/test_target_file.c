@@ -5,9 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/clock.h"
 #include "recorder/target/hanging_file.h"
@@ -121,7 +119,9 @@ static void assert_bytes(struct target_file *file, size_t offset, size_t size_by
 	free(bytes);
 }
 
-static void target_file_is_read_through_path_only_descriptor(void **state)
+#define MAPPED(test) TEST_WITH(test, set_up, tear_down)
+
+MAPPED(target_file_is_read_through_path_only_descriptor)
 {
 	const struct bench *bench = *state;
 	struct target_file *file = open_file(bench);
@@ -136,7 +136,7 @@ static void target_file_is_read_through_path_only_descriptor(void **state)
 	target_file_close(file);
 }
 
-static void target_file_deleted_is_opened_through_its_mapping(void **state)
+MAPPED(target_file_deleted_is_opened_through_its_mapping)
 {
 	const struct bench *bench = *state;
 	struct target_file *file;
@@ -157,7 +157,7 @@ static void target_file_deleted_is_opened_through_its_mapping(void **state)
 	target_file_close(file);
 }
 
-static void target_file_truncated_returns_remaining_bytes(void **state)
+MAPPED(target_file_truncated_returns_remaining_bytes)
 {
 	const struct bench *bench = *state;
 	struct target_file *file = open_file(bench);
@@ -171,7 +171,7 @@ static void target_file_truncated_returns_remaining_bytes(void **state)
 	target_file_close(file);
 }
 
-static void target_file_has_changed_after_write_or_mode_change(void **state)
+MAPPED(target_file_has_changed_after_write_or_mode_change)
 {
 	const struct bench *bench = *state;
 	const struct timespec past[] = { { .tv_sec = 1000 }, { .tv_sec = 1000, .tv_nsec = 5 } };
@@ -216,7 +216,7 @@ static uint64_t inode_of(const char *path)
 	return status.st_ino;
 }
 
-static void target_file_rejects_other_inode_and_special_file(void **state)
+MAPPED(target_file_rejects_other_inode_and_special_file)
 {
 	const struct bench *bench = *state;
 	uint64_t inode = inode_of(bench->path);
@@ -232,7 +232,7 @@ static void target_file_rejects_other_inode_and_special_file(void **state)
 	assert_int_equal(open_by_path(bench->path, inode_of(bench->path)), -ESTALE);
 }
 
-static void target_file_rejects_path_that_is_too_long(void **state)
+MAPPED(target_file_rejects_path_that_is_too_long)
 {
 	const struct bench *bench = *state;
 	char path[2 * PATH_MAX];
@@ -244,13 +244,12 @@ static void target_file_rejects_path_that_is_too_long(void **state)
 }
 
 /* Up to the last byte that a name has room for. */
-static void target_file_never_truncates_path(void **state)
+MAPPED(target_file_never_truncates_path)
 {
 	struct agent_file_names names;
 	char path[sizeof(names.by_path)], root[32];
 	size_t left = sizeof(path) - (size_t)sprintf(root, "/proc/%d/root", getpid());
 
-	(void)state;
 	memset(path, 'x', sizeof(path));
 	path[0] = '/';
 	path[left] = '\0';
@@ -259,7 +258,7 @@ static void target_file_never_truncates_path(void **state)
 	assert_int_equal(open_by_path(path, 7), -ENAMETOOLONG);
 }
 
-static void target_file_closes_descriptor_zero_and_no_other(void **state)
+MAPPED(target_file_closes_descriptor_zero_and_no_other)
 {
 	const struct bench *bench = *state;
 	/* So that the agent is there. */
@@ -280,7 +279,7 @@ static void target_file_closes_descriptor_zero_and_no_other(void **state)
 }
 
 /* Maps name what is in its root by the way that leads there from ours. */
-static void target_file_resolves_path_in_root_of_process(void **state)
+MAPPED(target_file_resolves_path_in_root_of_process)
 {
 	const struct bench *bench = *state;
 	char folder[] = "/tmp/test_target_file-root-XXXXXX", path[64], other[64];
@@ -335,7 +334,7 @@ static void target_file_resolves_path_in_root_of_process(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
-static void target_file_key_equals_key_of_open_file(void **state)
+MAPPED(target_file_key_equals_key_of_open_file)
 {
 	const struct bench *bench = *state;
 	struct target_file *file = open_file(bench);
@@ -360,7 +359,7 @@ static void target_file_key_equals_key_of_open_file(void **state)
 }
 
 /* Who writes to a file that is on lease waits for its holder, for 45 s; so does who opens it. */
-static void target_file_open_does_not_wait_for_lease(void **state)
+MAPPED(target_file_open_does_not_wait_for_lease)
 {
 	const struct bench *bench = *state;
 	uint64_t before_ns = real_ns();
@@ -399,7 +398,7 @@ static int refuse(int identifier, int fd, uint64_t *ret_identity)
 	return -EOPNOTSUPP;
 }
 
-static void target_file_identifies_by_given_function(void **state)
+MAPPED(target_file_identifies_by_given_function)
 {
 	const struct bench *bench = *state;
 	struct target_file *file = open_file(bench);
@@ -432,7 +431,7 @@ static void target_file_identifies_by_given_function(void **state)
 	(void)close(given);
 }
 
-static void target_file_gives_up_on_hanging_process_only(void **state)
+MAPPED(target_file_gives_up_on_hanging_process_only)
 {
 	const struct bench *bench = *state;
 	struct target_file *file = open_file(bench), *other = open_file(bench), *none;
@@ -477,26 +476,4 @@ static void target_file_gives_up_on_hanging_process_only(void **state)
 	target_file_close(other);
 	(void)kill(process, SIGKILL);
 	assert_int_equal(waitpid(process, NULL, 0), process);
-}
-
-int main(void)
-{
-#define MAPPED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		MAPPED(target_file_is_read_through_path_only_descriptor),
-		MAPPED(target_file_deleted_is_opened_through_its_mapping),
-		MAPPED(target_file_truncated_returns_remaining_bytes),
-		MAPPED(target_file_has_changed_after_write_or_mode_change),
-		MAPPED(target_file_rejects_other_inode_and_special_file),
-		MAPPED(target_file_rejects_path_that_is_too_long),
-		MAPPED(target_file_never_truncates_path),
-		MAPPED(target_file_closes_descriptor_zero_and_no_other),
-		MAPPED(target_file_resolves_path_in_root_of_process),
-		MAPPED(target_file_key_equals_key_of_open_file),
-		MAPPED(target_file_open_does_not_wait_for_lease),
-		MAPPED(target_file_identifies_by_given_function),
-		MAPPED(target_file_gives_up_on_hanging_process_only),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,9 @@
 #include "recorder/target/ruby/ruby_accessors.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include "recorder/target/ruby_code.h"
@@ -100,11 +96,10 @@ static void assert_place(const struct ruby_place *place, enum ruby_place_kind ki
 	assert_int_equal(place->offset, 0);
 }
 
-static void accessors_of_ruby_2_7_match_headers(void **state)
+TEST(accessors_of_ruby_2_7_match_headers)
 {
 	struct ruby_accessor_layout found = decode_build("2.7.4");
 
-	(void)state;
 	assert_is_common(&found.layout);
 	assert_rest_unknown(&found.layout);
 	assert_place(&found.execution, RUBY_PLACE_POINTED, 0x342cc8);
@@ -122,11 +117,10 @@ static void accessors_of_ruby_2_7_match_headers(void **state)
 	assert_int_equal(found.layout.object_space_count, 0x1a8);
 }
 
-static void accessors_of_ruby_3_1_match_headers(void **state)
+TEST(accessors_of_ruby_3_1_match_headers)
 {
 	struct ruby_accessor_layout found = decode_build("3.1.2");
 
-	(void)state;
 	assert_is_common(&found.layout);
 	assert_rest_unknown(&found.layout);
 	assert_place(&found.execution, RUBY_PLACE_TLS, 0x3ada48);
@@ -142,11 +136,10 @@ static void accessors_of_ruby_3_1_match_headers(void **state)
 	assert_int_equal(found.layout.object_space_count, 0x1b8);
 }
 
-static void accessors_of_ruby_3_3_match_headers(void **state)
+TEST(accessors_of_ruby_3_3_match_headers)
 {
 	struct ruby_accessor_layout found = decode_build("3.3.8");
 
-	(void)state;
 	assert_is_common(&found.layout);
 	assert_rest_unknown(&found.layout);
 	assert_place(&found.execution, RUBY_PLACE_TLS, 0x45aad0);
@@ -164,11 +157,10 @@ static void accessors_of_ruby_3_3_match_headers(void **state)
 	assert_int_equal(found.layout.object_space_count, 0x570);
 }
 
-static void accessors_of_ruby_3_4_match_headers(void **state)
+TEST(accessors_of_ruby_3_4_match_headers)
 {
 	struct ruby_accessor_layout found = decode_build("3.4.11");
 
-	(void)state;
 	assert_is_common(&found.layout);
 	assert_rest_unknown(&found.layout);
 	assert_place(&found.execution, RUBY_PLACE_TLS, 0x4dbac8);
@@ -201,11 +193,10 @@ static struct ruby_accessor_layout decode_thread_current(const char *hex)
 	return decode_function(RUBY_ACCESSOR_THREAD_CURRENT, hex);
 }
 
-static void accessors_find_context_of_static_ruby_at_thread_pointer(void **state)
+TEST(accessors_find_context_of_static_ruby_at_thread_pointer)
 {
 	struct ruby_accessor_layout found;
 
-	(void)state;
 	code = (struct ruby_code){ 0 };
 	/* mov $-0x50,%rax; mov %fs:(%rax),%rax; mov 0x30(%rax),%rax; mov 0x10(%rax),%rax; ret */
 	found = decode_thread_current(
@@ -221,11 +212,10 @@ static void accessors_find_context_of_static_ruby_at_thread_pointer(void **state
 	assert_int_equal(found.execution.offset, -0x50);
 }
 
-static void accessors_find_initial_exec_by_its_slot(void **state)
+TEST(accessors_find_initial_exec_by_its_slot)
 {
 	struct ruby_accessor_layout found;
 
-	(void)state;
 	code = (struct ruby_code){ 0 };
 	/* mov 0x1000(%rip),%rax; mov %fs:(%rax),%rax; ... */
 	found = decode_thread_current(
@@ -241,11 +231,10 @@ static void accessors_find_initial_exec_by_its_slot(void **state)
 	assert_int_equal(found.execution.offset, 8);
 }
 
-static void accessors_find_descriptor_by_its_slot(void **state)
+TEST(accessors_find_descriptor_by_its_slot)
 {
 	struct ruby_accessor_layout found;
 
-	(void)state;
 	code = (struct ruby_code){ 0 };
 	ruby_code_add_slot(&code, 0x2007, X86_SLOT_TLS, 0);
 	/* lea 0x1000(%rip),%rax; call *(%rax); mov %fs:(%rax),%rax; ... */
@@ -254,11 +243,10 @@ static void accessors_find_descriptor_by_its_slot(void **state)
 	assert_place(&found.execution, RUBY_PLACE_TLS, 0x2007);
 }
 
-static void accessors_recognise_tls_get_addr_call_without_plt(void **state)
+TEST(accessors_recognise_tls_get_addr_call_without_plt)
 {
 	struct ruby_accessor_layout found;
 
-	(void)state;
 	code = (struct ruby_code){ 0 };
 	ruby_code_add_slot(&code, 0x2008, X86_SLOT_TLS, 0);
 	/* data16 lea 0x1000(%rip),%rdi; data16 rex.W call *0x2000(%rip); mov (%rax),%rax; ... */
@@ -267,11 +255,10 @@ static void accessors_recognise_tls_get_addr_call_without_plt(void **state)
 	assert_place(&found.execution, RUBY_PLACE_TLS, 0x2008);
 }
 
-static void accessors_find_variable_of_program_by_its_code(void **state)
+TEST(accessors_find_variable_of_program_by_its_code)
 {
 	struct ruby_accessor_layout found;
 
-	(void)state;
 	code = (struct ruby_code){ 0 };
 	/* mov 0x1000(%rip),%rax; mov 0x38(%rax),%rax; mov 0x10(%rax),%rax; ret */
 	found = decode_thread_current("48 8b 05 00 10 00 00 48 8b 40 38 48 8b 40 10 c3");
@@ -279,11 +266,10 @@ static void accessors_find_variable_of_program_by_its_code(void **state)
 	assert_int_equal(found.layout.execution_thread, 0x38);
 }
 
-static void accessors_reject_two_different_answers(void **state)
+TEST(accessors_reject_two_different_answers)
 {
 	struct ruby_accessor_layout found;
 
-	(void)state;
 	code = (struct ruby_code){ 0 };
 	/* mov 0x10(%rdi),%rax; test %esi,%esi; je 1f; mov 0x50(%rax),%rax; ret;
 	 * 1: mov 0x48(%rax),%rax; ret */
@@ -293,11 +279,10 @@ static void accessors_reject_two_different_answers(void **state)
 	assert_int_equal(found.layout.body_label, NONE);
 }
 
-static void accessors_reject_offset_beyond_any_structure(void **state)
+TEST(accessors_reject_offset_beyond_any_structure)
 {
 	struct ruby_accessor_layout found;
 
-	(void)state;
 	code = (struct ruby_code){ 0 };
 	/* mov 0x10(%rdi),%rax; mov 0x8000(%rax),%rax; ret */
 	found = decode_function(RUBY_ACCESSOR_ISEQ_LABEL, "48 8b 47 10 48 8b 80 00 80 00 00 c3");
@@ -312,11 +297,10 @@ static void accessors_reject_offset_beyond_any_structure(void **state)
 	assert_int_equal(found.layout.body_label, NONE);
 }
 
-static void accessors_normalise_flag_to_its_byte(void **state)
+TEST(accessors_normalise_flag_to_its_byte)
 {
 	struct ruby_accessor_layout found;
 
-	(void)state;
 	code = (struct ruby_code){ 0 };
 	/* mov 0x1000(%rip),%rax; mov 0x510(%rax),%rax; mov 0x14(%rax),%eax; shr $13,%eax;
 	 * and $1,%eax; ret: bit 13 of the word at 0x14 */
@@ -459,11 +443,10 @@ static const struct distraction distractions[] = {
 	  { SAYS(body_line_count, 0x80) } },
 };
 
-static void accessors_ignore_similar_code(void **state)
+TEST(accessors_ignore_similar_code)
 {
 	char hex[512];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(distractions) / sizeof(*distractions); i++) {
 		const struct distraction *distraction = &distractions[i];
 
@@ -486,14 +469,13 @@ static struct ruby_stack_layout decode_returns(enum ruby_accessor accessor, cons
 	return decode_behind_others(accessor, hex);
 }
 
-static void accessors_ignore_unrelated_return_values(void **state)
+TEST(accessors_ignore_unrelated_return_values)
 {
 	/* 0x28(%rdi), and 0x18 of that; 0x28(%rdi); 0x28(%rsi); %rsi */
 	static const char *const others[] = { "48 8b 47 28 48 8b 40 18 ", "48 8b 47 28 ",
 					      "48 8b 46 28 ", "48 89 f0 " };
 	struct ruby_stack_layout found;
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		found = decode_returns(RUBY_ACCESSOR_FRAME_THIS_FUNCTION,
 				       "48 8b 47 10 48 8b 40 20 ", others[i]);
@@ -513,7 +495,7 @@ static void accessors_ignore_unrelated_return_values(void **state)
 	}
 }
 
-static void accessors_find_line_table_before_or_after_index(void **state)
+TEST(accessors_find_line_table_before_or_after_index)
 {
 	static const char *const orders[] = {
 		/* mov 0x10(%rdi),%rax; mov 0x78(%rax),%rax; mov (%rsi),%rcx; lea (%rcx,%rcx,2),%rcx
@@ -524,7 +506,6 @@ static void accessors_find_line_table_before_or_after_index(void **state)
 	};
 	struct ruby_stack_layout found;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		found = decode_behind_others(RUBY_ACCESSOR_ISEQ_LINE, orders[i]);
 		assert_int_equal(found.body_lines, 0x78);
@@ -536,11 +517,10 @@ static void accessors_find_line_table_before_or_after_index(void **state)
 	assert_int_equal(found.body_lines, NONE);
 }
 
-static void accessors_do_not_take_argument_member_for_variable(void **state)
+TEST(accessors_do_not_take_argument_member_for_variable)
 {
 	struct ruby_accessor_layout found;
 
-	(void)state;
 	code = (struct ruby_code){ 0 };
 	/* mov 0x30(%rdi),%rax; mov 0x10(%rax),%rax; ret */
 	found = decode_thread_current("48 8b 47 30 48 8b 40 10 c3");
@@ -548,11 +528,10 @@ static void accessors_do_not_take_argument_member_for_variable(void **state)
 	assert_int_equal(found.layout.execution_thread, NONE);
 }
 
-static void accessors_bound_offset_of_object_space(void **state)
+TEST(accessors_bound_offset_of_object_space)
 {
 	struct ruby_stack_layout found;
 
-	(void)state;
 	/* mov 0xff9(%rip),%rcx; mov (%rcx),%rax; testb $0x20,0x14(%rax); ret */
 	found = decode_behind_others(RUBY_ACCESSOR_DURING_GC,
 				     "48 8b 0d f9 0f 00 00 48 8b 01 f6 40 14 20 c3");
@@ -570,11 +549,10 @@ static void accessors_bound_offset_of_object_space(void **state)
 	assert_int_equal(found.object_space_flags, NONE);
 }
 
-static void accessors_bound_size_of_frames(void **state)
+TEST(accessors_bound_size_of_frames)
 {
 	struct ruby_stack_layout found;
 
-	(void)state;
 	/* mov 0xff9(%rip),%rcx; mov 0x10(%rcx),%rax; ep at 0x4000(%rax) and at 0x7000(%rax) */
 	found = decode_behind_others(RUBY_ACCESSOR_PROFILE_FRAMES,
 				     "48 8b 0d f9 0f 00 00 48 8b 41 10 48 8b 90 00 40 00 00 "
@@ -596,25 +574,23 @@ static void accessors_bound_size_of_frames(void **state)
 	assert_int_equal(found.frame_ep, NONE);
 }
 
-static void accessors_return_enomem_and_keep_result(void **state)
+TEST(accessors_return_enomem_and_keep_result)
 {
 	struct ruby_accessors accessors = { 0 };
 	struct ruby_accessor_layout layout = { .layout.frame_bytes = 4711 };
 	struct x86_code_source source = ruby_code_source(&code);
 
-	(void)state;
 	memory_fails_after(0);
 	assert_int_equal(ruby_accessors_decode(&accessors, &source, &layout), -ENOMEM);
 	memory_never_fails();
 	assert_int_equal(layout.layout.frame_bytes, 4711);
 }
 
-static void accessors_without_functions_know_nothing(void **state)
+TEST(accessors_without_functions_know_nothing)
 {
 	struct ruby_accessor_layout found;
 	const uint32_t *fields = &found.layout.gc_flags_mask;
 
-	(void)state;
 	code = (struct ruby_code){ 0 };
 	found = decode();
 	assert_int_equal(found.execution.kind, RUBY_PLACE_NONE);
@@ -624,32 +600,4 @@ static void accessors_without_functions_know_nothing(void **state)
 	assert_int_equal(found.layout.reserved, 0);
 	assert_int_equal(found.layout.execution_global, 0);
 	assert_int_equal(found.layout.execution_tls.model, TLS_MODEL_NONE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accessors_of_ruby_2_7_match_headers),
-		cmocka_unit_test(accessors_of_ruby_3_1_match_headers),
-		cmocka_unit_test(accessors_of_ruby_3_3_match_headers),
-		cmocka_unit_test(accessors_of_ruby_3_4_match_headers),
-		cmocka_unit_test(accessors_find_context_of_static_ruby_at_thread_pointer),
-		cmocka_unit_test(accessors_find_initial_exec_by_its_slot),
-		cmocka_unit_test(accessors_find_descriptor_by_its_slot),
-		cmocka_unit_test(accessors_recognise_tls_get_addr_call_without_plt),
-		cmocka_unit_test(accessors_find_variable_of_program_by_its_code),
-		cmocka_unit_test(accessors_reject_two_different_answers),
-		cmocka_unit_test(accessors_reject_offset_beyond_any_structure),
-		cmocka_unit_test(accessors_normalise_flag_to_its_byte),
-		cmocka_unit_test(accessors_ignore_similar_code),
-		cmocka_unit_test(accessors_ignore_unrelated_return_values),
-		cmocka_unit_test(accessors_find_line_table_before_or_after_index),
-		cmocka_unit_test(accessors_do_not_take_argument_member_for_variable),
-		cmocka_unit_test(accessors_bound_offset_of_object_space),
-		cmocka_unit_test(accessors_bound_size_of_frames),
-		cmocka_unit_test(accessors_return_enomem_and_keep_result),
-		cmocka_unit_test(accessors_without_functions_know_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,10 @@
 #include "recorder/target/ruby/ruby_id_table.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/target/forged_ruby.h"
 
@@ -52,13 +48,12 @@ static void say_count(struct forged_ruby *ruby, size_t page, uint64_t count)
 		forged_write_u64(&ruby->memory, entries + PAGE * 16 + 16, 2 * count);
 }
 
-static void id_table_limits_claimed_page_size(void **state)
+TEST(id_table_limits_claimed_page_size)
 {
 	static const uint64_t claims[] = {
 		PAGE - 1, PAGE, PAGE + 1, PAGE + 2, 1 << 16, 1ull << 38
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LAYOUT_COUNT * sizeof(claims) / sizeof(*claims); i++) {
 		struct watched_memory memory = { .ruby = forge_ruby(&layouts[i % LAYOUT_COUNT]) };
 		uint64_t claim = claims[i / LAYOUT_COUNT];
@@ -76,9 +71,8 @@ static void id_table_limits_claimed_page_size(void **state)
 	}
 }
 
-static void id_table_entry_beyond_page_count_is_empty(void **state)
+TEST(id_table_entry_beyond_page_count_is_empty)
 {
-	(void)state;
 	for (size_t i = 0; i < LAYOUT_COUNT; i++) {
 		struct forged_ruby *ruby = forge_ruby(&layouts[i]);
 		struct ruby_id_table table = { .reader = &ruby->reader, .address = ruby->table };
@@ -100,9 +94,8 @@ static void id_table_entry_beyond_page_count_is_empty(void **state)
 	}
 }
 
-static void id_table_page_after_last_is_empty(void **state)
+TEST(id_table_page_after_last_is_empty)
 {
-	(void)state;
 	for (size_t i = 0; i < LAYOUT_COUNT; i++) {
 		struct forged_ruby *ruby = forge_ruby(&layouts[i]);
 		struct ruby_id_table table = { .reader = &ruby->reader, .address = ruby->table };
@@ -129,7 +122,7 @@ static uint64_t page_one_slot(const struct forged_ruby *ruby)
 	return values + 8;
 }
 
-static void id_table_unmade_page_is_empty_and_invalid_one_refused(void **state)
+TEST(id_table_unmade_page_is_empty_and_invalid_one_refused)
 {
 	static const struct {
 		uint64_t value;
@@ -141,7 +134,6 @@ static void id_table_unmade_page_is_empty_and_invalid_one_refused(void **state)
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
 	struct ruby_id_table table = { .reader = &ruby->reader, .address = ruby->table };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct ruby_id_entry entry = { .name = 77 };
 
@@ -158,9 +150,8 @@ static void id_table_unmade_page_is_empty_and_invalid_one_refused(void **state)
 	free(ruby);
 }
 
-static void id_table_returns_eagain_if_directory_is_gone(void **state)
+TEST(id_table_returns_eagain_if_directory_is_gone)
 {
-	(void)state;
 	for (size_t i = 0; i < LAYOUT_COUNT; i++) {
 		struct forged_ruby *ruby = forge_ruby(&layouts[i]);
 		struct ruby_id_table table = { .reader = &ruby->reader, .address = ruby->table };
@@ -180,7 +171,7 @@ static void id_table_returns_eagain_if_directory_is_gone(void **state)
 	}
 }
 
-static void id_table_rejects_counter_outside_limits(void **state)
+TEST(id_table_rejects_counter_outside_limits)
 {
 	static const struct {
 		uint64_t counter;
@@ -196,7 +187,6 @@ static void id_table_rejects_counter_outside_limits(void **state)
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
 	struct ruby_id_table table = { .reader = &ruby->reader, .address = ruby->table };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		uint64_t last = 0;
 		struct ruby_id_table found;
@@ -210,11 +200,10 @@ static void id_table_rejects_counter_outside_limits(void **state)
 	free(ruby);
 }
 
-static void id_table_requires_one_character_operator_names(void **state)
+TEST(id_table_requires_one_character_operator_names)
 {
 	static const char *const others[] = { "!x", "?", "" };
 
-	(void)state;
 	for (size_t i = 0; i < LAYOUT_COUNT; i++)
 		for (size_t j = 0; j < 3; j++) {
 			struct forged_ruby *ruby = forge_ruby(&layouts[i]);
@@ -227,14 +216,13 @@ static void id_table_requires_one_character_operator_names(void **state)
 		}
 }
 
-static void id_table_static_symbol_needs_symbol_flag(void **state)
+TEST(id_table_static_symbol_needs_symbol_flag)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
 	struct ruby_id_table table = { .reader = &ruby->reader, .address = ruby->table };
 	struct ruby_id_entry entry = { .symbol = STATIC_ID << 8 | 0x0c };
 	uint64_t id = 0;
 
-	(void)state;
 	assert_int_equal(ruby_id_table_read_id(&table, &entry, STATIC_SERIAL, &id), 0);
 	assert_int_equal(id, STATIC_ID);
 	assert_int_equal(ruby_id_table_read_id(&table, &entry, STATIC_SERIAL + 1, &id), -EAGAIN);
@@ -247,9 +235,8 @@ static void id_table_static_symbol_needs_symbol_flag(void **state)
 	free(ruby);
 }
 
-static void id_serial_of_operator_is_its_id_and_others_drop_scope_bits(void **state)
+TEST(id_serial_of_operator_is_its_id_and_others_drop_scope_bits)
 {
-	(void)state;
 	assert_int_equal(ruby_id_serial(0), 0);
 	assert_int_equal(ruby_id_serial('+'), '+');
 	assert_int_equal(ruby_id_serial(1023), 1023);
@@ -306,14 +293,13 @@ static int scan_wide(struct wide_memory *memory, uint64_t size_bytes)
 	return r;
 }
 
-static void id_table_scan_finds_table_across_chunk_border(void **state)
+TEST(id_table_scan_finds_table_across_chunk_border)
 {
 	enum {
 		CHUNK = 1 << 20
 	};
 	struct wide_memory memory = { .ruby = forge_ruby(&layouts[1]) };
 
-	(void)state;
 	for (uint64_t at = 0; at <= 48; at += 8) {
 		memory.table_address = WIDE_BASE + CHUNK - 40 + at;
 		assert_int_equal(scan_wide(&memory, 2 * CHUNK), 0);
@@ -324,14 +310,13 @@ static void id_table_scan_finds_table_across_chunk_border(void **state)
 	free(memory.ruby);
 }
 
-static void id_table_scan_inspects_each_page_around_hole(void **state)
+TEST(id_table_scan_inspects_each_page_around_hole)
 {
 	enum {
 		PAGES = 600
 	};
 	struct wide_memory memory = { .ruby = forge_ruby(&layouts[1]) };
 
-	(void)state;
 	memory.hole = WIDE_BASE + 4096 * 300;
 	for (uint64_t at = 0; at <= 64; at += 8) {
 		/* Up to the hole's start, and from its end on. */
@@ -349,7 +334,7 @@ static void id_table_scan_inspects_each_page_around_hole(void **state)
 	free(memory.ruby);
 }
 
-static void id_table_scan_limits_total_bytes(void **state)
+TEST(id_table_scan_limits_total_bytes)
 {
 	struct wide_memory memory = { .ruby = forge_ruby(&layouts[1]) };
 	const struct ruby_data_range halves[] = {
@@ -358,7 +343,6 @@ static void id_table_scan_limits_total_bytes(void **state)
 	};
 	struct ruby_id_table table;
 
-	(void)state;
 	memory.table_address = WIDE_BASE + RUBY_ID_TABLE_BYTES_MAX - 24;
 	assert_int_equal(scan_wide(&memory, UINT64_C(1) << 40), 0);
 	memory.table_address += 8;
@@ -370,14 +354,13 @@ static void id_table_scan_limits_total_bytes(void **state)
 	free(memory.ruby);
 }
 
-static void id_table_scan_starts_at_first_whole_word(void **state)
+TEST(id_table_scan_starts_at_first_whole_word)
 {
 	struct wide_memory memory = { .ruby = forge_ruby(&layouts[1]),
 				      .table_address = WIDE_BASE + 16 };
 	struct ruby_data_range range = { .size_bytes = 4096 };
 	struct ruby_id_table table;
 
-	(void)state;
 	memory.reader = (struct memory_reader){ .read = wide_read, .context = &memory };
 	for (uint64_t at = 9; at <= 24; at++) {
 		range.address = WIDE_BASE + at;
@@ -396,24 +379,22 @@ static int ending_read(const struct memory_reader *reader, uint64_t address, voi
 	return address < WIDE_BASE + (1 << 19) ? 0 : -ESRCH;
 }
 
-static void id_table_scan_returns_esrch_if_process_exits(void **state)
+TEST(id_table_scan_returns_esrch_if_process_exits)
 {
 	const struct ruby_data_range range = { WIDE_BASE, 4 << 20 };
 	struct memory_reader reader = { .read = ending_read };
 	struct ruby_id_table table;
 
-	(void)state;
 	assert_int_equal(ruby_id_table_scan(&reader, &range, 1, &table), -ESRCH);
 }
 
-static void id_table_scan_distinguishes_unreadable_memory_from_no_table(void **state)
+TEST(id_table_scan_distinguishes_unreadable_memory_from_no_table)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
 	const struct ruby_data_range ranges[] = { { FORGED_BASE - 8192, 8192 },
 						  { FORGED_BASE + FORGED_BYTES - 4096, 4096 } };
 	struct ruby_id_table table;
 
-	(void)state;
 	assert_int_equal(ruby_id_table_scan(&ruby->reader, ranges, 1, &table), -EFAULT);
 	assert_int_equal(ruby_id_table_scan(&ruby->reader, ranges, 2, &table), -ENOENT);
 	assert_int_equal(ruby_id_table_scan(&ruby->reader, ranges, 0, &table), -ENOENT);
@@ -438,14 +419,13 @@ static int candidates_read(const struct memory_reader *reader, uint64_t address,
 	return 0;
 }
 
-static void id_table_scan_limits_number_of_candidates(void **state)
+TEST(id_table_scan_limits_number_of_candidates)
 {
 	const struct ruby_data_range range = { WIDE_BASE, 2 << 20 };
 	uint64_t count = RUBY_ID_TABLE_CANDIDATES_MAX;
 	struct memory_reader reader = { .read = candidates_read, .context = &count };
 	struct ruby_id_table table;
 
-	(void)state;
 	assert_int_equal(ruby_id_table_scan(&reader, &range, 1, &table), -ENOENT);
 	count++;
 	assert_int_equal(ruby_id_table_scan(&reader, &range, 1, &table), -E2BIG);
@@ -458,38 +438,12 @@ static int candidate_gone_read(const struct memory_reader *reader, uint64_t addr
 	return size_bytes == 24 ? -ESRCH : candidates_read(reader, address, buffer, size_bytes);
 }
 
-static void id_table_scan_returns_esrch_if_process_exits_at_candidate(void **state)
+TEST(id_table_scan_returns_esrch_if_process_exits_at_candidate)
 {
 	const struct ruby_data_range range = { WIDE_BASE, 1 << 19 };
 	uint64_t count = 1;
 	struct memory_reader reader = { .read = candidate_gone_read, .context = &count };
 	struct ruby_id_table table;
 
-	(void)state;
 	assert_int_equal(ruby_id_table_scan(&reader, &range, 1, &table), -ESRCH);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(id_table_limits_claimed_page_size),
-		cmocka_unit_test(id_table_entry_beyond_page_count_is_empty),
-		cmocka_unit_test(id_table_page_after_last_is_empty),
-		cmocka_unit_test(id_table_unmade_page_is_empty_and_invalid_one_refused),
-		cmocka_unit_test(id_table_returns_eagain_if_directory_is_gone),
-		cmocka_unit_test(id_table_rejects_counter_outside_limits),
-		cmocka_unit_test(id_table_requires_one_character_operator_names),
-		cmocka_unit_test(id_table_static_symbol_needs_symbol_flag),
-		cmocka_unit_test(id_serial_of_operator_is_its_id_and_others_drop_scope_bits),
-		cmocka_unit_test(id_table_scan_finds_table_across_chunk_border),
-		cmocka_unit_test(id_table_scan_inspects_each_page_around_hole),
-		cmocka_unit_test(id_table_scan_limits_total_bytes),
-		cmocka_unit_test(id_table_scan_starts_at_first_whole_word),
-		cmocka_unit_test(id_table_scan_returns_esrch_if_process_exits),
-		cmocka_unit_test(id_table_scan_distinguishes_unreadable_memory_from_no_table),
-		cmocka_unit_test(id_table_scan_limits_number_of_candidates),
-		cmocka_unit_test(id_table_scan_returns_esrch_if_process_exits_at_candidate),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

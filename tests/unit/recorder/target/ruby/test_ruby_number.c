@@ -4,12 +4,10 @@
 
 #include <locale.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/target/live_ruby.h"
 
@@ -26,9 +24,8 @@ static void assert_float(double number, const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void ruby_number_formats_floats_like_ruby(void **state)
+TEST(ruby_number_formats_floats_like_ruby)
 {
-	(void)state;
 	assert_float(0.0, "0.0");
 	assert_float(-0.0, "-0.0");
 	assert_float(1.0, "1.0");
@@ -51,21 +48,19 @@ static void ruby_number_formats_floats_like_ruby(void **state)
 	assert_float(-INFINITY, "-Infinity");
 }
 
-static void ruby_number_ignores_decimal_comma_of_locale(void **state)
+TEST(ruby_number_ignores_decimal_comma_of_locale)
 {
-	(void)state;
 	if (!setlocale(LC_NUMERIC, "de_DE.UTF-8"))
 		skip();
 	assert_float(1.5, "1.5");
 	(void)setlocale(LC_NUMERIC, "C");
 }
 
-static void ruby_number_formats_integers_in_decimal(void **state)
+TEST(ruby_number_formats_integers_in_decimal)
 {
 	uint32_t digits[RUBY_INTEGER_DIGITS_MAX] = { 1000000000, 0 };
 	char text[RUBY_INTEGER_TEXT_BYTES];
 
-	(void)state;
 	assert_int_equal(ruby_number_integer_text(digits, 2, true, text), 11);
 	assert_string_equal(text, "-1000000000");
 	assert_int_equal(ruby_number_integer_text(digits, 0, false, text), 1);
@@ -88,13 +83,12 @@ static uint64_t next_random(uint64_t *random)
 	return *random;
 }
 
-static void ruby_number_matches_ruby_for_random_numbers(void **state)
+TEST(ruby_number_matches_ruby_for_random_numbers)
 {
 	uint64_t random = 88172645463325252u;
 	char line[700], answer[400], text[RUBY_INTEGER_TEXT_BYTES];
 	struct live_ruby ruby;
 
-	(void)state;
 	if (!live_ruby_start(&ruby))
 		skip();
 	for (int i = 0; i < RANDOM_FLOATS; i++) {
@@ -126,16 +120,4 @@ static void ruby_number_matches_ruby_for_random_numbers(void **state)
 		assert_string_equal(text, answer);
 	}
 	live_ruby_stop(&ruby);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ruby_number_formats_floats_like_ruby),
-		cmocka_unit_test(ruby_number_ignores_decimal_comma_of_locale),
-		cmocka_unit_test(ruby_number_formats_integers_in_decimal),
-		cmocka_unit_test(ruby_number_matches_ruby_for_random_numbers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,9 @@
 #include "recorder/target/ruby/ruby_object.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/target/forged_memory.h"
 
@@ -20,9 +16,8 @@ enum {
 #define PLACE  UINT64_C(0x7f0000001000)
 #define BEYOND (UINT64_C(1) << 40) /* of any length */
 
-static void ruby_object_address_is_aligned_and_within_range(void **state)
+TEST(ruby_object_address_is_aligned_and_within_range)
 {
-	(void)state;
 	assert_true(ruby_object_is_address(0x10000));
 	assert_false(ruby_object_is_address(0x10000 - 8));
 	assert_true(ruby_object_is_address((UINT64_C(1) << 56) - 8));
@@ -32,7 +27,7 @@ static void ruby_object_address_is_aligned_and_within_range(void **state)
 	assert_true(ruby_object_is_address(PLACE + 8));
 }
 
-static void ruby_object_read_copies_first_40_bytes(void **state)
+TEST(ruby_object_read_copies_first_40_bytes)
 {
 	static struct forged_memory memory;
 	const struct memory_reader reader = forged_reader(&memory);
@@ -40,7 +35,6 @@ static void ruby_object_read_copies_first_40_bytes(void **state)
 	struct ruby_object object;
 	uint64_t address = forged_words(&memory, words, 5);
 
-	(void)state;
 	assert_int_equal(ruby_object_read(&reader, address, &object), 0);
 	assert_int_equal(object.address, address);
 	assert_memory_equal(object.words, words, sizeof(words));
@@ -58,11 +52,10 @@ static int string_of(uint64_t flags, uint64_t length, uint64_t address, enum str
 	return ruby_object_string(&object, layout, ret_string);
 }
 
-static void ruby_object_string_is_embedded_or_on_heap(void **state)
+TEST(ruby_object_string_is_embedded_or_on_heap)
 {
 	struct ruby_string string;
 
-	(void)state;
 	assert_int_equal(string_of(7 << 14 | 0x55 << 22, 99, 0, STRING_LAYOUT_FLAGS, &string), 0);
 	assert_int_equal(string.address, PLACE + 16);
 	assert_int_equal(string.length_bytes, 7);
@@ -80,12 +73,11 @@ static void ruby_object_string_is_embedded_or_on_heap(void **state)
 	}
 }
 
-static void ruby_object_rejects_impossible_string(void **state)
+TEST(ruby_object_rejects_impossible_string)
 {
 	const struct ruby_object array = { PLACE, { 7, 0, 1, PLACE, 0 } };
 	struct ruby_string string;
 
-	(void)state;
 	/* What a slot of 40 bytes, and the largest of all, have room for. */
 	assert_int_equal(string_of(23 << 14, 0, 0, STRING_LAYOUT_FLAGS, &string), 0);
 	assert_int_equal(string_of(24 << 14, 0, 0, STRING_LAYOUT_FLAGS, &string), -EINVAL);
@@ -105,12 +97,11 @@ static int array_of(uint64_t flags, uint64_t count, uint64_t address, struct rub
 	return ruby_object_array(&object, ret_array);
 }
 
-static void ruby_object_array_is_embedded_or_on_heap(void **state)
+TEST(ruby_object_array_is_embedded_or_on_heap)
 {
 	struct ruby_array array;
 	const struct ruby_object string = { PLACE, { 5, 0, 1, 0, PLACE } };
 
-	(void)state;
 	assert_int_equal(array_of(FLAG_13 | 0x7f << 15, 9, 0, &array), 0);
 	assert_int_equal(array.address, PLACE + 16);
 	assert_int_equal(array.count, 0x7f);
@@ -126,7 +117,7 @@ static void ruby_object_array_is_embedded_or_on_heap(void **state)
 	assert_int_equal(ruby_object_array(&string, &array), -EINVAL);
 }
 
-static void ruby_object_data_is_embedded_if_third_word_says_so(void **state)
+TEST(ruby_object_data_is_embedded_if_third_word_says_so)
 {
 	static const struct {
 		uint64_t type;
@@ -146,7 +137,6 @@ static void ruby_object_data_is_embedded_if_third_word_says_so(void **state)
 	struct ruby_object object = { PLACE, { 0xc, 0, 0, 0, PLACE + 800 } };
 	uint64_t address = 77;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		object.words[3] = cases[i].type;
 		assert_int_equal(ruby_object_data(&object, &address), 0);
@@ -162,29 +152,13 @@ static void ruby_object_data_is_embedded_if_third_word_says_so(void **state)
 	assert_int_equal(ruby_object_data(&object, &address), -EINVAL);
 }
 
-static void ruby_object_symbol_id_is_fourth_word(void **state)
+TEST(ruby_object_symbol_id_is_fourth_word)
 {
 	struct ruby_object object = { PLACE, { 0x14 | FLAG_13, 0, 0, 3, 77 } };
 	uint64_t id = 0;
 
-	(void)state;
 	assert_int_equal(ruby_object_symbol_id(&object, &id), 0);
 	assert_int_equal(id, 77);
 	object.words[0] = 5;
 	assert_int_equal(ruby_object_symbol_id(&object, &id), -EINVAL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ruby_object_address_is_aligned_and_within_range),
-		cmocka_unit_test(ruby_object_read_copies_first_40_bytes),
-		cmocka_unit_test(ruby_object_string_is_embedded_or_on_heap),
-		cmocka_unit_test(ruby_object_rejects_impossible_string),
-		cmocka_unit_test(ruby_object_array_is_embedded_or_on_heap),
-		cmocka_unit_test(ruby_object_data_is_embedded_if_third_word_says_so),
-		cmocka_unit_test(ruby_object_symbol_id_is_fourth_word),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,12 +5,10 @@
 #include <elf.h>
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "failing_memory.h"
@@ -274,7 +272,9 @@ static const char deep_stack[] =
 	"deep(7) { Long.new.long(-> { $stdout.puts caller_locations(0).map { |l| "
 	"\"#{l.label}@#{l.path}:#{l.lineno}\" }.join('|'); $stdin.gets }) }; 'done'";
 
-static void stack_finder_layout_yields_ruby_backtrace(void **state)
+#define FIXTURE_TEST(test) TEST_WITH(test, NULL, forget_changes)
+
+FIXTURE_TEST(stack_finder_layout_yields_ruby_backtrace)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_layout layout;
@@ -295,7 +295,7 @@ static void stack_finder_layout_yields_ruby_backtrace(void **state)
 	assert_string_equal(answer, "done");
 }
 
-static void stack_finder_gc_count_matches_ruby(void **state)
+FIXTURE_TEST(stack_finder_gc_count_matches_ruby)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_layout layout;
@@ -352,7 +352,7 @@ static struct ruby_stack_report find_with(struct fixture *fixture, const char *f
 	return report;
 }
 
-static void stack_finder_names_member_on_which_process_disagrees(void **state)
+FIXTURE_TEST(stack_finder_names_member_on_which_process_disagrees)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_report report;
@@ -366,7 +366,7 @@ static void stack_finder_names_member_on_which_process_disagrees(void **state)
 	assert_non_null(strstr(report.remarks[0], "0x50"));
 }
 
-static void stack_finder_names_member_missing_from_code(void **state)
+FIXTURE_TEST(stack_finder_names_member_missing_from_code)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_report report;
@@ -380,7 +380,7 @@ static void stack_finder_names_member_missing_from_code(void **state)
 }
 
 /* As the kernel program reads it. */
-static void stack_finder_tls_location_leads_to_thread_context(void **state)
+FIXTURE_TEST(stack_finder_tls_location_leads_to_thread_context)
 {
 	struct fixture *fixture = *state;
 	const struct ruby_behaviour_hints hints = { .string_layout = fixture->object.string_layout,
@@ -417,7 +417,7 @@ static struct ruby_stack_report find_disagreement(struct fixture *fixture,
 	return report;
 }
 
-static void stack_finder_names_place_that_leads_to_other_context(void **state)
+FIXTURE_TEST(stack_finder_names_place_that_leads_to_other_context)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_object object = fixture->object;
@@ -454,7 +454,7 @@ static void change_relocations(struct fixture *fixture, uint32_t from, uint32_t 
 	}
 }
 
-static void stack_finder_names_slot_in_impossible_state(void **state)
+FIXTURE_TEST(stack_finder_names_slot_in_impossible_state)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_object object = fixture->object;
@@ -540,7 +540,7 @@ static void make_global(struct fixture *fixture, uint64_t variable)
 	assert_true(count > 2);
 }
 
-static void stack_finder_accepts_global_context_that_is_valid(void **state)
+FIXTURE_TEST(stack_finder_accepts_global_context_that_is_valid)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_object object = fixture->object;
@@ -586,7 +586,7 @@ static void stack_finder_accepts_global_context_that_is_valid(void **state)
 	assert_int_equal(report.state, RUBY_STACK_DISAGREED);
 }
 
-static void stack_finder_works_without_gc_count(void **state)
+FIXTURE_TEST(stack_finder_works_without_gc_count)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_layout honest, layout;
@@ -622,7 +622,7 @@ static void stack_finder_works_without_gc_count(void **state)
 	assert_int_equal(layout.gc_count_address, 0);
 }
 
-static void stack_finder_finds_nothing_in_code_of_other_machine(void **state)
+FIXTURE_TEST(stack_finder_finds_nothing_in_code_of_other_machine)
 {
 	struct fixture *fixture = *state;
 	_cleanup_(elf_image_freep) struct elf_image *changed = NULL;
@@ -644,7 +644,7 @@ static void stack_finder_finds_nothing_in_code_of_other_machine(void **state)
 }
 
 /* No more of them are kept than there is room for; a disagreement weighs more than what lacks. */
-static void stack_finder_bounds_remarks_and_keeps_worst_state(void **state)
+FIXTURE_TEST(stack_finder_bounds_remarks_and_keeps_worst_state)
 {
 	static const char *const functions[] = { "rb_profile_frames", "rb_iseq_path",
 						 "rb_iseq_method_name" };
@@ -664,7 +664,7 @@ static void stack_finder_bounds_remarks_and_keeps_worst_state(void **state)
 	assert_int_equal(report.remark_count, RUBY_STACK_REMARKS_MAX);
 }
 
-static void stack_finder_returns_enomem_or_complete_layout(void **state)
+FIXTURE_TEST(stack_finder_returns_enomem_or_complete_layout)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_layout layout;
@@ -682,7 +682,7 @@ static void stack_finder_returns_enomem_or_complete_layout(void **state)
 	assert_int_equal(report.state, RUBY_STACK_AGREED);
 }
 
-static void stack_finder_returns_esrch_for_exited_process(void **state)
+FIXTURE_TEST(stack_finder_returns_esrch_for_exited_process)
 {
 	struct fixture *fixture = *state;
 	struct ruby_stack_layout layout;
@@ -696,34 +696,4 @@ static void stack_finder_returns_esrch_for_exited_process(void **state)
 		-ESRCH);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(stack_finder_layout_yields_ruby_backtrace,
-					  forget_changes),
-		cmocka_unit_test_teardown(stack_finder_gc_count_matches_ruby, forget_changes),
-		cmocka_unit_test_teardown(stack_finder_names_member_on_which_process_disagrees,
-					  forget_changes),
-		cmocka_unit_test_teardown(stack_finder_names_member_missing_from_code,
-					  forget_changes),
-		cmocka_unit_test_teardown(stack_finder_tls_location_leads_to_thread_context,
-					  forget_changes),
-		cmocka_unit_test_teardown(stack_finder_names_place_that_leads_to_other_context,
-					  forget_changes),
-		cmocka_unit_test_teardown(stack_finder_names_slot_in_impossible_state,
-					  forget_changes),
-		cmocka_unit_test_teardown(stack_finder_accepts_global_context_that_is_valid,
-					  forget_changes),
-		cmocka_unit_test_teardown(stack_finder_works_without_gc_count, forget_changes),
-		cmocka_unit_test_teardown(stack_finder_finds_nothing_in_code_of_other_machine,
-					  forget_changes),
-		cmocka_unit_test_teardown(stack_finder_bounds_remarks_and_keeps_worst_state,
-					  forget_changes),
-		cmocka_unit_test_teardown(stack_finder_returns_enomem_or_complete_layout,
-					  forget_changes),
-		cmocka_unit_test_teardown(stack_finder_returns_esrch_for_exited_process,
-					  forget_changes),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

@@ -3,14 +3,12 @@
 #include "recorder/target/ruby/ruby_symbols.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "failing_memory.h"
 #include <correlator/value_digest.h>
@@ -46,12 +44,11 @@ static struct ruby_symbols *open_symbols(struct forged_ruby *ruby)
 	return symbols;
 }
 
-static void ruby_symbols_recognise_and_read_every_layout(void **state)
+TEST(ruby_symbols_recognise_and_read_every_layout)
 {
 	static const char *const names[] = { "request_id", "+", "not_there",
 					     "a_name_that_no_string_object_has_room_for" };
 
-	(void)state;
 	for (size_t i = 0; i < LAYOUT_COUNT; i++) {
 		struct forged_ruby *ruby = forge_ruby(&layouts[i]);
 		struct ruby_symbols *symbols = open_symbols(ruby);
@@ -85,11 +82,10 @@ static void assert_not_found(struct forged_ruby *ruby, int error)
 	assert_null(symbols);
 }
 
-static void ruby_symbols_return_error_without_table(void **state)
+TEST(ruby_symbols_return_error_without_table)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
 
-	(void)state;
 	/* Before Ruby has made it. */
 	forged_write_u64(&ruby->memory, ruby->table + 16, 0);
 	assert_not_found(ruby, -ENOENT);
@@ -106,13 +102,12 @@ static void ruby_symbols_return_error_without_table(void **state)
 	free(ruby);
 }
 
-static void ruby_symbols_reject_two_tables_but_not_overlapping_ranges(void **state)
+TEST(ruby_symbols_reject_two_tables_but_not_overlapping_ranges)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
 	struct ruby_data_range twice[] = { ruby->range, ruby->range };
 	struct ruby_symbols *symbols = NULL;
 
-	(void)state;
 	assert_int_equal(ruby_symbols_new(&ruby->reader, 0, twice, 2, &symbols), 0);
 	ruby_symbols_free(symbols);
 	memcpy(ruby->memory.bytes + 64, ruby->memory.bytes + 4096 - 8, 24);
@@ -120,12 +115,11 @@ static void ruby_symbols_reject_two_tables_but_not_overlapping_ranges(void **sta
 	free(ruby);
 }
 
-static void ruby_symbols_skip_hole_in_range(void **state)
+TEST(ruby_symbols_skip_hole_in_range)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
 	struct ruby_symbols *symbols;
 
-	(void)state;
 	/* The range starts before the block and goes on after it: a hole at either end. */
 	ruby->range.address = FORGED_BASE - 8192;
 	ruby->range.size_bytes = 8192 + FORGED_BYTES + 8192;
@@ -137,14 +131,13 @@ static void ruby_symbols_skip_hole_in_range(void **state)
 	free(ruby);
 }
 
-static void ruby_symbols_find_name_written_after_its_serial(void **state)
+TEST(ruby_symbols_find_name_written_after_its_serial)
 {
 	static const char *const names[] = { "late" };
 	struct forged_ruby *ruby = forge_ruby(&layouts[4]);
 	struct ruby_symbols *symbols = open_symbols(ruby);
 	uint64_t id = 0;
 
-	(void)state;
 	assert_int_equal(ruby_symbols_find_ids(symbols, names, 1, &id), 1);
 	forge_entry(ruby, LAST_SERIAL - 1, forge_string(ruby, "late"),
 		    ((LAST_SERIAL - 1) << 4 | 1) << 8 | 0x0c);
@@ -154,7 +147,7 @@ static void ruby_symbols_find_name_written_after_its_serial(void **state)
 	free(ruby);
 }
 
-static void ruby_symbols_return_eagain_for_unreadable_entry_and_recover(void **state)
+TEST(ruby_symbols_return_eagain_for_unreadable_entry_and_recover)
 {
 	static const char *const names[] = { "request_id", "not_there" };
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
@@ -162,7 +155,6 @@ static void ruby_symbols_return_eagain_for_unreadable_entry_and_recover(void **s
 	uint64_t entry = ruby->pages[0] + STATIC_SERIAL * 16, ids[2] = { 0 };
 	uint64_t name;
 
-	(void)state;
 	/* The name's object was freed, or moved away. */
 	memcpy(&name, ruby->memory.bytes + (entry - FORGED_BASE), 8);
 	forged_write_u64(&ruby->memory, name, 0);
@@ -180,7 +172,7 @@ static void ruby_symbols_return_eagain_for_unreadable_entry_and_recover(void **s
 }
 
 /* What lies behind the last name that is wanted, whatever it is, does not matter. */
-static void ruby_symbols_stop_once_all_names_are_found(void **state)
+TEST(ruby_symbols_stop_once_all_names_are_found)
 {
 	static const char *const names[] = { "request_id" };
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
@@ -188,7 +180,6 @@ static void ruby_symbols_stop_once_all_names_are_found(void **state)
 	size_t before = pauses;
 	uint64_t id = 0;
 
-	(void)state;
 	forge_entry(ruby, STATIC_SERIAL + 1, FORGED_BASE + 3, 0x0c);
 	assert_int_equal(ruby_symbols_find_ids(symbols, names, 1, &id), 0);
 	assert_int_equal(id, STATIC_ID);
@@ -197,7 +188,7 @@ static void ruby_symbols_stop_once_all_names_are_found(void **state)
 	free(ruby);
 }
 
-static void ruby_symbols_reread_page_that_moved(void **state)
+TEST(ruby_symbols_reread_page_that_moved)
 {
 	static const char *const names[] = { "request_id" };
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
@@ -205,7 +196,6 @@ static void ruby_symbols_reread_page_that_moved(void **state)
 	uint64_t id = 0;
 	char name[VALUE_TEXT_BYTES];
 
-	(void)state;
 	ruby->memory.zero_once = ruby->pages[0];
 	assert_int_equal(ruby_symbols_find_ids(symbols, names, 1, &id), 0);
 	assert_int_equal(id, STATIC_ID);
@@ -217,14 +207,13 @@ static void ruby_symbols_reread_page_that_moved(void **state)
 }
 
 /* Its scope is in the ID: once it is another, who kept the old name keeps that no longer. */
-static void ruby_symbols_follow_serial_to_new_id(void **state)
+TEST(ruby_symbols_follow_serial_to_new_id)
 {
 	const uint64_t other = STATIC_ID ^ 4;
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
 	struct ruby_symbols *symbols = open_symbols(ruby);
 	char name[VALUE_TEXT_BYTES];
 
-	(void)state;
 	assert_int_equal(find_name_text(symbols, STATIC_ID, name), 0);
 	assert_string_equal(name, "request_id");
 	assert_int_equal(find_name_text(symbols, other, name), -ENOENT);
@@ -274,25 +263,23 @@ static uint64_t digest_of_long_name(struct forged_ruby *ruby, uint64_t serial, c
 	return name.raw;
 }
 
-static void ruby_symbols_distinguish_long_names_by_whole_text(void **state)
+TEST(ruby_symbols_distinguish_long_names_by_whole_text)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
 	uint64_t digest = digest_of_long_name(ruby, STATIC_SERIAL + 1, 'x');
 
-	(void)state;
 	assert_int_equal(digest_of_long_name(ruby, STATIC_SERIAL + 2, 'x'), digest);
 	assert_int_not_equal(digest_of_long_name(ruby, STATIC_SERIAL + 3, 'y'), digest);
 	free(ruby);
 }
 
-static void ruby_symbols_cache_name_until_forgotten(void **state)
+TEST(ruby_symbols_cache_name_until_forgotten)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
 	struct ruby_symbols *symbols = open_symbols(ruby);
 	uint64_t serial = STATIC_SERIAL + 1, id = serial << 4 | 1;
 	struct value_snapshot name;
 
-	(void)state;
 	forge_entry(ruby, serial, forge_string(ruby, "before"), id << 8 | 0x0c);
 	assert_false(ruby_symbols_has_name(symbols, id));
 	ruby_symbols_forget_name(symbols, id);
@@ -310,14 +297,13 @@ static void ruby_symbols_cache_name_until_forgotten(void **state)
 	free(ruby);
 }
 
-static void ruby_symbols_compare_whole_text_on_heap(void **state)
+TEST(ruby_symbols_compare_whole_text_on_heap)
 {
 	static const char *const names[] = { "a_name_that_no_string_object_has_room_foz" };
 	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
 	struct ruby_symbols *symbols = open_symbols(ruby);
 	uint64_t serial = STATIC_SERIAL + 1, id = 0;
 
-	(void)state;
 	forge_entry(ruby, serial, forge_string(ruby, "a_name_that_no_string_object_has_room_fox"),
 		    (serial << 4 | 1) << 8 | 0x0c);
 	assert_int_equal(ruby_symbols_find_ids(symbols, names, 1, &id), 1);
@@ -326,14 +312,13 @@ static void ruby_symbols_compare_whole_text_on_heap(void **state)
 	free(ruby);
 }
 
-static void ruby_symbols_reject_symbol_of_other_serial(void **state)
+TEST(ruby_symbols_reject_symbol_of_other_serial)
 {
 	static const char *const names[] = { "request_id" };
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
 	struct ruby_symbols *symbols = open_symbols(ruby);
 	uint64_t entry = ruby->pages[0] + STATIC_SERIAL * 16, id = 0;
 
-	(void)state;
 	forged_write_u64(&ruby->memory, entry + 8, (STATIC_ID + 16) << 8 | 0x0c);
 	assert_int_equal(ruby_symbols_find_ids(symbols, names, 1, &id), -EAGAIN);
 	assert_int_equal(id, 0);
@@ -341,7 +326,7 @@ static void ruby_symbols_reject_symbol_of_other_serial(void **state)
 	free(ruby);
 }
 
-static void ruby_symbols_limit_pauses_to_5_per_call_and_20_per_second(void **state)
+TEST(ruby_symbols_limit_pauses_to_5_per_call_and_20_per_second)
 {
 	static const char *const names[] = { "not_there_" };
 	struct forged_ruby *ruby = forge_ruby(&layouts[4]);
@@ -350,7 +335,6 @@ static void ruby_symbols_limit_pauses_to_5_per_call_and_20_per_second(void **sta
 	uint64_t ids = forge_data(ruby, directory, 2), page, first_ns, id = 0;
 	char name[VALUE_TEXT_BYTES];
 
-	(void)state;
 	/* Many pages are one and the same, full of names of the length sought; the rest faults. */
 	page = forge_page(ruby, &ruby->pages[1]);
 	for (uint64_t serial = PAGE; serial < 2 * PAGE; serial++)
@@ -404,7 +388,7 @@ static int read_vast(const struct memory_reader *reader, uint64_t address, void 
 	return 0;
 }
 
-static void ruby_symbols_read_two_million_entries_per_call(void **state)
+TEST(ruby_symbols_read_two_million_entries_per_call)
 {
 	static const char *const names[] = { "not_there_" };
 	struct vast_table table = { .ruby = forge_ruby(&layouts[4]) };
@@ -413,7 +397,6 @@ static void ruby_symbols_read_two_million_entries_per_call(void **state)
 	struct ruby_symbols *symbols = NULL;
 	uint64_t id = 0;
 
-	(void)state;
 	assert_int_equal(ruby_symbols_new(&reader, table.ruby->table, NULL, 0, &symbols), 0);
 	table.page = forge_data(table.ruby, empty, 2);
 	forged_write_u64(&table.ruby->memory, table.ruby->table, RUBY_ID_SERIAL_MAX);
@@ -427,7 +410,7 @@ static void ruby_symbols_read_two_million_entries_per_call(void **state)
 	free(table.ruby);
 }
 
-static void ruby_symbols_reject_data_full_of_candidates(void **state)
+TEST(ruby_symbols_reject_data_full_of_candidates)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
 	const uint64_t words[] = { LAST_SERIAL, FORGED_BASE + 64, FORGED_BASE + 64 };
@@ -435,7 +418,6 @@ static void ruby_symbols_reject_data_full_of_candidates(void **state)
 	const struct ruby_data_range ranges[] = { all, all };
 	struct ruby_symbols *symbols = NULL;
 
-	(void)state;
 	_Static_assert(2 * FORGED_BYTES / sizeof(words) > RUBY_ID_TABLE_CANDIDATES_MAX, "enough");
 	for (size_t at = 0; at + sizeof(words) <= FORGED_BYTES; at += sizeof(words))
 		memcpy(ruby->memory.bytes + at, words, sizeof(words));
@@ -453,13 +435,12 @@ static uint64_t next_random(uint64_t *random)
 	return *random;
 }
 
-static void ruby_symbols_survive_damaged_table(void **state)
+TEST(ruby_symbols_survive_damaged_table)
 {
 	static const char *const names[] = { "request_id", "+",
 					     "a_name_that_no_string_object_has_room_for" };
 	uint64_t random = 88172645463325252u;
 
-	(void)state;
 	for (int round = 0; round < 300; round++) {
 		struct forged_ruby *ruby = forge_ruby(&layouts[round % LAYOUT_COUNT]);
 		struct ruby_symbols *symbols = open_symbols(ruby);
@@ -485,7 +466,7 @@ static void ruby_symbols_survive_damaged_table(void **state)
 	}
 }
 
-static void ruby_symbols_return_enomem_and_recover(void **state)
+TEST(ruby_symbols_return_enomem_and_recover)
 {
 	static const char *const name = "request_id";
 	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
@@ -495,7 +476,6 @@ static void ruby_symbols_return_enomem_and_recover(void **state)
 	size_t failures;
 	int r = -ENOMEM;
 
-	(void)state;
 	for (failures = 0; r < 0; failures++) {
 		memory_fails_once_after(failures);
 		r = ruby_symbols_new(&ruby->reader, 0, &ruby->range, 1, &symbols);
@@ -516,30 +496,4 @@ static void ruby_symbols_return_enomem_and_recover(void **state)
 	assert_string_equal(text, name);
 	ruby_symbols_free(symbols);
 	free(ruby);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ruby_symbols_recognise_and_read_every_layout),
-		cmocka_unit_test(ruby_symbols_return_error_without_table),
-		cmocka_unit_test(ruby_symbols_reject_two_tables_but_not_overlapping_ranges),
-		cmocka_unit_test(ruby_symbols_skip_hole_in_range),
-		cmocka_unit_test(ruby_symbols_find_name_written_after_its_serial),
-		cmocka_unit_test(ruby_symbols_return_eagain_for_unreadable_entry_and_recover),
-		cmocka_unit_test(ruby_symbols_stop_once_all_names_are_found),
-		cmocka_unit_test(ruby_symbols_reread_page_that_moved),
-		cmocka_unit_test(ruby_symbols_follow_serial_to_new_id),
-		cmocka_unit_test(ruby_symbols_distinguish_long_names_by_whole_text),
-		cmocka_unit_test(ruby_symbols_cache_name_until_forgotten),
-		cmocka_unit_test(ruby_symbols_compare_whole_text_on_heap),
-		cmocka_unit_test(ruby_symbols_reject_symbol_of_other_serial),
-		cmocka_unit_test(ruby_symbols_limit_pauses_to_5_per_call_and_20_per_second),
-		cmocka_unit_test(ruby_symbols_read_two_million_entries_per_call),
-		cmocka_unit_test(ruby_symbols_reject_data_full_of_candidates),
-		cmocka_unit_test(ruby_symbols_survive_damaged_table),
-		cmocka_unit_test(ruby_symbols_return_enomem_and_recover),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,9 @@
 #include "recorder/target/ruby/ruby_symbols.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "recorder/target/live_ruby.h"
@@ -58,7 +56,7 @@ static uint64_t ask_number(struct fixture *fixture, const char *line)
 	return strtoull(answer, NULL, 10);
 }
 
-static void ruby_symbols_ids_match_ruby(void **state)
+TEST(ruby_symbols_ids_match_ruby)
 {
 	static const char *const names[] = {
 		"request_id", "+",	     "!",	"==",	       "@ivar_here", "$stdout",
@@ -82,7 +80,7 @@ static void ruby_symbols_ids_match_ruby(void **state)
 	}
 }
 
-static void ruby_symbols_names_match_ruby(void **state)
+TEST(ruby_symbols_names_match_ruby)
 {
 	static const char *const symbols[] = { ":request_id",	 ":<=>",	":[]=",
 					       ":BasicObject",	 ":@ivar_here", ":'a b? \u00e9'",
@@ -105,7 +103,7 @@ static void ruby_symbols_names_match_ruby(void **state)
 	}
 }
 
-static void ruby_symbols_have_no_name_for_id_with_other_scope(void **state)
+TEST(ruby_symbols_have_no_name_for_id_with_other_scope)
 {
 	struct fixture *fixture = *state;
 	uint64_t id = ask_number(fixture, "id(:request_id)");
@@ -117,7 +115,7 @@ static void ruby_symbols_have_no_name_for_id_with_other_scope(void **state)
 	assert_string_equal(name, "as it was");
 }
 
-static void ruby_symbols_use_table_at_given_address_without_search(void **state)
+TEST(ruby_symbols_use_table_at_given_address_without_search)
 {
 	struct fixture *fixture = *state;
 	_cleanup_(ruby_symbols_freep) struct ruby_symbols *symbols = NULL;
@@ -149,7 +147,7 @@ static int counted_read_many(const struct memory_reader *reader, const struct me
 	return memory_read_many(&fixture->reader, spans, count);
 }
 
-static void ruby_symbols_later_call_reads_only_new_entries(void **state)
+TEST(ruby_symbols_later_call_reads_only_new_entries)
 {
 	static const char *const names[] = { "correlator_late" };
 	static const char *const others[] = { "each" };
@@ -182,7 +180,7 @@ static void ruby_symbols_later_call_reads_only_new_entries(void **state)
 	assert_int_equal(other, ask_number(fixture, "id(:each)"));
 }
 
-static void ruby_symbols_are_correct_while_thread_adds_symbols(void **state)
+TEST(ruby_symbols_are_correct_while_thread_adds_symbols)
 {
 	struct fixture *fixture = *state;
 	uint64_t request_id = ask_number(fixture, "id(:request_id)");
@@ -236,7 +234,7 @@ static void ruby_symbols_are_correct_while_thread_adds_symbols(void **state)
 	assert_true(found > RACE_ROUNDS / 2);
 }
 
-static void ruby_symbols_return_esrch_for_dead_process(void **state)
+TEST(ruby_symbols_return_esrch_for_dead_process)
 {
 	struct fixture *fixture = *state;
 	static const char *const names[] = { "never_there" };
@@ -249,17 +247,10 @@ static void ruby_symbols_return_esrch_for_dead_process(void **state)
 	assert_true(live_ruby_start(&fixture->ruby));
 }
 
+TEST_GROUP(setup, teardown)
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ruby_symbols_ids_match_ruby),
-		cmocka_unit_test(ruby_symbols_names_match_ruby),
-		cmocka_unit_test(ruby_symbols_have_no_name_for_id_with_other_scope),
-		cmocka_unit_test(ruby_symbols_use_table_at_given_address_without_search),
-		cmocka_unit_test(ruby_symbols_later_call_reads_only_new_entries),
-		cmocka_unit_test(ruby_symbols_are_correct_while_thread_adds_symbols),
-		cmocka_unit_test(ruby_symbols_return_esrch_for_dead_process),
-	};
 	struct live_ruby ruby;
 
 	/* Without Ruby there is nothing to compare with: 77 is "skipped". */
@@ -268,5 +259,5 @@ int main(void)
 		return 77;
 	}
 	live_ruby_stop(&ruby);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return unit_test_run();
 }

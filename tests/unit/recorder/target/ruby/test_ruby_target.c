@@ -6,17 +6,13 @@
 #include "recorder/target/ruby/ruby_target.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "command/stand_in.h"
 #include "recorder/target/forged_ruby.h"
@@ -108,7 +104,9 @@ static void map_usual(struct bench *bench)
 	add_mapping(bench, FORGED_BASE - 4096, FORGED_BASE, 1);
 }
 
-static void ruby_target_finds_table_in_data_of_its_object(void **state)
+#define FORGED(test) TEST_WITH(test, set_up, tear_down)
+
+FORGED(ruby_target_finds_table_in_data_of_its_object)
 {
 	struct bench *bench = *state;
 
@@ -125,7 +123,7 @@ static void ruby_target_finds_table_in_data_of_its_object(void **state)
 	assert_int_equal(note(bench), 0);
 }
 
-static void ruby_target_finds_table_in_adjacent_anonymous_memory(void **state)
+FORGED(ruby_target_finds_table_in_adjacent_anonymous_memory)
 {
 	struct bench *bench = *state;
 
@@ -136,7 +134,7 @@ static void ruby_target_finds_table_in_adjacent_anonymous_memory(void **state)
 }
 
 /* Each: the table would be there, and none of it is the object's data. */
-static void ruby_target_does_not_find_table_elsewhere(void **state)
+FORGED(ruby_target_does_not_find_table_elsewhere)
 {
 	struct bench *bench = *state;
 	struct memory_map_entry *entry;
@@ -172,7 +170,7 @@ static void ruby_target_does_not_find_table_elsewhere(void **state)
 }
 
 /* Of 16 pieces the last one has it; of 17 it is not looked for there. */
-static void ruby_target_searches_at_most_16_mappings(void **state)
+FORGED(ruby_target_searches_at_most_16_mappings)
 {
 	struct bench *bench = *state;
 
@@ -184,7 +182,7 @@ static void ruby_target_searches_at_most_16_mappings(void **state)
 	assert_int_equal(note(bench), 0);
 }
 
-static void ruby_target_tries_place_known_from_other_process_first(void **state)
+FORGED(ruby_target_tries_place_known_from_other_process_first)
 {
 	struct bench *bench = *state;
 	struct ruby_target next = { 0 };
@@ -204,7 +202,7 @@ static void ruby_target_tries_place_known_from_other_process_first(void **state)
 	ruby_target_deinit(&next);
 }
 
-static void ruby_target_is_not_ruby_without_bias_or_symbols(void **state)
+FORGED(ruby_target_is_not_ruby_without_bias_or_symbols)
 {
 	struct bench *bench = *state;
 
@@ -219,7 +217,7 @@ static void ruby_target_is_not_ruby_without_bias_or_symbols(void **state)
 	assert_false(bench->target.is_ruby);
 }
 
-static void ruby_target_returns_enomem_if_notes_are_full(void **state)
+FORGED(ruby_target_returns_enomem_if_notes_are_full)
 {
 	static const char others[] = "abcdefghijklmnop";
 	struct bench *bench = *state;
@@ -234,7 +232,7 @@ static void ruby_target_returns_enomem_if_notes_are_full(void **state)
 	assert_null(bench->target.symbols);
 }
 
-static void ruby_target_rejects_two_tables(void **state)
+FORGED(ruby_target_rejects_two_tables)
 {
 	struct bench *bench = *state;
 
@@ -244,7 +242,7 @@ static void ruby_target_rejects_two_tables(void **state)
 	assert_int_equal(note(bench), -ENOTUNIQ);
 }
 
-static void ruby_target_keeps_version_once_read(void **state)
+FORGED(ruby_target_keeps_version_once_read)
 {
 	struct bench *bench = *state;
 
@@ -256,7 +254,7 @@ static void ruby_target_keeps_version_once_read(void **state)
 	assert_string_equal(bench->target.version, "3.4.5");
 }
 
-static void ruby_target_version_ends_at_first_invalid_character(void **state)
+FORGED(ruby_target_version_ends_at_first_invalid_character)
 {
 	static const struct {
 		char text[17], version[16];
@@ -284,7 +282,7 @@ static void ruby_target_version_ends_at_first_invalid_character(void **state)
 
 static const char *const names[] = { "request_id", NULL, "not_there", "+" };
 
-static void ruby_target_finds_keys_by_name_and_counts_missing_ones(void **state)
+FORGED(ruby_target_finds_keys_by_name_and_counts_missing_ones)
 {
 	struct bench *bench = *state;
 	struct ruby_target *target = &bench->target;
@@ -324,7 +322,7 @@ static void ruby_target_finds_keys_by_name_and_counts_missing_ones(void **state)
 	assert_int_equal(target->key_ids[2], 0);
 }
 
-static void ruby_target_unreadable_symbol_count_is_zero(void **state)
+FORGED(ruby_target_unreadable_symbol_count_is_zero)
 {
 	struct bench *bench = *state;
 
@@ -341,7 +339,7 @@ static void ruby_target_unreadable_symbol_count_is_zero(void **state)
 	assert_int_equal(bench->target.key_ids[0], STATIC_ID);
 }
 
-static void ruby_target_checks_ids_of_other_process_by_name(void **state)
+FORGED(ruby_target_checks_ids_of_other_process_by_name)
 {
 	struct bench *bench = *state;
 	struct ruby_target next = { .keys_missing = 2 };
@@ -371,7 +369,7 @@ static void ruby_target_checks_ids_of_other_process_by_name(void **state)
 	ruby_target_deinit(&next);
 }
 
-static void ruby_target_config_has_bignum_mask_of_version(void **state)
+TEST(ruby_target_config_has_bignum_mask_of_version)
 {
 	static const struct {
 		const char *version;
@@ -382,7 +380,6 @@ static void ruby_target_config_has_bignum_mask_of_version(void **state)
 		      { "4.1.0dev", 0x1ff },
 		      { "10.0", 0x1ff } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct ruby_target target = { .is_ruby = true, .keys_missing = 1 };
 		struct process_config config = { .symbol_count_address = 77, .string_layout = 5 };
@@ -398,25 +395,7 @@ static void ruby_target_config_has_bignum_mask_of_version(void **state)
 
 int main(int argc, char **argv)
 {
-#define FORGED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		FORGED(ruby_target_finds_table_in_data_of_its_object),
-		FORGED(ruby_target_finds_table_in_adjacent_anonymous_memory),
-		FORGED(ruby_target_does_not_find_table_elsewhere),
-		FORGED(ruby_target_searches_at_most_16_mappings),
-		FORGED(ruby_target_tries_place_known_from_other_process_first),
-		FORGED(ruby_target_is_not_ruby_without_bias_or_symbols),
-		FORGED(ruby_target_returns_enomem_if_notes_are_full),
-		FORGED(ruby_target_rejects_two_tables),
-		FORGED(ruby_target_keeps_version_once_read),
-		FORGED(ruby_target_version_ends_at_first_invalid_character),
-		FORGED(ruby_target_finds_keys_by_name_and_counts_missing_ones),
-		FORGED(ruby_target_unreadable_symbol_count_is_zero),
-		FORGED(ruby_target_checks_ids_of_other_process_by_name),
-		cmocka_unit_test(ruby_target_config_has_bignum_mask_of_version),
-	};
-
 	if (argc > 1)
 		return stand_in_main(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_test_run();
 }

@@ -2,12 +2,10 @@
 #include "recorder/target/ruby/ruby_value.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/text.h"
 
@@ -75,9 +73,8 @@ static void assert_string(uint8_t encoding, const char *bytes, size_t size_bytes
 	assert_text(&value, expected);
 }
 
-static void ruby_value_formats_immediates_like_ruby(void **state)
+TEST(ruby_value_formats_immediates_like_ruby)
 {
-	(void)state;
 	assert_immediate(0x00, "false");
 	assert_immediate(0x14, "true");
 	assert_immediate(0x04, "");
@@ -92,9 +89,8 @@ static void ruby_value_formats_immediates_like_ruby(void **state)
 	assert_immediate(0x1c, "#<T_NONE>");
 }
 
-static void ruby_value_decodes_flonums(void **state)
+TEST(ruby_value_decodes_flonums)
 {
-	(void)state;
 	/* The VALUEs of these in Ruby 3.1. */
 	assert_immediate(UINT64_C(0x8000000000000002), "0.0");
 	assert_immediate(UINT64_C(0xffc0000000000002), "1.5");
@@ -104,52 +100,47 @@ static void ruby_value_decodes_flonums(void **state)
 	assert_immediate(UINT64_C(0x81394470938fa89a), "1.0e-76");
 }
 
-static void ruby_value_decodes_heap_floats(void **state)
+TEST(ruby_value_decodes_heap_floats)
 {
 	struct value_snapshot value = { .kind = VALUE_KIND_FLOAT, .type = 4 };
 	const double number = -1e300;
 
-	(void)state;
 	memcpy(&value.raw, &number, sizeof(number));
 	assert_text(&value, "-1.0e+300");
 }
 
-static void ruby_value_shows_unnamed_symbol_by_its_id(void **state)
+TEST(ruby_value_shows_unnamed_symbol_by_its_id)
 {
 	const struct value_snapshot value = { .kind = VALUE_KIND_IMMEDIATE, .raw = 0xd5810c };
 	char text[VALUE_TEXT_BYTES] = "as it was";
 	int error = -ENOENT;
 
-	(void)state;
 	assert_int_equal(ruby_value_text(&value, find_symbol, &error, text), 0);
 	assert_string_equal(text, ":0xd581");
 	assert_int_equal(ruby_value_text(&value, NULL, NULL, text), 0);
 	assert_string_equal(text, ":0xd581");
 }
 
-static void ruby_value_returns_eagain_for_temporarily_unreadable_name(void **state)
+TEST(ruby_value_returns_eagain_for_temporarily_unreadable_name)
 {
 	const struct value_snapshot value = { .kind = VALUE_KIND_IMMEDIATE, .raw = 0xd5810c };
 	char text[VALUE_TEXT_BYTES] = "as it was";
 	int error = -EAGAIN;
 
-	(void)state;
 	assert_int_equal(ruby_value_text(&value, find_symbol, &error, text), -EAGAIN);
 	assert_string_equal(text, "as it was");
 }
 
-static void ruby_value_keeps_text_of_strings(void **state)
+TEST(ruby_value_keeps_text_of_strings)
 {
-	(void)state;
 	assert_string(1, "req-\u00e9", 6, "req-\u00e9");
 	assert_string(0, "\x00\xff", 2, "\\x00\\xff");
 	assert_string(2, "", 0, "");
 	assert_string(22, "caf\xe9", 4, "caf\\xe9");
 }
 
-static void ruby_value_converts_wide_strings(void **state)
+TEST(ruby_value_converts_wide_strings)
 {
-	(void)state;
 	assert_string(4, "a\0\xac\x20\x3d\xd8\x00\xde", 8, "a\u20ac\U0001f600");
 	assert_string(3, "\0a\x20\xac\xd8\x3d\xde\x00", 8, "a\u20ac\U0001f600");
 	assert_string(6, "a\0\0\0\x00\xf6\x01\0", 8, "a\U0001f600");
@@ -164,9 +155,8 @@ static void ruby_value_converts_wide_strings(void **state)
 	assert_string(8, "\xff\xfe\0\0a\0\0\0", 8, "a");
 }
 
-static void ruby_value_escapes_broken_wide_strings(void **state)
+TEST(ruby_value_escapes_broken_wide_strings)
 {
-	(void)state;
 	/* A lone high and a lone low surrogate, half a unit at the end, beyond U+10FFFF, a NUL. */
 	assert_string(3, "\xd8\x3d\0a", 4, "\\xd8\\x3da");
 	assert_string(3, "\xde\x00\0a\x20", 5, "\\xde\\x00a\\x20");
@@ -184,11 +174,10 @@ static void ruby_value_escapes_broken_wide_strings(void **state)
 	assert_string(4, "\0\0", 2, "\\x00");
 }
 
-static void ruby_value_marks_cut_string_after_whole_character(void **state)
+TEST(ruby_value_marks_cut_string_after_whole_character)
 {
 	char bytes[VALUE_BYTES_MAX + 64], expected[VALUE_TEXT_BYTES];
 
-	(void)state;
 	/* The last captured byte is the first of three. */
 	memset(bytes, 'x', sizeof(bytes));
 	memcpy(bytes + VALUE_BYTES_MAX - 1, "\u20ac", 3);
@@ -210,13 +199,12 @@ static void ruby_value_marks_cut_string_after_whole_character(void **state)
 	assert_string(3, bytes, sizeof(bytes), expected);
 }
 
-static void ruby_value_longest_text_fits_with_cut_mark(void **state)
+TEST(ruby_value_longest_text_fits_with_cut_mark)
 {
 	char bytes[VALUE_BYTES_MAX + 1];
 	struct value_snapshot value;
 	char text[VALUE_TEXT_BYTES];
 
-	(void)state;
 	memset(bytes, 0xff, sizeof(bytes));
 	value = string_of(1, bytes, sizeof(bytes));
 	assert_int_equal(ruby_value_text(&value, NULL, NULL, text), 1);
@@ -224,14 +212,13 @@ static void ruby_value_longest_text_fits_with_cut_mark(void **state)
 	assert_string_equal(text + 4 * VALUE_BYTES_MAX, MARK);
 }
 
-static void ruby_value_formats_bignums_in_decimal(void **state)
+TEST(ruby_value_formats_bignums_in_decimal)
 {
 	struct value_snapshot value = {
 		.kind = VALUE_KIND_BIGNUM, .type = 0xa, .length_bytes = 12, .raw = 3
 	};
 	const uint32_t digits[] = { 0, 0, 1 };
 
-	(void)state;
 	memcpy(value.bytes, digits, sizeof(digits));
 	assert_text(&value, "18446744073709551616");
 	value.flags = VALUE_NEGATIVE;
@@ -242,11 +229,10 @@ static void ruby_value_formats_bignums_in_decimal(void **state)
 	assert_text(&value, "#<T_BIGNUM>" MARK);
 }
 
-static void ruby_value_names_other_objects_by_type(void **state)
+TEST(ruby_value_names_other_objects_by_type)
 {
 	struct value_snapshot value = { .kind = VALUE_KIND_OBJECT, .type = 8, .raw = 0x7f00aa00 };
 
-	(void)state;
 	assert_text(&value, "#<T_HASH>");
 	value.type = 0x1e;
 	assert_text(&value, "#<T_MOVED>");
@@ -256,11 +242,10 @@ static void ruby_value_names_other_objects_by_type(void **state)
 	assert_text(&value, "#<unreadable>");
 }
 
-static void ruby_value_rejects_damaged_snapshots(void **state)
+TEST(ruby_value_rejects_damaged_snapshots)
 {
 	struct value_snapshot value = string_of(1, "abcd", 4);
 
-	(void)state;
 	value.raw = 3;
 	assert_refused(&value, -EINVAL);
 	value.raw = 5;
@@ -307,13 +292,12 @@ static uint64_t next_random(uint64_t *random)
 	return *random;
 }
 
-static void ruby_value_random_snapshot_yields_clean_text_or_error(void **state)
+TEST(ruby_value_random_snapshot_yields_clean_text_or_error)
 {
 	uint64_t random = 88172645463325252u;
 	struct value_snapshot value;
 	char text[VALUE_TEXT_BYTES], again[VALUE_TEXT_BYTES];
 
-	(void)state;
 	for (int i = 0; i < 100000; i++) {
 		for (size_t at = 0; at < sizeof(value); at += 8)
 			memcpy((uint8_t *)&value + at, &(uint64_t){ next_random(&random) }, 8);
@@ -335,26 +319,4 @@ static void ruby_value_random_snapshot_yields_clean_text_or_error(void **state)
 		(void)text_escape(text, strlen(text), 0, again, sizeof(again));
 		assert_string_equal(again, text);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ruby_value_formats_immediates_like_ruby),
-		cmocka_unit_test(ruby_value_decodes_flonums),
-		cmocka_unit_test(ruby_value_decodes_heap_floats),
-		cmocka_unit_test(ruby_value_shows_unnamed_symbol_by_its_id),
-		cmocka_unit_test(ruby_value_returns_eagain_for_temporarily_unreadable_name),
-		cmocka_unit_test(ruby_value_keeps_text_of_strings),
-		cmocka_unit_test(ruby_value_converts_wide_strings),
-		cmocka_unit_test(ruby_value_escapes_broken_wide_strings),
-		cmocka_unit_test(ruby_value_marks_cut_string_after_whole_character),
-		cmocka_unit_test(ruby_value_longest_text_fits_with_cut_mark),
-		cmocka_unit_test(ruby_value_formats_bignums_in_decimal),
-		cmocka_unit_test(ruby_value_names_other_objects_by_type),
-		cmocka_unit_test(ruby_value_rejects_damaged_snapshots),
-		cmocka_unit_test(ruby_value_random_snapshot_yields_clean_text_or_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
