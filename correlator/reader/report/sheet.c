@@ -14,6 +14,8 @@ void sheet_init(struct sheet *sheet, enum output_format format, const char *by,
 	*sheet = (struct sheet){
 		.format = format, .out = out, .by = by, .kinds = kinds, .kind_count = kind_count
 	};
+	for (size_t i = 0; i < kind_count; i++)
+		sheet->has_inner |= kinds[i].is_inner;
 	if (by && format == FORMAT_JSON)
 		sheet_member(sheet, "by", json_part_text(by));
 }
@@ -36,9 +38,10 @@ void sheet_row(struct sheet *sheet, size_t kind)
 	bool inherits = sheet->kinds[kind].is_inner && sheet->format != FORMAT_JSON;
 
 	sheet->kind = kind;
-	for (size_t i = 0; i < sheet->column_count; i++)
-		sheet->cells[i] = inherits && sheet->columns[i].is_inherited ? sheet->around[i]
-									     : (struct cell){ 0 };
+	memset(sheet->cells, 0, sheet->column_count * sizeof(sheet->cells[0]));
+	for (size_t i = 0; inherits && i < sheet->column_count; i++)
+		if (sheet->columns[i].is_inherited)
+			sheet->cells[i] = sheet->around[i];
 }
 
 void sheet_put(struct sheet *sheet, size_t column, struct cell cell)
@@ -53,7 +56,7 @@ void sheet_end_row(struct sheet *sheet)
 	enum sheet_part others =
 		sheet->format == FORMAT_JSON ? SHEET_PART_OF_LINES : SHEET_PART_OF_DOCUMENTS;
 
-	if (!kind->is_inner)
+	if (!kind->is_inner && sheet->has_inner)
 		memcpy(sheet->around, sheet->cells, sheet->column_count * sizeof(sheet->cells[0]));
 	if (kind->part == others || !sheet_goes_on(sheet))
 		return;

@@ -56,6 +56,7 @@ struct sheet {
 	const char *by; /* key of the rows: member `by' of documents and lines; or NULL */
 	const struct sheet_kind *kinds; /* in the order of their rows; borrowed */
 	size_t kind_count;
+	bool has_inner; /* some kind is inner */
 	struct sheet_column columns[SHEET_COLUMNS_MAX];
 	size_t column_count;
 	size_t kind; /* of the row being filled */
