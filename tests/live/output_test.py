@@ -195,7 +195,7 @@ class LimitTest(harness.LiveTest):
     def test_a_limit_wants_a_file_and_room_beside_it(self):
         workload = self.enter(Workload("driven.rb"))
         (self.folder / "out.msgpack.1").touch()
-        for output, reason in (("-", "wants a file"), ("/dev/null", "wants a file"), (self.output, "out.msgpack.1")):
+        for output, reason in (("-", "needs a regular file"), ("/dev/null", "needs a regular file"), (self.output, "out.msgpack.1")):
             result = run_correlator("record", "-p", workload.pid, "-o", output, "--output-max", "1M")
             self.assertEqual(harness.EXIT_FAILURE, result.returncode, result.stderr)
             self.assertIn(reason, result.stderr)
