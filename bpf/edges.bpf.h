@@ -57,9 +57,10 @@ static __always_inline __u64 edge_slot_registers(const struct edge_slot *slot)
 }
 
 /*
- * Passes an edge of the task with these saved registers. is_entry: into the kernel. The clock is
- * read before the slot is taken: whatever interrupts in between folds the slot, and it is no longer
- * ours.
+ * Charges the time up to an edge (the begin or the end of a system call) of the task with these
+ * saved registers to the slot. is_entry: the task enters the kernel. The clock is read before the
+ * slot is taken: a program that interrupts in between folds the slot into the books, and the
+ * registers do not match any more.
  */
 static __always_inline enum edge_way edge_pass(struct edge_slot *slot, __u64 registers,
 					       bool is_entry)

@@ -71,7 +71,8 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 		return;
 	}
 	boundary_enter(thread, task, now_ns);
-	/* The flush may write it up while it sleeps, so all GC time up to here must be read now. */
+	/* The flush may charge the thread while it sleeps, and cannot read the counters of the gem
+	 * then: read all GC time up to here. */
 	counters_look(thread, now_ns, thread->gc.serial);
 	since_ns = thread->clock.mark_ns;
 	thread_figures(task, &figures);
