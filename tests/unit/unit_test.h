@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 void unit_test_add(struct CMUnitTest test);
-/* What is set up before the first test, and torn down behind the last one. */
+/* Fixtures of the file: one before its first test, one after its last. NULL: none. */
 void unit_test_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 /* Runs them: the exit code. */
 int unit_test_run(void);

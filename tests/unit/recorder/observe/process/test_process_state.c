@@ -172,7 +172,7 @@ TEST(state_counts_pickup_from_start_of_loading)
 	assert_int_equal(process.absent_ktime_ns, 100);
 	process_on_loading(&process, 200, 210);
 	process_on_loading(&process, 220, 230);
-	/* What is loading may be what publishes: it does not count as absent. */
+	/* The library being loaded may be the publisher: absence is known until its load. */
 	(void)look(&process, &NOTHING, false, 240);
 	assert_int_equal(process.absent_ktime_ns, 200);
 	(void)process_on_looked(&process, &ALL, 250);
@@ -394,7 +394,7 @@ TEST(state_backs_off_configuration_changes)
 	uint64_t now_ns = 20 * NS_PER_S, before_ns;
 	struct process_state process = complete();
 
-	/* What is new while a server boots is told at once. */
+	/* The first changes, while a server boots, are reported at once. */
 	before_ns = change(&process, PROCESS_CHANGES_FREE, now_ns);
 	assert_int_equal(before_ns, now_ns);
 	for (size_t i = 0; i < sizeof(pauses_ms) / sizeof(pauses_ms[0]); i++) {
@@ -430,7 +430,7 @@ TEST(state_looks_again_when_delayed_change_is_allowed)
 	(void)change(&process, PROCESS_CHANGES_FREE, now_ns);
 	assert_false(process_on_change(&process, now_ns));
 	assert_int_equal(process_next_look(&process), now_ns + PROCESS_CHANGE_PAUSE_FIRST_NS);
-	/* One that is due earlier stays due. */
+	/* A change does not delay a look that is due earlier. */
 	process.look_ns = now_ns + 1;
 	assert_false(process_on_change(&process, now_ns));
 	assert_int_equal(process_next_look(&process), now_ns + 1);
@@ -450,7 +450,7 @@ TEST(state_fork_inherits_used_changes)
 			 now_ns + 3 * PROCESS_CHANGE_PAUSE_FIRST_NS);
 }
 
-/* Of what its loader does just after it was told of, nothing is told. */
+/* Loader events may be suppressed for a while after one is reported. */
 TEST(state_looks_again_after_load_settles)
 {
 	struct process_state process = complete();

@@ -153,7 +153,7 @@ TIMED(agent_is_awaited_while_it_uses_cpu)
 	assert_int_equal(identity, 77);
 	assert_true(agent_cpu_ns() >= LONG_NS);
 	(void)close(file);
-	/* What it used stays known when it has ended. */
+	/* The CPU time that the agent used stays known after its end. */
 	agent_set_identifier(NULL, -1);
 	assert_true(agent_cpu_ns() >= LONG_NS);
 }
