@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "reader/report/sheet_parts.h"
 
+void sheet_put_text(struct sheet *sheet, size_t column, const struct frames_text *text)
+{
+	if (text)
+		sheet_put(sheet, column,
+			  cell_text((struct record_text){ text->bytes, text->size_bytes }));
+}
+
 size_t sheet_add_keys(struct sheet *sheet, const struct grouping *grouping)
 {
 	size_t first = sheet->column_count;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Columns that several views have: keys, costs and changes. */
+/* Parts of rows that several views have: names of code, keys, costs and changes. */
 #pragma once
 
 #include "reader/aggregate/diff.h"
 #include "reader/aggregate/grouping.h"
+#include "reader/profile/frames.h"
 #include "reader/report/sheet.h"
+
+/* Puts nothing if the text is NULL: it is not known. Borrows the text like sheet_put. */
+void sheet_put_text(struct sheet *sheet, size_t column, const struct frames_text *text);
 
 /* Each sheet_add_ function adds columns and returns the index of the first, for the sheet_put_
  * function below it. */

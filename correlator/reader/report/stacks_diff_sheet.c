@@ -43,20 +43,13 @@ static void add_columns(struct view *view)
 		view->changes[what] = sheet_add_change(sheet, changes[what]);
 }
 
-static void put_text(struct sheet *sheet, size_t column, const struct frames_text *text)
-{
-	if (text)
-		sheet_put(sheet, column,
-			  cell_text((struct record_text){ text->bytes, text->size_bytes }));
-}
-
 static void put_method(struct view *view, const struct stacks_diff_row *row)
 {
 	struct sheet *sheet = &view->sheet;
 
 	sheet_row(sheet, KIND_METHOD);
-	put_text(sheet, view->name, row->key.name);
-	put_text(sheet, view->file, row->key.file);
+	sheet_put_text(sheet, view->name, row->key.name);
+	sheet_put_text(sheet, view->file, row->key.file);
 	if (row->key.first_line > 0)
 		sheet_put(sheet, view->first_line, cell_integer(row->key.first_line));
 	sheet_put(sheet, view->frame_kind,

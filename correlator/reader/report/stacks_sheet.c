@@ -6,7 +6,7 @@
 #include "reader/profile/stack_methods.h"
 #include "reader/profile/stack_tree.h"
 #include "reader/report/json_part.h"
-#include "reader/report/sheet.h"
+#include "reader/report/sheet_parts.h"
 
 /* Names by measure. */
 struct terms {
@@ -104,13 +104,6 @@ static void put_line(struct view *view, enum column column, uint32_t line)
 		put_count(view, column, line);
 }
 
-static void put_text(struct view *view, enum column column, const struct frames_text *text)
-{
-	if (text)
-		sheet_put(&view->sheet, column,
-			  cell_text((struct record_text){ text->bytes, text->size_bytes }));
-}
-
 static void put_share(struct view *view, enum column percent, enum column error, int64_t spent_ns)
 {
 	const struct stacks_sums *sums = &view->stacks->sums;
@@ -146,8 +139,8 @@ static void put_branch(struct view *view, const struct stack_node *node)
 	if (node->key.parent)
 		put_count(view, COLUMN_PARENT, node->key.parent->number);
 	put_count(view, COLUMN_DEPTH, node->depth);
-	put_text(view, COLUMN_NAME, node->key.name);
-	put_text(view, COLUMN_FILE, node->key.file);
+	sheet_put_text(&view->sheet, COLUMN_NAME, node->key.name);
+	sheet_put_text(&view->sheet, COLUMN_FILE, node->key.file);
 	put_line(view, COLUMN_LINE, node->key.line);
 	put_line(view, COLUMN_FIRST_LINE, node->key.first_line);
 	put_frame_kind(view, node->key.kind);
@@ -158,8 +151,8 @@ static void put_branch(struct view *view, const struct stack_node *node)
 static void put_method(struct view *view, const struct stack_method *method)
 {
 	sheet_row(&view->sheet, KIND_METHOD);
-	put_text(view, COLUMN_NAME, method->key.name);
-	put_text(view, COLUMN_FILE, method->key.file);
+	sheet_put_text(&view->sheet, COLUMN_NAME, method->key.name);
+	sheet_put_text(&view->sheet, COLUMN_FILE, method->key.file);
 	put_line(view, COLUMN_FIRST_LINE, method->key.first_line);
 	put_frame_kind(view, method->key.kind);
 	put_spent(view, method->self_ns, method->total_ns, method->self_samples, method->samples);
