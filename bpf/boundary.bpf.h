@@ -40,7 +40,7 @@ VERIFIED_ONCE int boundary_forget(struct thread_state *thread, __u32 what)
 		origin_begin(thread);
 	}
 	if (session.has_timeline && what & (BOUNDARY_ENDS_CONTEXT | BOUNDARY_ENDS_IMAGE))
-		thread->timeline.slice.fiber = 0;
+		thread->timeline.stint.fiber = 0;
 	return 0;
 }
 
@@ -69,7 +69,7 @@ static __noinline int boundary_do_missed(struct thread_state *thread, struct tas
 	charge_pending(thread, task, now_ns);
 	boundary_renew(thread, what);
 	if (session.has_timeline && thread->has_missed_probe)
-		thread->timeline.slice.fiber = thread->timeline.missed_fiber;
+		thread->timeline.stint.fiber = thread->timeline.missed_fiber;
 	/* Last: which context a missed probe set before the exec is not known. */
 	if (thread->has_missed_exec)
 		boundary_renew(thread, BOUNDARY_ENDS_IMAGE);

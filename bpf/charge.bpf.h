@@ -195,20 +195,20 @@ static __noinline int charge_secure_pending(struct thread_state *thread, struct 
 	return 0;
 }
 
-/* Flags an account by how its context came to be in force. Returns the same as enum slice_flags. */
+/* Flags an account by how its context came to be in force. Returns the same as enum stint_flags. */
 static __always_inline __u32 charge_flag(const struct thread_state *thread, struct account *account)
 {
-	__u32 slice_flags = 0;
+	__u32 stint_flags = 0;
 
 	if (thread->is_inherited) {
 		account->flags |= ACCOUNT_INHERITED;
-		slice_flags = SLICE_IS_INHERITED;
+		stint_flags = STINT_IS_INHERITED;
 	}
 	if (session.has_children && thread->is_of_origin) {
 		account->flags |= ACCOUNT_OF_ORIGIN;
-		slice_flags |= SLICE_IS_OF_ORIGIN;
+		stint_flags |= STINT_IS_OF_ORIGIN;
 	}
-	return slice_flags;
+	return stint_flags;
 }
 
 /*
@@ -243,7 +243,7 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 					__u64 now_ns)
 {
 	struct account *account;
-	__u32 slice_flags = 0;
+	__u32 stint_flags = 0;
 
 	charge_leave_drained_window(thread);
 	gvl_wait_charged(&thread->gvl, 0);
@@ -255,7 +255,7 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 	if (account) {
 		if (thread->knowledge != CONTEXT_UNKNOWN &&
 		    thread->context_hash >= CONTEXT_HASH_FIRST)
-			slice_flags = charge_flag(thread, account);
+			stint_flags = charge_flag(thread, account);
 		if (thread->gvl.serial)
 			account->flags |= ACCOUNT_COUNTS_GVL;
 		if (thread->gc.serial)
@@ -267,7 +267,7 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 			now_ns > thread->pending_first_ns ? now_ns : thread->pending_first_ns;
 	} else {
 		charge_overflow(thread);
-		slice_flags = SLICE_IS_OVERFLOW;
+		stint_flags = STINT_IS_OVERFLOW;
 	}
 	if (session.has_syscalls) {
 		thread->syscalls.charged_hash =
@@ -279,7 +279,7 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 		wait_places_note_charge(thread,
 					account ? charge_hash(thread) : CONTEXT_HASH_OVERFLOW);
 	if (session.has_timeline)
-		(void)timeline_note_charge(thread, charge_hash(thread), slice_flags);
+		(void)timeline_note_charge(thread, charge_hash(thread), stint_flags);
 	__builtin_memset(&thread->pending, 0, sizeof(thread->pending));
 	thread->sure_ns = 0;
 	thread->pending_first_ns = 0;

@@ -174,7 +174,7 @@ static __always_inline void context_take_mode(struct thread_state *thread, bool 
 		thread->compared_ns = 0;
 		thread->is_change_open = 0;
 		if (session.has_timeline)
-			thread->timeline.slice.fiber = 0;
+			thread->timeline.stint.fiber = 0;
 	} else {
 		/* It may have passed a probe while probes did not count. */
 		thread->is_change_open |= was_lean;

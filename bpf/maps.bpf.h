@@ -240,7 +240,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, SLICE_RING_BYTES);
-} slices SEC(".maps");
+} stints SEC(".maps");
 
 /* The offset of our clock from this CPU's run queue clock. */
 struct {

@@ -14,25 +14,25 @@
 
 static __always_inline int timeline_output(struct thread_state *thread)
 {
-	struct slice *slice = &thread->timeline.slice;
+	struct stint *stint = &thread->timeline.stint;
 	/* Before 6.2 a key that is a field of a global function's argument is refused. */
 	__u64 life = thread->life;
 	struct process_books *process;
 
-	slice->thread_serial = thread->serial;
-	slice->life = life;
-	slice->tid = thread->tid;
-	slice->ns_tid = thread->ns_tid;
-	if (bpf_ringbuf_output(&slices, slice, sizeof(*slice), BPF_RB_NO_WAKEUP)) {
+	stint->thread_serial = thread->serial;
+	stint->life = life;
+	stint->tid = thread->tid;
+	stint->ns_tid = thread->ns_tid;
+	if (bpf_ringbuf_output(&stints, stint, sizeof(*stint), BPF_RB_NO_WAKEUP)) {
 		process = bpf_map_lookup_elem(&books, &life);
 		if (process)
 			__sync_fetch_and_add(&process->losses[COUNTER_SLICE_LOST],
-					     slice_losses(slice));
+					     stint_losses(stint));
 	}
 	return 0;
 }
 
-/* Sends the slice that was cut, if there is one. */
+/* Sends the stint that was cut, if there is one. */
 static __noinline int timeline_send(struct thread_state *thread)
 {
 	if (!thread->timeline.is_cut)
@@ -57,7 +57,7 @@ static __always_inline void timeline_tell(struct thread_state *thread)
 }
 
 /*
- * Cuts a slice of what was charged, before it is reset. The slice is sent afterwards, where less
+ * Cuts a stint of what was charged, before it is reset. The stint is sent afterwards, where less
  * stack is in use.
  */
 static __noinline int timeline_note_charge(struct thread_state *thread, __u64 context_hash,

@@ -43,7 +43,7 @@ int on_context_change(struct uprobe_registers *registers)
 	if (!thread_is_lean(thread))
 		boundary_end(thread, task, now_ns, BOUNDARY_PROBE);
 	if (session.has_timeline)
-		thread->timeline.slice.fiber = context_fiber(thread, registers);
+		thread->timeline.stint.fiber = context_fiber(thread, registers);
 	/* The variable is in no known object, or a wanted key has no ID yet. */
 	if (!context_is_published_at(&thread->config, registers->instruction_pointer) ||
 	    context_lacks_key(thread))

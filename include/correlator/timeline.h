@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The timeline: time that becomes pending for a thread is sent as it comes, one slice per stint,
- * through a ring of its own; accounts are charged as they are without it. Pure: the kernel programs
- * and the unit tests compile this same text. The caller owns both structs and holds the thread's
- * books.
+ * The timeline: time that becomes pending for a thread is sent as it comes, one message per
+ * stint, through a ring of its own; accounts are charged as they are without it. Pure: the kernel
+ * programs and the unit tests compile this same text. The caller owns both structs and holds the
+ * thread's books.
  *
- * A slice is the growth of the pending totals since the last slice, so the slices of a charge add
- * up to what was charged, whatever the books had to make up for. The context of a slice is known
- * when its time is charged: the slice with SLICE_IS_CHARGED has it for all of the thread's slices
+ * A stint is the growth of the pending totals since the last stint, so the stints of a charge add
+ * up to what was charged, whatever the books had to make up for. The context of a stint is known
+ * when its time is charged: the stint with STINT_IS_CHARGED has it for all of the thread's stints
  * with its charge number.
  *
  * All times are nanoseconds, of CLOCK_MONOTONIC.
@@ -18,22 +18,23 @@
 
 #include <correlator/account.h>
 
-enum slice_flags {
-	SLICE_IS_CHARGED = 1 << 0, /* context_hash, epoch and the flags below are set */
-	SLICE_IS_OVERFLOW = 1 << 1, /* charged to the overflow of its process */
-	SLICE_IS_INHERITED = 1 << 2, /* as ACCOUNT_INHERITED */
-	SLICE_IS_OF_ORIGIN = 1 << 3, /* as ACCOUNT_OF_ORIGIN */
+enum stint_flags {
+	STINT_IS_CHARGED = 1 << 0, /* context_hash, epoch and the flags below are set */
+	STINT_IS_OVERFLOW = 1 << 1, /* charged to the overflow of its process */
+	STINT_IS_INHERITED = 1 << 2, /* as ACCOUNT_INHERITED */
+	STINT_IS_OF_ORIGIN = 1 << 3, /* as ACCOUNT_OF_ORIGIN */
 	/* No time, only taken_ns, taken from an account that was charged before: context_hash and
 	 * epoch are of that account. */
-	SLICE_TAKES_BACK = 1 << 4,
+	STINT_TAKES_BACK = 1 << 4,
 };
 
 /*
- * From start_ns to end_ns a thread slept, slept uninterruptibly, waited for a CPU, and ran, in this
- * order; any of these may be 0. The rest of end_ns - start_ns was stolen while it ran.
+ * A stint on a CPU, and the wait before it, as a message: from start_ns to end_ns a thread slept,
+ * slept uninterruptibly, waited for a CPU, and ran, in this order; any of these may be 0. The rest
+ * of end_ns - start_ns was stolen while it ran.
  */
-struct slice {
-	__u64 start_ns; /* end of the thread's last slice */
+struct stint {
+	__u64 start_ns; /* end of the thread's last stint */
 	__u64 end_ns;
 	__u64 sleeping_ns;
 	__u64 uninterruptible_ns;
@@ -41,7 +42,7 @@ struct slice {
 	__u64 user_ns;
 	__u64 kernel_ns;
 	/* Charged by the clock before it was known to be stolen: subtract it from the running time
-	 * of this slice and of earlier ones that were charged to the same account. */
+	 * of this stint and of earlier ones that were charged to the same account. */
 	__u64 taken_ns;
 	__u64 context_hash;
 	__u64 woken_by; /* tgid << 32 | tid of the thread that woke it; 0 = not known */
@@ -52,7 +53,7 @@ struct slice {
 	__u32 cpu; /* on which it ran */
 	__u32 epoch; /* the window to which it is charged */
 	__u32 charge; /* number of the thread's charge */
-	__u32 flags; /* enum slice_flags */
+	__u32 flags; /* enum stint_flags */
 	__u32 syscalls;
 	/* The fiber that ran since the last charge, by the target's number; 0 = not known. The
 	 * caller sets it, after a charge. */
@@ -61,7 +62,7 @@ struct slice {
 	__u32 reserved;
 };
 
-_Static_assert(sizeof(struct slice) == 12 * 8 + 10 * 4, "layout");
+_Static_assert(sizeof(struct stint) == 12 * 8 + 10 * 4, "layout");
 
 /* State of a thread's timeline. Zero it, then call timeline_begin(). */
 struct thread_timeline {
@@ -73,46 +74,46 @@ struct thread_timeline {
 	__u64 kernel_ns;
 	__u64 syscalls;
 	__u64 waker; /* last waker, as woken_by; written by the waker, at any time */
-	__u32 is_uncharged; /* slices were cut since the last charge */
-	__u32 is_cut; /* `slice` is still to be sent */
+	__u32 is_uncharged; /* stints were cut since the last charge */
+	__u32 is_cut; /* `stint` is still to be sent */
 	__u32 missed_fiber; /* fiber from a probe that found the books held */
 	__u32 reserved;
-	struct slice slice; /* the last slice */
+	struct stint stint; /* the last stint */
 };
 
 static inline void timeline_begin(struct thread_timeline *timeline, __u64 now_ns)
 {
-	timeline->slice.end_ns = now_ns;
-	timeline->slice.charge = 0;
+	timeline->stint.end_ns = now_ns;
+	timeline->stint.charge = 0;
 	timeline->is_uncharged = 0;
 	timeline->is_cut = 0;
 	timeline->waker = 0;
-	timeline->slice.woken_by = 0;
-	timeline->slice.fiber = 0;
+	timeline->stint.woken_by = 0;
+	timeline->stint.fiber = 0;
 }
 
-static inline __u64 slice_running_ns(const struct slice *slice)
+static inline __u64 stint_running_ns(const struct stint *stint)
 {
-	return slice->user_ns + slice->kernel_ns;
+	return stint->user_ns + stint->kernel_ns;
 }
 
-/* How many parts it has: sleeping, uninterruptible, run queue, running. */
-static inline __u32 slice_parts(const struct slice *slice)
+/* How many slices it is cut into: sleeping, uninterruptible, run queue, running. */
+static inline __u32 stint_slices(const struct stint *stint)
 {
-	return (slice->sleeping_ns > 0) + (slice->uninterruptible_ns > 0) +
-	       (slice->run_queue_ns > 0) + (slice_running_ns(slice) > 0);
+	return (stint->sleeping_ns > 0) + (stint->uninterruptible_ns > 0) +
+	       (stint->run_queue_ns > 0) + (stint_running_ns(stint) > 0);
 }
 
-/* How many losses are counted if the slice is lost: its parts, or one if it takes time back. */
-static inline __u32 slice_losses(const struct slice *slice)
+/* How many losses are counted if the stint is lost: its slices, or one if it takes time back. */
+static inline __u32 stint_losses(const struct stint *stint)
 {
-	return slice_parts(slice) + !!(slice->flags & SLICE_TAKES_BACK);
+	return stint_slices(stint) + !!(stint->flags & STINT_TAKES_BACK);
 }
 
 /*
- * Cuts the running time that was added. If user or kernel time has become less since the last slice
- * (stolen time is taken from the larger one), all of the slice's running time is of the other mode,
- * and the reduced mode's next growth counts for less. If their sum has become less, earlier slices
+ * Cuts the running time that was added. If user or kernel time has become less since the last stint
+ * (stolen time is taken from the larger one), all of the stint's running time is of the other mode,
+ * and the reduced mode's next growth counts for less. If their sum has become less, earlier stints
  * had too much: the difference is taken_ns.
  */
 static inline void timeline_cut_running(struct thread_timeline *timeline,
@@ -122,9 +123,9 @@ static inline void timeline_cut_running(struct thread_timeline *timeline,
 	__s64 kernel_ns = (__s64)(pending->kernel_ns - timeline->kernel_ns);
 	__s64 sum_ns = user_ns + kernel_ns;
 
-	timeline->slice.taken_ns = 0;
+	timeline->stint.taken_ns = 0;
 	if (sum_ns < 0) {
-		timeline->slice.taken_ns = (__u64)-sum_ns;
+		timeline->stint.taken_ns = (__u64)-sum_ns;
 		timeline->user_ns = pending->user_ns;
 		timeline->kernel_ns = pending->kernel_ns;
 		user_ns = sum_ns = 0;
@@ -133,53 +134,53 @@ static inline void timeline_cut_running(struct thread_timeline *timeline,
 		user_ns = 0;
 	if (user_ns > sum_ns)
 		user_ns = sum_ns;
-	timeline->slice.user_ns = (__u64)user_ns;
-	timeline->slice.kernel_ns = (__u64)(sum_ns - user_ns);
-	timeline->user_ns += timeline->slice.user_ns;
-	timeline->kernel_ns += timeline->slice.kernel_ns;
+	timeline->stint.user_ns = (__u64)user_ns;
+	timeline->stint.kernel_ns = (__u64)(sum_ns - user_ns);
+	timeline->user_ns += timeline->stint.user_ns;
+	timeline->kernel_ns += timeline->stint.kernel_ns;
 }
 
 /*
- * Makes a slice of the time that became pending since the last one, up to where the books are
- * written; a gap that is not split yet comes with the next slice. cpu: the caller's CPU.
+ * Makes a stint of the time that became pending since the last one, up to where the books are
+ * written; a gap that is not split yet comes with the next stint. cpu: the caller's CPU.
  */
 static inline __attribute__((always_inline)) void timeline_cut(struct thread_timeline *timeline,
 							       const struct thread_clock *clock,
 							       const struct account_totals *pending,
 							       __u32 cpu)
 {
-	struct slice *slice = &timeline->slice;
+	struct stint *stint = &timeline->stint;
 	__u64 sleeping_ns = pending->blocked_ns - pending->uninterruptible_ns;
 
-	slice->start_ns = slice->end_ns;
-	slice->end_ns = clock->mark_ns - clock->gap_ns;
-	if (slice->end_ns < slice->start_ns)
-		slice->end_ns = slice->start_ns;
-	slice->sleeping_ns = sleeping_ns - timeline->sleeping_ns;
-	slice->uninterruptible_ns = pending->uninterruptible_ns - timeline->uninterruptible_ns;
-	slice->run_queue_ns = pending->run_queue_ns - timeline->run_queue_ns;
-	slice->syscalls = (__u32)(pending->syscalls - timeline->syscalls);
+	stint->start_ns = stint->end_ns;
+	stint->end_ns = clock->mark_ns - clock->gap_ns;
+	if (stint->end_ns < stint->start_ns)
+		stint->end_ns = stint->start_ns;
+	stint->sleeping_ns = sleeping_ns - timeline->sleeping_ns;
+	stint->uninterruptible_ns = pending->uninterruptible_ns - timeline->uninterruptible_ns;
+	stint->run_queue_ns = pending->run_queue_ns - timeline->run_queue_ns;
+	stint->syscalls = (__u32)(pending->syscalls - timeline->syscalls);
 	timeline->sleeping_ns = sleeping_ns;
 	timeline->uninterruptible_ns = pending->uninterruptible_ns;
 	timeline->run_queue_ns = pending->run_queue_ns;
 	timeline->syscalls = pending->syscalls;
 	timeline_cut_running(timeline, pending);
-	slice->blocked_on = clock->blocked_on;
-	slice->cpu = clock->last_cpu ? clock->last_cpu - 1 : cpu;
-	slice->flags = 0;
-	timeline->is_cut = slice->taken_ns || slice_parts(slice);
+	stint->blocked_on = clock->blocked_on;
+	stint->cpu = clock->last_cpu ? clock->last_cpu - 1 : cpu;
+	stint->flags = 0;
+	timeline->is_cut = stint->taken_ns || stint_slices(stint);
 	timeline->is_uncharged |= timeline->is_cut;
 }
 
-/* The pending totals are charged and restart from 0: the slice just cut has the context. */
+/* The pending totals are charged and restart from 0: the stint just cut has the context. */
 static inline void timeline_charge(struct thread_timeline *timeline, __u64 context_hash,
 				   __u32 epoch, __u32 flags)
 {
-	struct slice *slice = &timeline->slice;
+	struct stint *stint = &timeline->stint;
 
-	slice->context_hash = context_hash;
-	slice->epoch = epoch;
-	slice->flags = flags | SLICE_IS_CHARGED;
+	stint->context_hash = context_hash;
+	stint->epoch = epoch;
+	stint->flags = flags | STINT_IS_CHARGED;
 	timeline->is_cut = timeline->is_uncharged;
 	timeline->sleeping_ns = 0;
 	timeline->uninterruptible_ns = 0;
@@ -189,32 +190,32 @@ static inline void timeline_charge(struct thread_timeline *timeline, __u64 conte
 	timeline->syscalls = 0;
 }
 
-/* An account that was charged before gives time back: between two slices, when all are sent. The
- * next slice overwrites what is set here. */
+/* An account that was charged before gives time back: between two stints, when all are sent. The
+ * next stint overwrites what is set here. */
 static inline void timeline_take_back(struct thread_timeline *timeline, __u64 context_hash,
 				      __u32 epoch, __u64 taken_ns)
 {
-	struct slice *slice = &timeline->slice;
+	struct stint *stint = &timeline->stint;
 
-	slice->start_ns = slice->end_ns;
-	slice->sleeping_ns = slice->uninterruptible_ns = slice->run_queue_ns = 0;
-	slice->user_ns = slice->kernel_ns = 0;
-	slice->syscalls = 0;
-	slice->taken_ns = taken_ns;
-	slice->context_hash = context_hash;
-	slice->epoch = epoch;
-	slice->flags = SLICE_TAKES_BACK;
+	stint->start_ns = stint->end_ns;
+	stint->sleeping_ns = stint->uninterruptible_ns = stint->run_queue_ns = 0;
+	stint->user_ns = stint->kernel_ns = 0;
+	stint->syscalls = 0;
+	stint->taken_ns = taken_ns;
+	stint->context_hash = context_hash;
+	stint->epoch = epoch;
+	stint->flags = STINT_TAKES_BACK;
 }
 
-/* The slice that was cut was sent, or lost. */
+/* The stint that was cut was sent, or lost. */
 static inline void timeline_sent(struct thread_timeline *timeline)
 {
-	struct slice *slice = &timeline->slice;
+	struct stint *stint = &timeline->stint;
 
-	if (slice->run_queue_ns || slice_running_ns(slice))
-		slice->woken_by = 0;
-	if (slice->flags & SLICE_IS_CHARGED) {
-		slice->charge++;
+	if (stint->run_queue_ns || stint_running_ns(stint))
+		stint->woken_by = 0;
+	if (stint->flags & STINT_IS_CHARGED) {
+		stint->charge++;
 		timeline->is_uncharged = 0;
 	}
 	timeline->is_cut = 0;
@@ -226,6 +227,6 @@ static inline void timeline_switch_in(struct thread_timeline *timeline,
 {
 	if (clock->off_reason == OFF_CPU_RUNNABLE)
 		return;
-	timeline->slice.woken_by = timeline->waker;
+	timeline->stint.woken_by = timeline->waker;
 	timeline->waker = 0;
 }

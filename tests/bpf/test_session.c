@@ -838,30 +838,30 @@ static void probes_are_of_a_file_and_go_with_who_has_it(void **state)
 	(void)close(other.fd);
 }
 
-struct told_slices {
+struct told_stints {
 	uint64_t life;
 	uint64_t ran_ns;
 	uint64_t woken_by_us;
 	int count, foreign;
 };
 
-static void note_slice(void *context, const struct slice *slice)
+static void note_stint(void *context, const struct stint *stint)
 {
-	struct told_slices *told = context;
+	struct told_stints *told = context;
 
 	told->count++;
-	told->foreign += slice->life != told->life;
-	told->ran_ns += slice->user_ns + slice->kernel_ns - slice->taken_ns;
-	told->woken_by_us += slice->woken_by == ((uint64_t)getpid() << 32 | (uint64_t)getpid());
+	told->foreign += stint->life != told->life;
+	told->ran_ns += stint->user_ns + stint->kernel_ns - stint->taken_ns;
+	told->woken_by_us += stint->woken_by == ((uint64_t)getpid() << 32 | (uint64_t)getpid());
 }
 
-static void slices_come_to_what_is_charged_and_ours_are_nobodys_business(void **state)
+static void stints_come_to_what_is_charged_and_ours_are_nobodys_business(void **state)
 {
 	const struct session_options options = { .has_kernel_split = true, .has_timeline = true };
 	struct session *session = NULL;
 	struct burner burner = start_burner();
 	struct drained drained = { .pid = burner.pid };
-	struct told_slices told = { 0 };
+	struct told_stints told = { 0 };
 	uint64_t epoch;
 	int count;
 
@@ -874,7 +874,7 @@ static void slices_come_to_what_is_charged_and_ours_are_nobodys_business(void **
 	let_burn(&burner);
 	(void)slept_cpu_ns(burner.pid);
 	assert_int_equal(flush(session, &drained, &epoch), 0);
-	count = session_read_slices(session, note_slice, &told);
+	count = session_read_stints(session, note_stint, &told);
 	/* The calibrator's are among them, but not told. */
 	assert_true(count > told.count);
 	assert_true(told.count > 1);
@@ -1340,7 +1340,7 @@ static void what_is_wanted_the_programs_know_and_what_is_not_is_not_loaded(void 
 		.request_key = 3,
 		.strangers = STRANGERS_BY_NAME,
 		.has_timeline = true,
-		.slice_ring_bytes = 16384,
+		.stint_ring_bytes = 16384,
 	};
 	const struct session_config *config;
 	struct session *session = NULL, *usual = *state;
@@ -1357,7 +1357,7 @@ static void what_is_wanted_the_programs_know_and_what_is_not_is_not_loaded(void 
 	assert_int_equal(config->preempt_count_offset, kernel.preempt_count_offset);
 	assert_int_equal(config->has_steal_time, kernel.has_steal_time);
 	assert_int_equal(config->steal_time_offset, kernel.steal_time_offset);
-	assert_int_equal(bpf_map__max_entries(session->skeleton->maps.slices), 16384);
+	assert_int_equal(bpf_map__max_entries(session->skeleton->maps.stints), 16384);
 	assert_true(bpf_map__max_entries(session->skeleton->maps.otel_processes) > 1);
 	assert_true(bpf_program__fd(session->skeleton->progs.on_waking) >= 0);
 	assert_int_equal(bpf_program__fd(session->skeleton->progs.read_sleepers) >= 0,
@@ -1376,8 +1376,8 @@ static void what_is_wanted_the_programs_know_and_what_is_not_is_not_loaded(void 
 	assert_int_equal(config->preempt_count_offset, 0);
 	assert_int_equal(config->contexts_max, CONTEXTS_MAX);
 	assert_true(bpf_program__fd(usual->skeleton->progs.on_waking) < 0);
-	assert_true(bpf_map__fd(usual->skeleton->maps.slices) < 0);
-	assert_int_equal(session_read_slices(usual, NULL, NULL), 0);
+	assert_true(bpf_map__fd(usual->skeleton->maps.stints) < 0);
+	assert_int_equal(session_read_stints(usual, NULL, NULL), 0);
 	session_free(session);
 }
 
@@ -1420,7 +1420,7 @@ int main(void)
 		OPENED(forks_and_ends_of_the_observed_are_told_once),
 		cmocka_unit_test(who_has_a_new_name_is_told_of_where_names_matter),
 		OPENED(probes_are_of_a_file_and_go_with_who_has_it),
-		cmocka_unit_test(slices_come_to_what_is_charged_and_ours_are_nobodys_business),
+		cmocka_unit_test(stints_come_to_what_is_charged_and_ours_are_nobodys_business),
 		cmocka_unit_test(a_window_hands_out_each_of_its_system_calls_once),
 		cmocka_unit_test(who_takes_system_calls_may_stop_it),
 		cmocka_unit_test(the_programs_know_whether_system_calls_are_seen),

@@ -232,7 +232,7 @@ int recorder_start(const struct recorder_options *options, struct recorder **ret
 		.accounts_max = options->accounts_max,
 		.ring_bytes = options->ring_bytes,
 		.has_timeline = options->has_timeline,
-		.slice_ring_bytes = options->timeline_bytes,
+		.stint_ring_bytes = options->timeline_bytes,
 		.stacks_hz = options->stacks_hz,
 		.has_native = options->has_native,
 		.has_wait_stacks = options->has_wait_stacks,

@@ -45,9 +45,9 @@ static void set_map_sizes(struct correlator_bpf *skeleton, const struct session_
 	}
 	if (options->ring_bytes)
 		(void)bpf_map__set_max_entries(skeleton->maps.events, options->ring_bytes);
-	if (options->slice_ring_bytes)
-		(void)bpf_map__set_max_entries(skeleton->maps.slices, options->slice_ring_bytes);
-	(void)bpf_map__set_autocreate(skeleton->maps.slices, options->has_timeline);
+	if (options->stint_ring_bytes)
+		(void)bpf_map__set_max_entries(skeleton->maps.stints, options->stint_ring_bytes);
+	(void)bpf_map__set_autocreate(skeleton->maps.stints, options->has_timeline);
 }
 
 /* Without the sampler, its maps are not created and its program is not loaded. */

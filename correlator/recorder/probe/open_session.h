@@ -38,9 +38,9 @@ struct session {
 	uint64_t past_calibration_ns; /* CPU time of earlier calibrations */
 	int stats_fd; /* makes the kernel time our programs; -1 = it does not */
 
-	struct ring_buffer *slices; /* NULL = not reported */
-	session_slice_fn on_slice; /* of the current session_read_slices() */
-	void *slice_context;
+	struct ring_buffer *stints; /* NULL = not reported */
+	session_stint_fn on_stint; /* of the current session_read_stints() */
+	void *stint_context;
 
 	struct bpf_link **clocks; /* of the CPUs that are sampled */
 	size_t clock_count;
@@ -74,8 +74,8 @@ typedef int (*epochs_entry_fn)(void *context, const void *key, const void *value
 int epochs_drain(const struct session *session, const struct bpf_map *map, epochs_entry_fn on_entry,
 		 void *context);
 
-/* slices.c: opens the ring, if it is wanted. 0 or -errno (logged). */
-int slices_open(struct session *session);
+/* stints.c: opens the ring, if it is wanted. 0 or -errno (logged). */
+int stints_open(struct session *session);
 
 /* samples.c: opens the ring, if samples are wanted; starts the clocks; stops them. 0 or -errno
  * (logged). */

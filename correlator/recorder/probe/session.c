@@ -96,7 +96,7 @@ int session_open(const struct session_options *options, struct session **ret_ses
 	if (r == 0)
 		r = prepare_maps(session);
 	if (r == 0)
-		r = slices_open(session);
+		r = stints_open(session);
 	if (r == 0)
 		r = samples_open(session);
 	if (r == 0)
@@ -123,7 +123,7 @@ void session_free(struct session *session)
 	(void)bpf_link__destroy(session->iterator);
 	(void)bpf_link__destroy(session->sleepers);
 	ring_buffer__free(session->ring);
-	ring_buffer__free(session->slices);
+	ring_buffer__free(session->stints);
 	correlator_bpf__destroy(session->skeleton);
 	free(session->keys);
 	free(session->accounts);

@@ -33,8 +33,8 @@ struct session_options {
 	uint32_t contexts_max; /* sizes of maps; 0 = the defaults of limits.h */
 	uint32_t accounts_max;
 	uint32_t ring_bytes; /* rounded up to a power of two of pages */
-	bool has_timeline; /* slices are reported */
-	uint32_t slice_ring_bytes; /* as ring_bytes */
+	bool has_timeline; /* stints are reported */
+	uint32_t stint_ring_bytes; /* as ring_bytes */
 	uint32_t stacks_hz; /* samples per second on each CPU; 0 = none */
 	bool has_native; /* samples say where in native code they are */
 	bool has_wait_stacks; /* also report where threads wait; needs stacks_hz */
@@ -209,7 +209,7 @@ typedef int (*session_account_fn)(void *context, const struct account_key *key,
 
 /* True if the session was opened lean: every process is. */
 bool session_is_lean(const struct session *session);
-/* True if the session was opened with slices. */
+/* True if the session was opened with a timeline. */
 bool session_has_timeline(const struct session *session);
 /* True if the open window has the split. */
 bool session_has_kernel_split(const struct session *session);
@@ -289,14 +289,14 @@ int session_events_fd(const struct session *session);
 int session_read_events(struct session *session, session_event_fn on_event, void *context);
 
 /*
- * Calls on_slice for each pending slice (correlator/timeline.h), without blocking; those of one
- * thread come in order. Pending slices are not signalled: call this several times per second, and
+ * Calls on_stint for each pending stint (correlator/timeline.h), without blocking; those of one
+ * thread come in order. Pending stints are not signalled: call this several times per second, and
  * after session_flush(), when all that was charged to the ended window has been reported. Number of
- * slices, or -errno; 0 without options.has_timeline.
+ * stints, or -errno; 0 without options.has_timeline.
  */
-struct slice;
-typedef void (*session_slice_fn)(void *context, const struct slice *slice);
-int session_read_slices(struct session *session, session_slice_fn on_slice, void *context);
+struct stint;
+typedef void (*session_stint_fn)(void *context, const struct stint *stint);
+int session_read_stints(struct session *session, session_stint_fn on_stint, void *context);
 
 /*
  * Sets the layout of a known process's frames: its samples have frames from now on. A forked child

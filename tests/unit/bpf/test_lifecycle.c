@@ -432,9 +432,9 @@ FIXTURE_TEST(exec_charges_interval_since_last_boundary)
 FIXTURE_TEST(exec_clears_fiber_of_timeline)
 {
 	native_session.has_timeline = 1;
-	thread->timeline.slice.fiber = 7;
+	thread->timeline.stint.fiber = 7;
 	run(on_exec, &kernel.current);
-	assert_int_equal(thread->timeline.slice.fiber, 0);
+	assert_int_equal(thread->timeline.stint.fiber, 0);
 }
 
 FIXTURE_TEST(exec_of_busy_thread_is_reported_and_deferred)

@@ -16,7 +16,7 @@
 #include "machine/model.h"
 #include "machine/story.h"
 #include "machine/world.h"
-#include "recorder/observe/window/slices.h"
+#include "recorder/observe/window/stints.h"
 
 enum {
 	STORIES = 5000,
@@ -24,8 +24,8 @@ enum {
 };
 
 /* Of the story that is told. */
-static struct slices *story_slices;
-static uint64_t story_ends_ns[LEDGER_ROWS]; /* by thread, of its last slice */
+static struct stints *story_stints;
+static uint64_t story_ends_ns[LEDGER_ROWS]; /* by thread, of its last stint */
 
 /* What two ledgers do not agree on, in words. */
 struct difference {
@@ -230,32 +230,32 @@ struct sums {
 	struct account_totals overflow[PROCESSES];
 };
 
-static struct account_totals *find_sum(struct sums *sums, const struct slice *slice)
+static struct account_totals *find_sum(struct sums *sums, const struct stint *stint)
 {
 	static struct account_totals nobodys;
 
-	for (uint32_t i = 0; slice->flags & SLICE_IS_OVERFLOW && i < PROCESSES; i++)
-		if (sums->world->processes[i].life == slice->life)
+	for (uint32_t i = 0; stint->flags & STINT_IS_OVERFLOW && i < PROCESSES; i++)
+		if (sums->world->processes[i].life == stint->life)
 			return &sums->overflow[i];
 	for (uint32_t i = 0; i < sums->programs->count; i++)
-		if (sums->programs->rows[i].serial == slice->thread_serial &&
-		    sums->programs->rows[i].context_hash == slice->context_hash)
+		if (sums->programs->rows[i].serial == stint->thread_serial &&
+		    sums->programs->rows[i].context_hash == stint->context_hash)
 			return &sums->rows[i];
 	return &nobodys;
 }
 
-static int add_piece(void *user, const struct slice_piece *piece)
+static int add_slice(void *user, const struct slice *slice)
 {
-	struct account_totals *sum = find_sum(user, piece->slice);
-	uint64_t length_ns = piece->end_ns - piece->start_ns;
+	struct account_totals *sum = find_sum(user, slice->stint);
+	uint64_t length_ns = slice->end_ns - slice->start_ns;
 
-	if (piece->state == SCHED_RUNNING)
-		sum->user_ns += piece->slice->user_ns + piece->slice->kernel_ns;
-	else if (piece->state == SCHED_RUN_QUEUE)
+	if (slice->state == SCHED_RUNNING)
+		sum->user_ns += slice->stint->user_ns + slice->stint->kernel_ns;
+	else if (slice->state == SCHED_RUN_QUEUE)
 		sum->run_queue_ns += length_ns;
 	else
 		sum->blocked_ns += length_ns;
-	if (piece->state == SCHED_UNINTERRUPTIBLE)
+	if (slice->state == SCHED_UNINTERRUPTIBLE)
 		sum->uninterruptible_ns += length_ns;
 	return 0;
 }
@@ -326,33 +326,33 @@ static void compare_waits(struct difference *difference, const struct world *wor
 static void compare_ends(struct difference *difference, uint64_t window,
 			 const struct ledger *programs, uint64_t ends_ns[LEDGER_ROWS])
 {
-	for (uint32_t i = 0; i < programs->slices_count; i++) {
-		const struct slice *slice = &programs->slices[i];
-		uint64_t *end_ns = &ends_ns[slice->thread_serial % LEDGER_ROWS];
+	for (uint32_t i = 0; i < programs->stints_count; i++) {
+		const struct stint *stint = &programs->stints[i];
+		uint64_t *end_ns = &ends_ns[stint->thread_serial % LEDGER_ROWS];
 
 		if (*end_ns)
-			differ(difference, window, "slice of thread", slice->thread_serial, "start",
-			       slice->start_ns < *end_ns ? slice->start_ns : *end_ns, *end_ns);
-		differ(difference, window, "slice of thread", slice->thread_serial, "length",
-		       slice->end_ns < slice->start_ns, 0);
-		*end_ns = slice->end_ns;
+			differ(difference, window, "stint of thread", stint->thread_serial, "start",
+			       stint->start_ns < *end_ns ? stint->start_ns : *end_ns, *end_ns);
+		differ(difference, window, "stint of thread", stint->thread_serial, "length",
+		       stint->end_ns < stint->start_ns, 0);
+		*end_ns = stint->end_ns;
 	}
 }
 
 /* What the slices say is what was charged. */
-static void compare_slices(struct difference *difference, const struct world *world,
+static void compare_stints(struct difference *difference, const struct world *world,
 			   uint64_t window, const struct ledger *programs)
 {
 	static struct sums sums;
 
-	for (uint32_t i = 0; i < programs->slices_count; i++)
-		slices_add(story_slices, &programs->slices[i]);
-	slices_settle(story_slices, (uint32_t)window);
+	for (uint32_t i = 0; i < programs->stints_count; i++)
+		stints_add(story_stints, &programs->stints[i]);
+	stints_settle(story_stints, (uint32_t)window);
 	memset(sums.rows, 0, programs->count * sizeof(sums.rows[0]));
 	memset(sums.overflow, 0, sizeof(sums.overflow));
 	sums.programs = programs;
 	sums.world = world;
-	assert_int_equal(slices_each(story_slices, add_piece, &sums), 0);
+	assert_int_equal(stints_each(story_stints, add_slice, &sums), 0);
 	for (uint32_t i = 0; i < programs->count; i++)
 		compare_sum(difference, window, "slices of thread", programs->rows[i].serial,
 			    &sums.rows[i], &programs->rows[i].totals);
@@ -361,7 +361,7 @@ static void compare_slices(struct difference *difference, const struct world *wo
 			compare_sum(difference, window, "slices of process", i, &sums.overflow[i],
 				    &programs->overflow[i]);
 	compare_ends(difference, window, programs, story_ends_ns);
-	slices_next(story_slices);
+	stints_next(story_stints);
 }
 
 /*
@@ -427,7 +427,7 @@ static void compare(struct difference *difference, const struct world *world)
 	compare_processes(difference, window, &programs, &model);
 	add_to_bound(&story_bound, &programs);
 	if (world->mode.has_timeline)
-		compare_slices(difference, world, window, &programs);
+		compare_stints(difference, world, window, &programs);
 	if (world->mode.counts_syscalls)
 		compare_syscalls(difference, world, window, &programs);
 	if (world->mode.tells_waits)
@@ -478,8 +478,8 @@ static size_t tell(const struct story *story, struct difference *ret)
 
 	memset(ret, 0, sizeof(*ret));
 	memset(story_ends_ns, 0, sizeof(story_ends_ns));
-	slices_free(story_slices);
-	story_slices = slices_new(LEDGER_SLICES);
+	stints_free(story_stints);
+	story_stints = stints_new(LEDGER_STINTS);
 	world_begin(&world);
 	world.mode = story->mode;
 	world.processes[0].is_lean = world.has_been_lean = story->mode.is_lean;
@@ -528,7 +528,7 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
 	return text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-static int forget_slices(void **state);
+static int forget_stints(void **state);
 
 TEST(programs_match_model_on_random_stories)
 {
@@ -551,11 +551,11 @@ TEST(programs_match_model_on_stories_with_fresh_seed)
 		assert_told_alike(seed + i);
 }
 
-static int forget_slices(void **state)
+static int forget_stints(void **state)
 {
 	(void)state;
-	slices_free(story_slices);
+	stints_free(story_stints);
 	return 0;
 }
 
-TEST_GROUP(NULL, forget_slices)
+TEST_GROUP(NULL, forget_stints)

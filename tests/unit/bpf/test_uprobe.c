@@ -234,7 +234,7 @@ static void pass_to_fiber(uint64_t address, uint64_t number)
 
 FIXTURE_TEST(probe_sets_fiber_of_slices)
 {
-	const uint32_t *fiber = &thread->timeline.slice.fiber;
+	const uint32_t *fiber = &thread->timeline.stint.fiber;
 
 	native_session.has_timeline = 1;
 	thread->config.flags |= PROCESS_TELLS_FIBERS;
@@ -253,7 +253,7 @@ FIXTURE_TEST(probe_sets_fiber_of_slices)
 
 FIXTURE_TEST(probe_missed_while_busy_sets_fiber_later)
 {
-	const uint32_t *fiber = &thread->timeline.slice.fiber;
+	const uint32_t *fiber = &thread->timeline.stint.fiber;
 
 	native_session.has_timeline = 1;
 	thread->config.flags |= PROCESS_TELLS_FIBERS;

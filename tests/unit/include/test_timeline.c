@@ -19,34 +19,34 @@ static void begin(struct life *life)
 	life->clock.mark_ns = 1000;
 }
 
-static const struct slice *cut(struct life *life, uint64_t now_ns)
+static const struct stint *cut(struct life *life, uint64_t now_ns)
 {
 	life->clock.mark_ns = now_ns;
 	timeline_cut(&life->timeline, &life->clock, &life->pending, 3);
-	return &life->timeline.slice;
+	return &life->timeline.stint;
 }
 
-static void expect(const struct slice *slice, uint64_t start_ns, uint64_t end_ns, uint64_t user_ns,
+static void expect(const struct stint *stint, uint64_t start_ns, uint64_t end_ns, uint64_t user_ns,
 		   uint64_t kernel_ns)
 {
-	assert_int_equal(slice->start_ns, start_ns);
-	assert_int_equal(slice->end_ns, end_ns);
-	assert_int_equal(slice->user_ns, user_ns);
-	assert_int_equal(slice->kernel_ns, kernel_ns);
+	assert_int_equal(stint->start_ns, start_ns);
+	assert_int_equal(stint->end_ns, end_ns);
+	assert_int_equal(stint->user_ns, user_ns);
+	assert_int_equal(stint->kernel_ns, kernel_ns);
 }
 
 TEST(timeline_slice_has_growth_since_last_one)
 {
-	const struct slice *slice;
+	const struct stint *stint;
 	struct life life;
 
 	begin(&life);
 	life.pending = (struct account_totals){ .user_ns = 70, .kernel_ns = 30, .syscalls = 4 };
-	slice = cut(&life, 1100);
-	expect(slice, 1000, 1100, 70, 30);
-	assert_int_equal(slice->syscalls, 4);
-	assert_int_equal(slice->cpu, 3);
-	assert_int_equal(slice_parts(slice), 1);
+	stint = cut(&life, 1100);
+	expect(stint, 1000, 1100, 70, 30);
+	assert_int_equal(stint->syscalls, 4);
+	assert_int_equal(stint->cpu, 3);
+	assert_int_equal(stint_slices(stint), 1);
 	assert_true(life.timeline.is_cut);
 	timeline_sent(&life.timeline);
 	assert_false(life.timeline.is_cut);
@@ -57,48 +57,48 @@ TEST(timeline_slice_has_growth_since_last_one)
 	life.pending.uninterruptible_ns = 40;
 	life.pending.run_queue_ns = 20;
 	life.pending.syscalls += 1;
-	slice = cut(&life, 1225);
-	expect(slice, 1100, 1225, 5, 0);
-	assert_int_equal(slice->sleeping_ns, 60);
-	assert_int_equal(slice->uninterruptible_ns, 40);
-	assert_int_equal(slice->run_queue_ns, 20);
-	assert_int_equal(slice->syscalls, 1);
-	assert_int_equal(slice->cpu, 5);
-	assert_int_equal(slice_parts(slice), 4);
+	stint = cut(&life, 1225);
+	expect(stint, 1100, 1225, 5, 0);
+	assert_int_equal(stint->sleeping_ns, 60);
+	assert_int_equal(stint->uninterruptible_ns, 40);
+	assert_int_equal(stint->run_queue_ns, 20);
+	assert_int_equal(stint->syscalls, 1);
+	assert_int_equal(stint->cpu, 5);
+	assert_int_equal(stint_slices(stint), 4);
 	timeline_sent(&life.timeline);
 
 	/* What was told once is not told again. */
-	slice = cut(&life, 1225);
-	assert_int_equal(slice_parts(slice), 0);
-	assert_int_equal(slice->syscalls, 0);
+	stint = cut(&life, 1225);
+	assert_int_equal(stint_slices(stint), 0);
+	assert_int_equal(stint->syscalls, 0);
 	assert_false(life.timeline.is_cut);
 }
 
 TEST(timeline_defers_unsplit_gap_to_next_slice)
 {
-	const struct slice *slice;
+	const struct stint *stint;
 	struct life life;
 
 	begin(&life);
 	life.pending.user_ns = 100;
 	life.clock.gap_ns = 50;
-	slice = cut(&life, 1150);
-	expect(slice, 1000, 1100, 100, 0);
+	stint = cut(&life, 1150);
+	expect(stint, 1000, 1100, 100, 0);
 	timeline_sent(&life.timeline);
 	life.clock.gap_ns = 0;
 	life.pending.blocked_ns = 50;
-	slice = cut(&life, 1150);
-	expect(slice, 1100, 1150, 0, 0);
-	assert_int_equal(slice->sleeping_ns, 50);
+	stint = cut(&life, 1150);
+	expect(stint, 1100, 1150, 0, 0);
+	assert_int_equal(stint->sleeping_ns, 50);
 	/* One that does not reach the last one's end has no length. */
 	life.clock.gap_ns = 80;
-	slice = cut(&life, 1160);
-	expect(slice, 1150, 1150, 0, 0);
+	stint = cut(&life, 1160);
+	expect(stint, 1150, 1150, 0, 0);
 }
 
 TEST(timeline_counts_anew_after_charge)
 {
-	const struct slice *slice;
+	const struct stint *stint;
 	struct life life;
 
 	begin(&life);
@@ -108,25 +108,25 @@ TEST(timeline_counts_anew_after_charge)
 						.blocked_ns = 9,
 						.uninterruptible_ns = 4,
 						.syscalls = 2 };
-	slice = cut(&life, 1116);
-	timeline_charge(&life.timeline, 0xabc, 17, SLICE_IS_INHERITED);
-	assert_int_equal(slice->context_hash, 0xabc);
-	assert_int_equal(slice->epoch, 17);
-	assert_int_equal(slice->flags, SLICE_IS_CHARGED | SLICE_IS_INHERITED);
-	assert_int_equal(slice->charge, 0);
+	stint = cut(&life, 1116);
+	timeline_charge(&life.timeline, 0xabc, 17, STINT_IS_INHERITED);
+	assert_int_equal(stint->context_hash, 0xabc);
+	assert_int_equal(stint->epoch, 17);
+	assert_int_equal(stint->flags, STINT_IS_CHARGED | STINT_IS_INHERITED);
+	assert_int_equal(stint->charge, 0);
 	assert_true(life.timeline.is_cut);
 	timeline_sent(&life.timeline);
-	assert_int_equal(slice->charge, 1);
+	assert_int_equal(stint->charge, 1);
 
 	/* The same figures again are as many new ones. */
-	slice = cut(&life, 1232);
-	expect(slice, 1116, 1232, 60, 40);
-	assert_int_equal(slice->run_queue_ns, 7);
-	assert_int_equal(slice->sleeping_ns, 5);
-	assert_int_equal(slice->uninterruptible_ns, 4);
-	assert_int_equal(slice->syscalls, 2);
-	assert_int_equal(slice->flags, 0);
-	assert_int_equal(slice->taken_ns, 0);
+	stint = cut(&life, 1232);
+	expect(stint, 1116, 1232, 60, 40);
+	assert_int_equal(stint->run_queue_ns, 7);
+	assert_int_equal(stint->sleeping_ns, 5);
+	assert_int_equal(stint->uninterruptible_ns, 4);
+	assert_int_equal(stint->syscalls, 2);
+	assert_int_equal(stint->flags, 0);
+	assert_int_equal(stint->taken_ns, 0);
 }
 
 TEST(timeline_sends_charge_only_if_something_is_charged)
@@ -156,37 +156,37 @@ TEST(timeline_sends_charge_only_if_something_is_charged)
 
 TEST(timeline_sends_time_taken_back_separately)
 {
-	const struct slice *slice;
+	const struct stint *stint;
 	struct life life;
 
 	begin(&life);
 	life.pending = (struct account_totals){
 		.user_ns = 60, .kernel_ns = 40, .run_queue_ns = 7, .blocked_ns = 9, .syscalls = 2
 	};
-	slice = cut(&life, 1116);
-	timeline_charge(&life.timeline, 1, 1, SLICE_IS_INHERITED);
+	stint = cut(&life, 1116);
+	timeline_charge(&life.timeline, 1, 1, STINT_IS_INHERITED);
 	timeline_sent(&life.timeline);
 	timeline_take_back(&life.timeline, 7, 3, 25);
-	expect(slice, 1116, 1116, 0, 0);
-	assert_int_equal(slice_parts(slice), 0);
-	assert_int_equal(slice->syscalls, 0);
-	assert_int_equal(slice->taken_ns, 25);
-	assert_int_equal(slice->context_hash, 7);
-	assert_int_equal(slice->epoch, 3);
-	assert_int_equal(slice->flags, SLICE_TAKES_BACK);
+	expect(stint, 1116, 1116, 0, 0);
+	assert_int_equal(stint_slices(stint), 0);
+	assert_int_equal(stint->syscalls, 0);
+	assert_int_equal(stint->taken_ns, 25);
+	assert_int_equal(stint->context_hash, 7);
+	assert_int_equal(stint->epoch, 3);
+	assert_int_equal(stint->flags, STINT_TAKES_BACK);
 	assert_false(life.timeline.is_cut);
 	/* The next one has nothing of it, and is of the charge that was open. */
 	life.pending = (struct account_totals){ .user_ns = 10 };
-	slice = cut(&life, 1126);
-	expect(slice, 1116, 1126, 10, 0);
-	assert_int_equal(slice->taken_ns, 0);
-	assert_int_equal(slice->flags, 0);
-	assert_int_equal(slice->charge, 1);
+	stint = cut(&life, 1126);
+	expect(stint, 1116, 1126, 10, 0);
+	assert_int_equal(stint->taken_ns, 0);
+	assert_int_equal(stint->flags, 0);
+	assert_int_equal(stint->charge, 1);
 }
 
 TEST(timeline_deducts_decrease_of_one_part_from_other)
 {
-	const struct slice *slice;
+	const struct stint *stint;
 	struct life life;
 
 	begin(&life);
@@ -194,23 +194,23 @@ TEST(timeline_deducts_decrease_of_one_part_from_other)
 	(void)cut(&life, 1120);
 	timeline_sent(&life.timeline);
 	life.pending = (struct account_totals){ .user_ns = 90, .kernel_ns = 50 };
-	slice = cut(&life, 1150);
-	expect(slice, 1120, 1150, 0, 20);
+	stint = cut(&life, 1150);
+	expect(stint, 1120, 1150, 0, 20);
 	timeline_sent(&life.timeline);
 	/* And that part's own next growth is less for it. */
 	life.pending = (struct account_totals){ .user_ns = 115, .kernel_ns = 50 };
-	slice = cut(&life, 1200);
-	expect(slice, 1150, 1200, 15, 10);
+	stint = cut(&life, 1200);
+	expect(stint, 1150, 1200, 15, 10);
 	timeline_sent(&life.timeline);
 	life.pending = (struct account_totals){ .user_ns = 135, .kernel_ns = 45 };
-	slice = cut(&life, 1250);
-	expect(slice, 1200, 1250, 15, 0);
-	assert_int_equal(slice->taken_ns, 0);
+	stint = cut(&life, 1250);
+	expect(stint, 1200, 1250, 15, 0);
+	assert_int_equal(stint->taken_ns, 0);
 }
 
 TEST(timeline_sends_no_time_that_only_changed_mode)
 {
-	const struct slice *slice;
+	const struct stint *stint;
 	struct life life;
 
 	begin(&life);
@@ -218,30 +218,30 @@ TEST(timeline_sends_no_time_that_only_changed_mode)
 	(void)cut(&life, 1120);
 	timeline_sent(&life.timeline);
 	life.pending = (struct account_totals){ .user_ns = 105, .kernel_ns = 15 };
-	slice = cut(&life, 1120);
-	expect(slice, 1120, 1120, 0, 0);
+	stint = cut(&life, 1120);
+	expect(stint, 1120, 1120, 0, 0);
 	assert_false(life.timeline.is_cut);
 	/* What was told of the one side is made up for by what comes. */
 	life.pending.kernel_ns += 10;
-	slice = cut(&life, 1130);
-	expect(slice, 1120, 1130, 5, 5);
+	stint = cut(&life, 1130);
+	expect(stint, 1120, 1130, 5, 5);
 }
 
 TEST(timeline_slice_has_one_part_per_kind_of_time)
 {
-	const struct slice parts[] = {
+	const struct stint parts[] = {
 		{ .sleeping_ns = 1 }, { .uninterruptible_ns = 1 },	{ .run_queue_ns = 1 },
 		{ .user_ns = 1 },     { .user_ns = 1, .kernel_ns = 1 }, { .kernel_ns = 1 },
 	};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		assert_int_equal(slice_parts(&parts[i]), 1);
-	assert_int_equal(slice_running_ns(&(struct slice){ .user_ns = 5, .kernel_ns = 7 }), 12);
+		assert_int_equal(stint_slices(&parts[i]), 1);
+	assert_int_equal(stint_running_ns(&(struct stint){ .user_ns = 5, .kernel_ns = 7 }), 12);
 }
 
 TEST(timeline_takes_back_decrease_of_whole_once)
 {
-	const struct slice *slice;
+	const struct stint *stint;
 	struct life life;
 
 	begin(&life);
@@ -249,12 +249,12 @@ TEST(timeline_takes_back_decrease_of_whole_once)
 	(void)cut(&life, 1120);
 	timeline_sent(&life.timeline);
 	life.pending = (struct account_totals){ .user_ns = 60, .kernel_ns = 30 };
-	slice = cut(&life, 1120);
-	expect(slice, 1120, 1120, 0, 0);
-	assert_int_equal(slice->taken_ns, 30);
+	stint = cut(&life, 1120);
+	expect(stint, 1120, 1120, 0, 0);
+	assert_int_equal(stint->taken_ns, 30);
 	assert_true(life.timeline.is_cut);
 	timeline_charge(&life.timeline, 1, 1, 0);
-	assert_int_equal(slice->taken_ns, 30);
+	assert_int_equal(stint->taken_ns, 30);
 	timeline_sent(&life.timeline);
 
 	/* Once. */
@@ -266,14 +266,14 @@ TEST(timeline_takes_back_decrease_of_whole_once)
 	(void)cut(&life, 1120);
 	timeline_sent(&life.timeline);
 	life.pending = (struct account_totals){ .user_ns = 61, .kernel_ns = 32 };
-	slice = cut(&life, 1123);
-	expect(slice, 1120, 1123, 1, 2);
-	assert_int_equal(slice->taken_ns, 0);
+	stint = cut(&life, 1123);
+	expect(stint, 1120, 1123, 1, 2);
+	assert_int_equal(stint->taken_ns, 0);
 }
 
 TEST(timeline_reports_waker_with_slice_after_sleep)
 {
-	const struct slice *slice;
+	const struct stint *stint;
 	struct life life;
 
 	begin(&life);
@@ -281,7 +281,7 @@ TEST(timeline_reports_waker_with_slice_after_sleep)
 	/* Preempted, it was not woken. */
 	life.clock.off_reason = OFF_CPU_RUNNABLE;
 	timeline_switch_in(&life.timeline, &life.clock);
-	assert_int_equal(life.timeline.slice.woken_by, 0);
+	assert_int_equal(life.timeline.stint.woken_by, 0);
 	life.clock.off_reason = OFF_CPU_SLEEPING;
 	timeline_switch_in(&life.timeline, &life.clock);
 	assert_int_equal(life.timeline.waker, 0);
@@ -291,25 +291,25 @@ TEST(timeline_reports_waker_with_slice_after_sleep)
 	(void)cut(&life, 1010);
 	timeline_sent(&life.timeline);
 	life.pending.user_ns = 10;
-	slice = cut(&life, 1020);
-	assert_int_equal(slice->woken_by, 42);
+	stint = cut(&life, 1020);
+	assert_int_equal(stint->woken_by, 42);
 	timeline_sent(&life.timeline);
-	assert_int_equal(life.timeline.slice.woken_by, 0);
+	assert_int_equal(life.timeline.stint.woken_by, 0);
 
 	life.timeline.waker = 43;
 	timeline_switch_in(&life.timeline, &life.clock);
 	life.pending.run_queue_ns = 10;
-	slice = cut(&life, 1030);
-	assert_int_equal(slice->woken_by, 43);
+	stint = cut(&life, 1030);
+	assert_int_equal(stint->woken_by, 43);
 	timeline_sent(&life.timeline);
-	assert_int_equal(life.timeline.slice.woken_by, 0);
+	assert_int_equal(life.timeline.stint.woken_by, 0);
 	/* Whoever wakes the thread uninterruptibly asleep, too; who is not known, is nobody. */
 	life.timeline.waker = 44;
 	life.clock.off_reason = OFF_CPU_UNINTERRUPTIBLE;
 	timeline_switch_in(&life.timeline, &life.clock);
-	assert_int_equal(life.timeline.slice.woken_by, 44);
+	assert_int_equal(life.timeline.stint.woken_by, 44);
 	timeline_switch_in(&life.timeline, &life.clock);
-	assert_int_equal(life.timeline.slice.woken_by, 0);
+	assert_int_equal(life.timeline.stint.woken_by, 0);
 }
 
 TEST(timeline_begin_clears_pending_state)
@@ -319,13 +319,13 @@ TEST(timeline_begin_clears_pending_state)
 	begin(&life);
 	life.pending.user_ns = 10;
 	(void)cut(&life, 1010);
-	life.timeline.waker = life.timeline.slice.woken_by = 42;
-	life.timeline.slice.charge = 9;
+	life.timeline.waker = life.timeline.stint.woken_by = 42;
+	life.timeline.stint.charge = 9;
 	timeline_begin(&life.timeline, 2000);
 	assert_false(life.timeline.is_cut);
 	assert_false(life.timeline.is_uncharged);
 	assert_int_equal(life.timeline.waker, 0);
-	assert_int_equal(life.timeline.slice.woken_by, 0);
-	assert_int_equal(life.timeline.slice.end_ns, 2000);
-	assert_int_equal(life.timeline.slice.charge, 0);
+	assert_int_equal(life.timeline.stint.woken_by, 0);
+	assert_int_equal(life.timeline.stint.end_ns, 2000);
+	assert_int_equal(life.timeline.stint.charge, 0);
 }

@@ -305,10 +305,10 @@ static uint32_t context_flags(const struct window_process *process, const struct
 	return flags;
 }
 
-static uint32_t account_flags_of(const struct slice *slice)
+static uint32_t account_flags_of(const struct stint *stint)
 {
-	return (slice->flags & SLICE_IS_INHERITED ? ACCOUNT_INHERITED : 0) |
-	       (slice->flags & SLICE_IS_OF_ORIGIN ? ACCOUNT_OF_ORIGIN : 0);
+	return (stint->flags & STINT_IS_INHERITED ? ACCOUNT_INHERITED : 0) |
+	       (stint->flags & STINT_IS_OF_ORIGIN ? ACCOUNT_OF_ORIGIN : 0);
 }
 
 void window_row_record(const struct window *window, const struct window_row *row,
@@ -385,18 +385,18 @@ void window_syscall_record(const struct window *window, const struct window_sysc
 }
 
 static void fill_running(const struct window *window, const struct window_process *process,
-			 const struct slice *slice, struct slice_record *record)
+			 const struct stint *stint, struct slice_record *record)
 {
-	const struct account_totals totals = { .user_ns = slice->user_ns,
-					       .kernel_ns = slice->kernel_ns,
-					       .syscalls = slice->syscalls };
+	const struct account_totals totals = { .user_ns = stint->user_ns,
+					       .kernel_ns = stint->kernel_ns,
+					       .syscalls = stint->syscalls };
 	struct split_way way = way_of(window, process);
 	struct split split;
 
 	split_account(&way, &totals, &split);
 	record->has_cpu = true;
-	record->cpu_number = slice->cpu;
-	record->cpu_ns = slice_running_ns(slice);
+	record->cpu_number = stint->cpu;
+	record->cpu_ns = stint_running_ns(stint);
 	record->has_kernel_split = window->has_kernel_split;
 	record->user_ns = split.user_ns;
 	record->kernel_ns = split.kernel_ns;
@@ -404,35 +404,35 @@ static void fill_running(const struct window *window, const struct window_proces
 
 void window_slice_record(const struct window *window, const struct window_process *process,
 			 const struct context *context, const struct window_row *thread,
-			 const struct slice_piece *piece, struct record_key keys[static KEYS_MAX],
+			 const struct slice *slice, struct record_key keys[static KEYS_MAX],
 			 struct slice_record *ret_record)
 {
-	const struct slice *slice = piece->slice;
-	bool is_overflow = slice->flags & SLICE_IS_OVERFLOW;
+	const struct stint *stint = slice->stint;
+	bool is_overflow = stint->flags & STINT_IS_OVERFLOW;
 
 	*ret_record = (struct slice_record){
 		.common = { .pid = process->pid, .ns_pid = process->ns_pid },
-		.tid = slice->tid,
-		.ns_tid = slice->ns_tid,
+		.tid = stint->tid,
+		.ns_tid = stint->ns_tid,
 		.thread_name = thread ? thread->account.comm : NULL,
 		.keys = keys,
 		.keys_count = window->keys->count,
-		.fiber = !is_overflow && is_somebodys(window, context) ? slice->fiber : 0,
-		.state = sched_state_name(piece->state),
-		.blocked_on = sched_state_is_asleep(piece->state) ? blocked_name(slice->blocked_on)
+		.fiber = !is_overflow && is_somebodys(window, context) ? stint->fiber : 0,
+		.state = sched_state_name(slice->state),
+		.blocked_on = sched_state_is_asleep(slice->state) ? blocked_name(stint->blocked_on)
 								  : NULL,
-		.start_ns = window_wall_ns(window, piece->start_ns),
-		.end_ns = window_wall_ns(window, piece->end_ns),
-		.woken_by_pid = (uint32_t)(piece->woken_by >> 32),
-		.woken_by_tid = (uint32_t)piece->woken_by,
+		.start_ns = window_wall_ns(window, slice->start_ns),
+		.end_ns = window_wall_ns(window, slice->end_ns),
+		.woken_by_pid = (uint32_t)(slice->woken_by >> 32),
+		.woken_by_tid = (uint32_t)slice->woken_by,
 		.flags = is_overflow ? CPU_RECORD_OVERFLOW
-				     : context_flags(process, context, slice->context_hash,
-						     account_flags_of(slice)),
+				     : context_flags(process, context, stint->context_hash,
+						     account_flags_of(stint)),
 	};
 	fill_keys(window, is_overflow ? NULL : context,
 		  !is_overflow && !is_somebodys(window, context), keys);
-	if (piece->state == SCHED_RUNNING)
-		fill_running(window, process, slice, ret_record);
+	if (slice->state == SCHED_RUNNING)
+		fill_running(window, process, stint, ret_record);
 }
 
 void window_overflow_record(const struct window *window, const struct window_books *books,

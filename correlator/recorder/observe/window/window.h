@@ -29,8 +29,8 @@
 #include "recorder/observe/process/key_options.h"
 #include "recorder/observe/process/window_process.h"
 #include "recorder/observe/window/contexts.h"
-#include "recorder/observe/window/slices.h"
 #include "recorder/observe/window/split.h"
+#include "recorder/observe/window/stints.h"
 #include "recorder/observe/window/stolen_debts.h"
 #include "recorder/probe/session.h"
 
@@ -152,10 +152,10 @@ void window_share(struct window *window, uint64_t own_cpu_ns);
  */
 void window_row_record(const struct window *window, const struct window_row *row,
 		       struct record_key keys[static KEYS_MAX], struct cpu_record *ret_record);
-/* piece: of a slice of the process. thread: a row of its thread, or NULL. */
+/* slice: of a slice of the process. thread: a row of its thread, or NULL. */
 void window_slice_record(const struct window *window, const struct window_process *process,
 			 const struct context *context, const struct window_row *thread,
-			 const struct slice_piece *piece, struct record_key keys[static KEYS_MAX],
+			 const struct slice *slice, struct record_key keys[static KEYS_MAX],
 			 struct slice_record *ret_record);
 /* Leaves stack_id and period_ns to the caller. */
 void window_sample_record(const struct window *window, const struct window_sample *sample,

@@ -21,7 +21,7 @@ struct named_thread {
 };
 
 struct window_slices {
-	struct slices *slices;
+	struct stints *stints;
 	uint64_t due_ns;
 };
 
@@ -41,15 +41,15 @@ struct window_slices *window_slices_new(uint64_t held_bytes_max)
 
 	if (!timeline)
 		return NULL;
-	timeline->slices = slices_new(held_bytes_max / sizeof(struct slice));
-	return timeline->slices ? TAKE_PTR(timeline) : NULL;
+	timeline->stints = stints_new(held_bytes_max / sizeof(struct stint));
+	return timeline->stints ? TAKE_PTR(timeline) : NULL;
 }
 
 void window_slices_free(struct window_slices *timeline)
 {
 	if (!timeline)
 		return;
-	slices_free(timeline->slices);
+	stints_free(timeline->stints);
 	free(timeline);
 }
 
@@ -62,7 +62,7 @@ void window_slices_read(struct window_slices *timeline, struct session *session,
 {
 	if (!timeline || now_ns < timeline->due_ns)
 		return;
-	(void)session_read_slices(session, slices_add, timeline->slices);
+	(void)session_read_stints(session, stints_add, timeline->stints);
 	timeline->due_ns = now_ns + READ_PERIOD_NS;
 }
 
@@ -73,11 +73,11 @@ void window_slices_settle(struct window_slices *timeline, struct session *sessio
 
 	if (!timeline)
 		return;
-	(void)session_read_slices(session, slices_add, timeline->slices);
-	slices_settle(timeline->slices, (uint32_t)window->epoch);
+	(void)session_read_stints(session, stints_add, timeline->stints);
+	stints_settle(timeline->stints, (uint32_t)window->epoch);
 	for (; process; process = process->hh.next)
 		process->books.balance.slices_lost +=
-			slices_take_lost(timeline->slices, process->life);
+			stints_take_lost(timeline->stints, process->life);
 }
 
 /* Indexes the first row of each thread. 0 or -ENOMEM. */
@@ -109,12 +109,12 @@ static int write_much(struct put *put)
 }
 
 /* A slice of a process that is no longer known has no record, as that process has no balance. */
-static int put_piece(void *user, const struct slice_piece *piece)
+static int put_slice(void *user, const struct slice *slice)
 {
 	struct put *put = user;
-	const struct slice *slice = piece->slice;
-	const struct observed *process = observed_find(put->processes, slice->life);
-	const struct context *context = context_table_look(put->contexts, slice->context_hash);
+	const struct stint *stint = slice->stint;
+	const struct observed *process = observed_find(put->processes, stint->life);
+	const struct context *context = context_table_look(put->contexts, stint->context_hash);
 	struct record_key keys[KEYS_MAX];
 	struct named_thread *thread;
 	struct slice_record record;
@@ -122,9 +122,9 @@ static int put_piece(void *user, const struct slice_piece *piece)
 
 	if (!process)
 		return 0;
-	HASH_FIND(hh, put->threads, &slice->thread_serial, sizeof(slice->thread_serial), thread);
+	HASH_FIND(hh, put->threads, &stint->thread_serial, sizeof(stint->thread_serial), thread);
 	window_slice_record(put->window, &process->books, context, thread ? thread->row : NULL,
-			    piece, keys, &record);
+			    slice, keys, &record);
 	r = output_add(put->output, window_wall_ns(put->window, put->window->end_ktime_ns),
 		       &record);
 	return r < 0 ? r : write_much(put);
@@ -145,8 +145,8 @@ int window_slices_put(struct window_slices *timeline, const struct window *windo
 	rooms = calloc(window->row_count + 1, sizeof(*rooms));
 	r = rooms ? name_threads(&put, rooms) : -ENOMEM;
 	if (r == 0)
-		r = slices_each(timeline->slices, put_piece, &put);
+		r = stints_each(timeline->stints, put_slice, &put);
 	HASH_CLEAR(hh, put.threads);
-	slices_next(timeline->slices);
+	stints_next(timeline->stints);
 	return r;
 }

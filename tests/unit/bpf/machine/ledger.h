@@ -15,7 +15,7 @@
 
 enum {
 	LEDGER_ROWS = 512,
-	LEDGER_SLICES = 4096,
+	LEDGER_STINTS = 4096,
 	LEDGER_UNKNOWN = 99, /* a context that could not be told */
 };
 
@@ -57,8 +57,8 @@ struct ledger {
 	uint64_t accounts_held; /* of the window, by anyone's share, once it is drained */
 	uint64_t processes_held;
 	/* Told by the programs since the last drain; gone with the next event. */
-	const struct slice *slices;
-	uint32_t slices_count;
+	const struct stint *stints;
+	uint32_t stints_count;
 	uint32_t count;
 	/* Of the window; last, for few of them are used. */
 	struct ledger_row rows[LEDGER_ROWS];

@@ -148,7 +148,7 @@ static struct {
 	uint64_t events[_EVENT_KIND_MAX], event_lives[_EVENT_KIND_MAX];
 	uint64_t event_tgids[_EVENT_KIND_MAX], event_details[_EVENT_KIND_MAX];
 	struct event event;
-	uint32_t slices_count;
+	uint32_t stints_count;
 	uint64_t last_stack; /* each wait is in one of its own */
 	/* What is behind their counts is never looked at, and not cleared. */
 	struct accounts_map accounts[2];
@@ -156,7 +156,7 @@ static struct {
 	struct waits_map waits[2];
 	uint64_t hashes[CONTEXTS_ROOM];
 	struct context_snapshot snapshots[CONTEXTS_ROOM];
-	struct slice slices[LEDGER_SLICES]; /* since the last drain */
+	struct stint stints[LEDGER_STINTS]; /* since the last drain */
 } machine;
 
 /* The helpers. */
@@ -456,9 +456,9 @@ static void native_submit(const void *event)
 
 static long native_output(const void *data, uint64_t size_bytes)
 {
-	if (size_bytes != sizeof(struct slice) || machine.slices_count == LEDGER_SLICES)
+	if (size_bytes != sizeof(struct stint) || machine.stints_count == LEDGER_STINTS)
 		abort();
-	memcpy(&machine.slices[machine.slices_count++], data, size_bytes);
+	memcpy(&machine.stints[machine.stints_count++], data, size_bytes);
 	return 0;
 }
 
@@ -981,9 +981,9 @@ void machine_drain(const struct world *world, struct ledger *ret)
 	drain_waits(&machine.waits[parity], world, ret);
 	for (uint32_t i = 0; i < PROCESSES; i++)
 		drain_process(i, world, parity, ret);
-	ret->slices = machine.slices;
-	ret->slices_count = machine.slices_count;
-	machine.slices_count = 0;
+	ret->stints = machine.stints;
+	ret->stints_count = machine.stints_count;
+	machine.stints_count = 0;
 	memcpy(ret->events, machine.events, sizeof(ret->events));
 	memcpy(ret->event_lives, machine.event_lives, sizeof(ret->event_lives));
 	memcpy(ret->event_tgids, machine.event_tgids, sizeof(ret->event_tgids));

@@ -44,7 +44,7 @@ enum {
 	FAKE_CALLS_MAX = 8,
 	FAKE_ACCOUNTS_MAX = 32,
 	FAKE_EVENTS_MAX = 8,
-	FAKE_SLICES_MAX = 16,
+	FAKE_STINTS_MAX = 16,
 	FAKE_PLANS_MAX = 64,
 	FAKE_SNAPSHOTS_MAX = 8,
 	FAKE_PID = 4000000, /* above the kernel's highest: nothing of it can be read */
@@ -121,8 +121,8 @@ static struct fake {
 	size_t account_count;
 	struct event events[FAKE_EVENTS_MAX];
 	size_t event_count;
-	struct slice slices[FAKE_SLICES_MAX];
-	size_t slice_count;
+	struct stint stints[FAKE_STINTS_MAX];
+	size_t stint_count;
 	struct account_key sampled[FAKE_ACCOUNTS_MAX]; /* accounts with samples */
 	struct account_key waited[FAKE_ACCOUNTS_MAX]; /* and with waits */
 	size_t waited_count;
@@ -137,7 +137,7 @@ static struct fake {
 	session_stack_fn on_stack;
 	void *on_stack_context;
 	struct ruby_stack_layout stack_layout; /* that it was last told */
-	unsigned int slice_readings;
+	unsigned int stint_readings;
 	struct fake_snapshot snapshots[FAKE_SNAPSHOTS_MAX];
 	struct fake_plan plans[FAKE_PLANS_MAX];
 	size_t plan_count;
@@ -216,7 +216,7 @@ static inline void plan(uint64_t after_ns, void (*act)(void))
 		(struct fake_plan){ .at_ns = FAKE_START_NS + after_ns, .act = act };
 }
 
-/* A thread's slice in a context; the kernel's own figure grows with it. */
+/* A thread's stint in a context; the kernel's own figure grows with it. */
 static inline struct account *charge(size_t process, uint32_t thread, uint64_t hash,
 				     uint64_t user_ns)
 {
@@ -849,14 +849,14 @@ int session_drain_syscalls(struct session *session, uint64_t epoch, session_sysc
 	return r;
 }
 
-int session_read_slices(struct session *session, session_slice_fn on_slice, void *context)
+int session_read_stints(struct session *session, session_stint_fn on_stint, void *context)
 {
-	size_t count = fake.slice_count;
+	size_t count = fake.stint_count;
 
 	expect_session(session);
-	fake.slice_count = 0;
-	fake.slice_readings++;
+	fake.stint_count = 0;
+	fake.stint_readings++;
 	for (size_t i = 0; i < count; i++)
-		on_slice(context, &fake.slices[i]);
+		on_stint(context, &fake.stints[i]);
 	return (int)count;
 }

@@ -75,8 +75,8 @@ FIXTURE_TEST(recorder_writes_own_program_cost_of_each_window)
 
 static void tell_slice(uint32_t flags, uint32_t charge, uint64_t start_ns, uint64_t ran_ns)
 {
-	fake.slices[fake.slice_count++] =
-		(struct slice){ .thread_serial = 1,
+	fake.stints[fake.stint_count++] =
+		(struct stint){ .thread_serial = 1,
 				.life = life_of(FAKE_PID),
 				.charge = charge,
 				.epoch = (uint32_t)fake.epoch,
@@ -91,13 +91,13 @@ static void run_in_slices(void)
 {
 	run_a_request();
 	tell_slice(0, 0, 100, 400);
-	tell_slice(SLICE_IS_CHARGED, 0, 600, 200);
+	tell_slice(STINT_IS_CHARGED, 0, 600, 200);
 	/* Its charge is not told. */
 	tell_slice(0, 1, 900, 100);
-	tell_slice(SLICE_IS_CHARGED, 2, 1000, 5);
+	tell_slice(STINT_IS_CHARGED, 2, 1000, 5);
 	/* Of a process that nobody knows, nobody has a record. */
-	tell_slice(SLICE_IS_CHARGED, 3, 2000, 5);
-	fake.slices[fake.slice_count - 1].life = life_of(FAKE_PID + 3);
+	tell_slice(STINT_IS_CHARGED, 3, 2000, 5);
+	fake.stints[fake.stint_count - 1].life = life_of(FAKE_PID + 3);
 }
 
 FIXTURE_TEST(recorder_writes_slices_after_balance_of_their_window)
@@ -112,14 +112,14 @@ FIXTURE_TEST(recorder_writes_slices_after_balance_of_their_window)
 	plan(NS_PER_S / 2, run_in_slices);
 	assert_int_equal(record(), EXIT_CODE_OK);
 	assert_true(fake.options.has_timeline);
-	assert_int_equal(fake.options.slice_ring_bytes, 4096);
+	assert_int_equal(fake.options.stint_ring_bytes, 4096);
 	assert_non_null(strstr(recorded(), "balance 0 1000 = 600 + 300 + 100, own 0\n"
 					   "slice 0 worker r1 running 100-500\n"
 					   "slice 0 worker r1 running 600-800\n"
 					   "slice 0 worker r1 running 1000-1005\n"
 					   "self 0\n"));
 	/* Nobody is woken for them: looked for again and again, and at each window's end. */
-	assert_in_range(fake.slice_readings, 10, 100);
+	assert_in_range(fake.stint_readings, 10, 100);
 	assert_int_equal(record_reader_open(path, &reader), 0);
 	while (record_reader_next(reader, &view) > 0)
 		(void)record_view_add(&view, "slices_lost", &lost);
@@ -130,7 +130,7 @@ FIXTURE_TEST(recorder_reads_no_slices_without_timeline)
 {
 	fake.recording.duration_ns = 3 * NS_PER_S / 2;
 	assert_int_equal(record(), EXIT_CODE_OK);
-	assert_int_equal(fake.slice_readings, 0);
+	assert_int_equal(fake.stint_readings, 0);
 	assert_false(fake.options.has_timeline);
 }
 

@@ -7,7 +7,7 @@
 #include "recorder/observe/fake_recorder.h"
 
 enum {
-	ROOM = 3000, /* for slices */
+	ROOM = 3000, /* for stints */
 	MANY = 12000, /* whose records are more than what is written at a time */
 	MUCH_BYTES = 1024 * 1024
 };
@@ -27,7 +27,7 @@ static int lay_out(void **state)
 
 	if (!bench || set_up(state) < 0)
 		return -1;
-	bench->timeline = window_slices_new(ROOM * sizeof(struct slice) + sizeof(struct slice) - 1);
+	bench->timeline = window_slices_new(ROOM * sizeof(struct stint) + sizeof(struct stint) - 1);
 	bench->contexts = context_table_new();
 	bench->processes.keys = &bench->keys;
 	*state = bench;
@@ -57,28 +57,28 @@ static int put_away(void **state)
 }
 
 /* One of 1 ns, charged at once; no two begin together. */
-static struct slice *run(uint64_t thread)
+static struct stint *run(uint64_t thread)
 {
 	static uint32_t charge;
-	struct slice *slice = &fake.slices[fake.slice_count++];
+	struct stint *stint = &fake.stints[fake.stint_count++];
 
-	assert_true(fake.slice_count <= FAKE_SLICES_MAX);
+	assert_true(fake.stint_count <= FAKE_STINTS_MAX);
 	charge++;
-	*slice = (struct slice){ .thread_serial = thread,
+	*stint = (struct stint){ .thread_serial = thread,
 				 .life = life_of(FAKE_PID),
 				 .charge = charge,
 				 .start_ns = FAKE_START_NS + charge,
 				 .end_ns = FAKE_START_NS + charge + 1,
 				 .user_ns = 1,
-				 .flags = SLICE_IS_CHARGED };
-	return slice;
+				 .flags = STINT_IS_CHARGED };
+	return stint;
 }
 
 static void run_often(struct bench *bench, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		(void)run(1);
-		if (fake.slice_count == FAKE_SLICES_MAX || i + 1 == count)
+		if (fake.stint_count == FAKE_STINTS_MAX || i + 1 == count)
 			window_slices_read(bench->timeline, &fake.session,
 					   window_slices_due_ns(bench->timeline));
 	}
@@ -112,12 +112,12 @@ FIXTURE_TEST(timeline_reads_ring_20_times_per_second)
 
 	assert_int_equal(window_slices_due_ns(bench->timeline), 0);
 	window_slices_read(bench->timeline, &fake.session, now_ns);
-	assert_int_equal(fake.slice_readings, 1);
+	assert_int_equal(fake.stint_readings, 1);
 	assert_int_equal(window_slices_due_ns(bench->timeline), now_ns + NS_PER_S / 20);
 	window_slices_read(bench->timeline, &fake.session, now_ns + NS_PER_S / 20 - 1);
-	assert_int_equal(fake.slice_readings, 1);
+	assert_int_equal(fake.stint_readings, 1);
 	window_slices_read(bench->timeline, &fake.session, now_ns + NS_PER_S / 20);
-	assert_int_equal(fake.slice_readings, 2);
+	assert_int_equal(fake.stint_readings, 2);
 }
 
 FIXTURE_TEST(timeline_drops_and_counts_slices_over_capacity)
@@ -173,7 +173,7 @@ FIXTURE_TEST(timeline_writes_early_if_window_has_many_slices)
 	struct stat status;
 
 	window_slices_free(bench->timeline);
-	bench->timeline = window_slices_new(MANY * sizeof(struct slice));
+	bench->timeline = window_slices_new(MANY * sizeof(struct stint));
 	assert_non_null(bench->timeline);
 	/* A little is not. */
 	run_often(bench, 10);
@@ -228,7 +228,7 @@ FIXTURE_TEST(timeline_null_reads_and_writes_nothing)
 	assert_int_equal(window_slices_due_ns(NULL), UINT64_MAX);
 	window_slices_read(NULL, &fake.session, FAKE_START_NS);
 	window_slices_settle(NULL, &fake.session, &bench->window, &bench->processes);
-	assert_int_equal(fake.slice_readings, 0);
+	assert_int_equal(fake.stint_readings, 0);
 	assert_int_equal(window_slices_put(NULL, &bench->window, &bench->processes, bench->contexts,
 					   &bench->output),
 			 0);

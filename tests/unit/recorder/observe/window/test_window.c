@@ -273,7 +273,7 @@ WINDOW_TEST(window_moves_syscall_way_to_kernel_time)
 	assert_false(record.has_kernel_split || record.has_syscalls);
 }
 
-static const struct slice some_slice = { .context_hash = SOME,
+static const struct stint some_stint = { .context_hash = SOME,
 					 .user_ns = 30,
 					 .kernel_ns = 20,
 					 .tid = 101,
@@ -281,21 +281,21 @@ static const struct slice some_slice = { .context_hash = SOME,
 					 .cpu = 3,
 					 .fiber = 9,
 					 .syscalls = 2,
-					 .flags = SLICE_IS_CHARGED };
+					 .flags = STINT_IS_CHARGED };
 
-static struct slice_record slice_record_of(struct fixture *fixture, const struct slice *slice,
+static struct slice_record slice_record_of(struct fixture *fixture, const struct stint *stint,
 					   enum sched_state state, const struct context *context,
 					   const struct window_row *thread)
 {
 	static struct record_key values[KEYS_MAX];
-	struct slice_piece piece = { .slice = slice,
-				     .state = state,
-				     .start_ns = START + 7,
-				     .end_ns = START + 60,
-				     .woken_by = UINT64_C(44) << 32 | 55 };
+	struct slice slice = { .stint = stint,
+			       .state = state,
+			       .start_ns = START + 7,
+			       .end_ns = START + 60,
+			       .woken_by = UINT64_C(44) << 32 | 55 };
 	struct slice_record record;
 
-	window_slice_record(&fixture->window, &fixture->process, context, thread, &piece, values,
+	window_slice_record(&fixture->window, &fixture->process, context, thread, &slice, values,
 			    &record);
 	return record;
 }
@@ -307,7 +307,7 @@ WINDOW_TEST(window_slice_record_of_running_slice_has_thread_and_keys)
 	struct slice_record record;
 
 	fixture->window.ways[SESSION_WAY_SHORT].hot_ns = 5;
-	record = slice_record_of(fixture, &some_slice, SCHED_RUNNING, &fixture->context, row);
+	record = slice_record_of(fixture, &some_stint, SCHED_RUNNING, &fixture->context, row);
 	assert_int_equal(record.common.pid, 100);
 	assert_int_equal(record.common.ns_pid, 5);
 	assert_int_equal(record.tid, 101);
@@ -331,10 +331,10 @@ WINDOW_TEST(window_slice_record_of_running_slice_has_thread_and_keys)
 	assert_int_equal(record.woken_by_tid, 55);
 	assert_int_equal(record.flags, 0);
 	/* Of no context: whichever fiber was in one last. */
-	record = slice_record_of(fixture, &some_slice, SCHED_RUNNING, NULL, row);
+	record = slice_record_of(fixture, &some_stint, SCHED_RUNNING, NULL, row);
 	assert_int_equal(record.fiber, 0);
 	fixture->window.has_kernel_split = false;
-	record = slice_record_of(fixture, &some_slice, SCHED_RUNNING, &fixture->context, NULL);
+	record = slice_record_of(fixture, &some_stint, SCHED_RUNNING, &fixture->context, NULL);
 	assert_true(record.has_cpu);
 	assert_false(record.has_kernel_split);
 	assert_null(record.thread_name);
@@ -351,7 +351,7 @@ WINDOW_TEST(window_slice_record_has_no_cpu_unless_running)
 	struct fixture *fixture = *state;
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
-		struct slice_record record = slice_record_of(fixture, &some_slice, states[i].state,
+		struct slice_record record = slice_record_of(fixture, &some_stint, states[i].state,
 							     &fixture->context, NULL);
 
 		assert_string_equal(record.state, states[i].name);
@@ -362,30 +362,30 @@ WINDOW_TEST(window_slice_record_has_no_cpu_unless_running)
 WINDOW_TEST(window_slice_record_has_flags_and_keys_of_its_charge)
 {
 	struct fixture *fixture = *state;
-	struct slice slice = some_slice;
+	struct stint stint = some_stint;
 	struct slice_record record;
 
-	slice.context_hash = CONTEXT_HASH_NONE;
-	record = slice_record_of(fixture, &slice, SCHED_BLOCKED, NULL, NULL);
+	stint.context_hash = CONTEXT_HASH_NONE;
+	record = slice_record_of(fixture, &stint, SCHED_BLOCKED, NULL, NULL);
 	assert_string_equal(record.keys[0].value, "");
 	assert_int_equal(record.flags, 0);
-	slice.context_hash = CONTEXT_HASH_UNKNOWN;
-	slice.flags |= SLICE_IS_INHERITED;
-	record = slice_record_of(fixture, &slice, SCHED_BLOCKED, NULL, NULL);
+	stint.context_hash = CONTEXT_HASH_UNKNOWN;
+	stint.flags |= STINT_IS_INHERITED;
+	record = slice_record_of(fixture, &stint, SCHED_BLOCKED, NULL, NULL);
 	assert_int_equal(record.flags, CPU_RECORD_UNKNOWN | CPU_RECORD_INHERITED);
 	/* What it was charged to is of no context that could be told. */
-	slice.context_hash = SOME;
-	slice.flags |= SLICE_IS_OVERFLOW;
-	record = slice_record_of(fixture, &slice, SCHED_BLOCKED, &fixture->context, NULL);
+	stint.context_hash = SOME;
+	stint.flags |= STINT_IS_OVERFLOW;
+	record = slice_record_of(fixture, &stint, SCHED_BLOCKED, &fixture->context, NULL);
 	assert_int_equal(record.flags, CPU_RECORD_OVERFLOW);
 	assert_null(record.keys[0].value);
 	assert_string_equal(record.keys[0].name, "request_id");
-	slice.flags = SLICE_IS_CHARGED | SLICE_IS_OF_ORIGIN;
-	record = slice_record_of(fixture, &slice, SCHED_BLOCKED, &fixture->context, NULL);
+	stint.flags = STINT_IS_CHARGED | STINT_IS_OF_ORIGIN;
+	record = slice_record_of(fixture, &stint, SCHED_BLOCKED, &fixture->context, NULL);
 	assert_int_equal(record.flags, CPU_RECORD_INHERITED_BY_EXEC);
-	slice.flags = SLICE_IS_CHARGED;
+	stint.flags = STINT_IS_CHARGED;
 	fixture->context.is_truncated = fixture->process.mixes_threads = true;
-	record = slice_record_of(fixture, &slice, SCHED_BLOCKED, &fixture->context, NULL);
+	record = slice_record_of(fixture, &stint, SCHED_BLOCKED, &fixture->context, NULL);
 	assert_int_equal(record.flags, CPU_RECORD_TRUNCATED | CPU_RECORD_MIXED_THREADS);
 }
 

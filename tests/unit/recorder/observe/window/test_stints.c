@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "recorder/observe/window/slices.h"
+#include "recorder/observe/window/stints.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,29 +18,29 @@ enum {
 #define LIFE	   (1ULL << 32 | 77)
 #define OTHER_LIFE 77ULL
 
-static struct slices *slices;
+static struct stints *stints;
 static char seen[4096];
 
 static int set_up(void **state)
 {
 	(void)state;
-	slices = slices_new(ROOM);
-	return slices ? 0 : -1;
+	stints = stints_new(ROOM);
+	return stints ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
 	memory_never_fails();
-	slices_free(slices);
+	stints_free(stints);
 	return 0;
 }
 
 /* One that ran for a while from start_ns on. */
-static struct slice ran(uint64_t thread, uint32_t charge, uint64_t start_ns, uint64_t user_ns,
+static struct stint ran(uint64_t thread, uint32_t charge, uint64_t start_ns, uint64_t user_ns,
 			uint64_t kernel_ns)
 {
-	return (struct slice){ .thread_serial = thread,
+	return (struct stint){ .thread_serial = thread,
 			       .life = LIFE,
 			       .charge = charge,
 			       .start_ns = start_ns,
@@ -49,48 +49,48 @@ static struct slice ran(uint64_t thread, uint32_t charge, uint64_t start_ns, uin
 			       .kernel_ns = kernel_ns };
 }
 
-static struct slice charged(struct slice slice, uint64_t hash, uint32_t epoch)
+static struct stint charged(struct stint stint, uint64_t hash, uint32_t epoch)
 {
-	slice.flags |= SLICE_IS_CHARGED;
-	slice.context_hash = hash;
-	slice.epoch = epoch;
-	return slice;
+	stint.flags |= STINT_IS_CHARGED;
+	stint.context_hash = hash;
+	stint.epoch = epoch;
+	return stint;
 }
 
-static void add(struct slice slice)
+static void add(struct stint stint)
 {
-	slices_add(slices, &slice);
+	stints_add(stints, &stint);
 }
 
-static int print(void *user, const struct slice_piece *piece)
+static int print(void *user, const struct slice *slice)
 {
 	static const char states[] = "rqbU"; /* by enum sched_state */
 	size_t used = strlen(seen);
 
 	(void)user;
 	(void)snprintf(seen + used, sizeof(seen) - used, " %llu:%c%lu-%lu/%llx/%llu+%llu",
-		       piece->slice->thread_serial, states[piece->state],
-		       (unsigned long)piece->start_ns, (unsigned long)piece->end_ns,
-		       piece->slice->context_hash, piece->slice->user_ns, piece->slice->kernel_ns);
-	if (piece->woken_by)
+		       slice->stint->thread_serial, states[slice->state],
+		       (unsigned long)slice->start_ns, (unsigned long)slice->end_ns,
+		       slice->stint->context_hash, slice->stint->user_ns, slice->stint->kernel_ns);
+	if (slice->woken_by)
 		(void)snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), "<%lu",
-			       (unsigned long)piece->woken_by);
+			       (unsigned long)slice->woken_by);
 	return 0;
 }
 
-/* The window's pieces, in a line: thread, state, from and to, context, user + kernel, waker. */
+/* The window's stints, in a line: thread, state, from and to, context, user + kernel, waker. */
 static void expect_window(uint32_t epoch, const char *expected)
 {
 	seen[0] = '\0';
-	slices_settle(slices, epoch);
-	assert_int_equal(slices_each(slices, print, NULL), 0);
+	stints_settle(stints, epoch);
+	assert_int_equal(stints_each(stints, print, NULL), 0);
 	assert_string_equal(seen, expected);
-	slices_next(slices);
+	stints_next(stints);
 }
 
 #define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
 
-FIXTURE_TEST(slices_take_context_from_next_charge_of_their_thread)
+FIXTURE_TEST(stints_take_context_from_next_charge_of_their_thread)
 {
 	add(ran(THREAD, 0, 100, 10, 0));
 	add(ran(THREAD + 1, 0, 105, 5, 0));
@@ -103,45 +103,45 @@ FIXTURE_TEST(slices_take_context_from_next_charge_of_their_thread)
 	expect_window(EPOCH + 1, "");
 }
 
-FIXTURE_TEST(slices_take_overflow_and_window_of_their_charge)
+FIXTURE_TEST(stints_take_overflow_and_window_of_their_charge)
 {
-	struct slice last = charged(ran(THREAD, 0, 110, 10, 0), 0xa, EPOCH + 1);
+	struct stint last = charged(ran(THREAD, 0, 110, 10, 0), 0xa, EPOCH + 1);
 
 	add(ran(THREAD, 0, 100, 10, 0));
-	last.flags |= SLICE_IS_OVERFLOW;
+	last.flags |= STINT_IS_OVERFLOW;
 	add(last);
 	/* Charged to the next window already. */
 	expect_window(EPOCH, "");
-	slices_settle(slices, EPOCH + 1);
+	stints_settle(stints, EPOCH + 1);
 	seen[0] = '\0';
-	assert_int_equal(slices_each(slices, print, NULL), 0);
+	assert_int_equal(stints_each(stints, print, NULL), 0);
 	assert_string_equal(seen, " 5:r100-110/a/10+0 5:r110-120/a/10+0");
 }
 
-static int is_overflow(void *user, const struct slice_piece *piece)
+static int is_overflow(void *user, const struct slice *slice)
 {
-	*(unsigned int *)user += piece->slice->flags == (SLICE_IS_CHARGED | SLICE_IS_OVERFLOW);
+	*(unsigned int *)user += slice->stint->flags == (STINT_IS_CHARGED | STINT_IS_OVERFLOW);
 	return 0;
 }
 
-FIXTURE_TEST(slices_before_overflow_charge_are_flagged_overflow)
+FIXTURE_TEST(stints_before_overflow_charge_are_flagged_overflow)
 {
-	struct slice last = charged(ran(THREAD, 0, 110, 10, 0), 0xa, EPOCH);
+	struct stint last = charged(ran(THREAD, 0, 110, 10, 0), 0xa, EPOCH);
 	unsigned int count = 0;
 
 	add(ran(THREAD, 0, 100, 10, 0));
-	last.flags |= SLICE_IS_OVERFLOW;
+	last.flags |= STINT_IS_OVERFLOW;
 	add(last);
-	slices_settle(slices, EPOCH);
-	assert_int_equal(slices_each(slices, is_overflow, &count), 0);
+	stints_settle(stints, EPOCH);
+	assert_int_equal(stints_each(stints, is_overflow, &count), 0);
 	assert_int_equal(count, 2);
 }
 
-FIXTURE_TEST(slices_wait_for_charge_in_later_window)
+FIXTURE_TEST(stints_wait_for_charge_in_later_window)
 {
 	add(ran(THREAD, 3, 100, 10, 0));
 	expect_window(EPOCH, "");
-	assert_int_equal(slices_take_lost(slices, LIFE), 0);
+	assert_int_equal(stints_take_lost(stints, LIFE), 0);
 	add(ran(THREAD + 1, 0, 50, 10, 0));
 	add(charged(ran(THREAD, 3, 110, 0, 0), 0xa, EPOCH + 1));
 	expect_window(EPOCH + 1, " 5:r100-110/a/10+0");
@@ -153,21 +153,21 @@ FIXTURE_TEST(slices_wait_for_charge_in_later_window)
 	expect_window(0, " 5:r200-201/a/1+0");
 }
 
-FIXTURE_TEST(slices_without_reported_charge_are_lost)
+FIXTURE_TEST(stints_without_reported_charge_are_lost)
 {
 	add(ran(THREAD, 0, 100, 10, 0));
 	add(ran(THREAD, 0, 110, 10, 0));
 	add(charged(ran(THREAD, 1, 120, 5, 0), 0xa, EPOCH));
-	slices_settle(slices, EPOCH);
-	assert_int_equal(slices_take_lost(slices, LIFE), 2);
-	slices_next(slices);
+	stints_settle(stints, EPOCH);
+	assert_int_equal(stints_take_lost(stints, LIFE), 2);
+	stints_next(stints);
 	add(ran(THREAD, 1, 100, 10, 0));
 	add(charged(ran(THREAD, 2, 120, 5, 0), 0xa, EPOCH));
 	expect_window(EPOCH, " 5:r120-125/a/5+0");
 	/* Nobody asked: forgotten. */
-	assert_int_equal(slices_take_lost(slices, LIFE), 0);
+	assert_int_equal(stints_take_lost(stints, LIFE), 0);
 	add(ran(THREAD, 2, 100, 10, 0));
-	add((struct slice){ .thread_serial = THREAD,
+	add((struct stint){ .thread_serial = THREAD,
 			    .life = OTHER_LIFE,
 			    .charge = 2,
 			    .end_ns = 10,
@@ -175,34 +175,34 @@ FIXTURE_TEST(slices_without_reported_charge_are_lost)
 			    .run_queue_ns = 2,
 			    .user_ns = 3 });
 	add(charged(ran(THREAD, 3, 120, 5, 0), 0xa, EPOCH + 1));
-	slices_settle(slices, EPOCH + 1);
-	assert_int_equal(slices_take_lost(slices, LIFE), 1);
-	assert_int_equal(slices_take_lost(slices, LIFE), 0);
-	assert_int_equal(slices_take_lost(slices, OTHER_LIFE), 3);
+	stints_settle(stints, EPOCH + 1);
+	assert_int_equal(stints_take_lost(stints, LIFE), 1);
+	assert_int_equal(stints_take_lost(stints, LIFE), 0);
+	assert_int_equal(stints_take_lost(stints, OTHER_LIFE), 3);
 }
 
-FIXTURE_TEST(slices_never_charged_are_lost_after_60_windows)
+FIXTURE_TEST(stints_never_charged_are_lost_after_60_windows)
 {
 	uint32_t window = 0;
 
 	add(ran(THREAD, 0, 100, 10, 0));
 	add(ran(THREAD + 1, 0, 100, 10, 0));
 	for (; window < 60; window++) {
-		slices_settle(slices, window);
-		assert_int_equal(slices_take_lost(slices, LIFE), 0);
-		slices_next(slices);
+		stints_settle(stints, window);
+		assert_int_equal(stints_take_lost(stints, LIFE), 0);
+		stints_next(stints);
 	}
-	slices_settle(slices, window);
-	assert_int_equal(slices_take_lost(slices, LIFE), 2);
-	slices_next(slices);
+	stints_settle(stints, window);
+	assert_int_equal(stints_take_lost(stints, LIFE), 2);
+	stints_next(stints);
 	/* Once. */
-	slices_settle(slices, window + 1);
-	assert_int_equal(slices_take_lost(slices, LIFE), 0);
+	stints_settle(stints, window + 1);
+	assert_int_equal(stints_take_lost(stints, LIFE), 0);
 }
 
-FIXTURE_TEST(slices_deduct_taken_time_from_last_slices_of_account)
+FIXTURE_TEST(stints_deduct_taken_time_from_last_stints_of_account)
 {
-	struct slice last = charged(ran(THREAD, 0, 130, 0, 0), 0xa, EPOCH);
+	struct stint last = charged(ran(THREAD, 0, 130, 0, 0), 0xa, EPOCH);
 
 	add(ran(THREAD, 0, 100, 50, 20));
 	add(charged(ran(THREAD, 0, 200, 4, 6), 0xa, EPOCH));
@@ -219,9 +219,9 @@ FIXTURE_TEST(slices_deduct_taken_time_from_last_slices_of_account)
 }
 
 /* Told by itself, in the middle of what another account is charged. */
-FIXTURE_TEST(slices_deduct_take_back_event_from_its_account)
+FIXTURE_TEST(stints_deduct_take_back_event_from_its_account)
 {
-	struct slice back = { .thread_serial = THREAD,
+	struct stint back = { .thread_serial = THREAD,
 			      .life = LIFE,
 			      .charge = 1,
 			      .start_ns = 210,
@@ -229,19 +229,19 @@ FIXTURE_TEST(slices_deduct_take_back_event_from_its_account)
 			      .context_hash = 0xa,
 			      .epoch = EPOCH,
 			      .taken_ns = 25,
-			      .flags = SLICE_TAKES_BACK };
+			      .flags = STINT_TAKES_BACK };
 
 	add(charged(ran(THREAD, 0, 100, 50, 20), 0xa, EPOCH));
 	add(ran(THREAD, 1, 200, 10, 0));
 	add(back);
 	add(charged(ran(THREAD, 1, 210, 30, 0), 0xb, EPOCH));
 	expect_window(EPOCH, " 5:r100-170/a/25+20 5:r200-210/b/10+0 5:r210-240/b/30+0");
-	assert_int_equal(slices_take_lost(slices, LIFE), 0);
+	assert_int_equal(stints_take_lost(stints, LIFE), 0);
 }
 
-FIXTURE_TEST(slices_deduct_nothing_from_other_accounts)
+FIXTURE_TEST(stints_deduct_nothing_from_other_accounts)
 {
-	struct slice poor = charged(ran(THREAD, 1, 200, 10, 0), 0xb, EPOCH);
+	struct stint poor = charged(ran(THREAD, 1, 200, 10, 0), 0xb, EPOCH);
 
 	add(charged(ran(THREAD, 0, 100, 50, 0), 0xa, EPOCH));
 	poor.taken_ns = 30;
@@ -254,19 +254,19 @@ FIXTURE_TEST(slices_deduct_nothing_from_other_accounts)
 	expect_window(EPOCH, " 5:r100-150/a/50+0");
 }
 
-FIXTURE_TEST(slices_deduct_one_nanosecond_from_only_slice)
+FIXTURE_TEST(stints_deduct_one_nanosecond_from_only_stint)
 {
-	struct slice only = charged(ran(THREAD, 0, 100, 50, 0), 0xa, EPOCH);
+	struct stint only = charged(ran(THREAD, 0, 100, 50, 0), 0xa, EPOCH);
 
 	only.taken_ns = 1;
 	add(only);
 	expect_window(EPOCH, " 5:r100-150/a/49+0");
 }
 
-FIXTURE_TEST(slices_deduct_once_from_slices_of_later_window)
+FIXTURE_TEST(stints_deduct_once_from_stints_of_later_window)
 {
-	struct slice now = charged(ran(THREAD, 0, 100, 50, 0), 0xa, EPOCH);
-	struct slice later = charged(ran(THREAD, 1, 200, 50, 0), 0xa, EPOCH + 1);
+	struct stint now = charged(ran(THREAD, 0, 100, 50, 0), 0xa, EPOCH);
+	struct stint later = charged(ran(THREAD, 1, 200, 50, 0), 0xa, EPOCH + 1);
 
 	now.taken_ns = 5;
 	later.taken_ns = 10;
@@ -276,9 +276,9 @@ FIXTURE_TEST(slices_deduct_once_from_slices_of_later_window)
 	expect_window(EPOCH + 1, " 5:r200-250/a/40+0");
 }
 
-FIXTURE_TEST(slices_deduct_nothing_from_another_window)
+FIXTURE_TEST(stints_deduct_nothing_from_another_window)
 {
-	struct slice last = charged(ran(THREAD, 1, 130, 5, 0), 0xa, EPOCH + 1);
+	struct stint last = charged(ran(THREAD, 1, 130, 5, 0), 0xa, EPOCH + 1);
 
 	add(charged(ran(THREAD, 0, 100, 50, 0), 0xa, EPOCH));
 	last.taken_ns = 100;
@@ -289,9 +289,9 @@ FIXTURE_TEST(slices_deduct_nothing_from_another_window)
 	expect_window(EPOCH + 1, " 5:r135-142/a/7+0");
 }
 
-FIXTURE_TEST(slices_split_into_sleeping_waiting_and_running_pieces)
+FIXTURE_TEST(stints_split_into_sleeping_waiting_and_running_slices)
 {
-	struct slice slice = { .thread_serial = THREAD,
+	struct stint stint = { .thread_serial = THREAD,
 			       .start_ns = 100,
 			       .end_ns = 200,
 			       .sleeping_ns = 10,
@@ -302,26 +302,26 @@ FIXTURE_TEST(slices_split_into_sleeping_waiting_and_running_pieces)
 			       .woken_by = 7 };
 
 	/* What was stolen is in the running one. */
-	add(charged(slice, 0xa, EPOCH));
+	add(charged(stint, 0xa, EPOCH));
 	expect_window(EPOCH, " 5:b100-110/a/15+16 5:U110-130/a/15+16 5:q130-160/a/15+16<7"
 			     " 5:r160-200/a/15+16");
-	slice.run_queue_ns = 0;
-	add(charged(slice, 0xa, EPOCH));
+	stint.run_queue_ns = 0;
+	add(charged(stint, 0xa, EPOCH));
 	expect_window(EPOCH, " 5:b100-110/a/15+16 5:U110-130/a/15+16 5:r130-200/a/15+16<7");
-	slice.user_ns = slice.kernel_ns = 0;
-	add(charged(slice, 0xa, EPOCH));
+	stint.user_ns = stint.kernel_ns = 0;
+	add(charged(stint, 0xa, EPOCH));
 	expect_window(EPOCH, " 5:b100-110/a/0+0 5:U110-130/a/0+0");
 	/* None reaches beyond its end. */
-	slice.user_ns = 1;
-	slice.run_queue_ns = 80;
-	add(charged(slice, 0xa, EPOCH));
+	stint.user_ns = 1;
+	stint.run_queue_ns = 80;
+	add(charged(stint, 0xa, EPOCH));
 	expect_window(EPOCH, " 5:b100-110/a/1+0 5:U110-130/a/1+0 5:q130-200/a/1+0<7"
 			     " 5:r200-200/a/1+0");
 }
 
-FIXTURE_TEST(slices_emit_pieces_in_time_order)
+FIXTURE_TEST(stints_emit_slices_in_time_order)
 {
-	struct slice slept = ran(THREAD, 0, 100, 10, 0);
+	struct stint slept = ran(THREAD, 0, 100, 10, 0);
 
 	slept.sleeping_ns = 50;
 	slept.end_ns = 160;
@@ -332,47 +332,47 @@ FIXTURE_TEST(slices_emit_pieces_in_time_order)
 			     " 5:r150-160/a/10+0");
 }
 
-static int end_at_second(void *user, const struct slice_piece *piece)
+static int end_at_second(void *user, const struct slice *slice)
 {
-	(void)piece;
+	(void)slice;
 	return ++*(int *)user == 2 ? -EPIPE : 0;
 }
 
-FIXTURE_TEST(slices_each_stops_when_callback_fails)
+FIXTURE_TEST(stints_each_stops_when_callback_fails)
 {
 	int count = 0;
 
 	for (uint64_t i = 0; i < 5; i++)
 		add(charged(ran(THREAD, 0, 100 + i, 1, 0), 0xa, EPOCH));
-	slices_settle(slices, EPOCH);
-	assert_int_equal(slices_each(slices, end_at_second, &count), -EPIPE);
+	stints_settle(stints, EPOCH);
+	assert_int_equal(stints_each(stints, end_at_second, &count), -EPIPE);
 	assert_int_equal(count, 2);
 }
 
-static int count_piece(void *user, const struct slice_piece *piece)
+static int count_slice(void *user, const struct slice *slice)
 {
-	(void)piece;
+	(void)slice;
 	++*(unsigned int *)user;
 	return 0;
 }
 
-FIXTURE_TEST(slices_over_capacity_are_lost_and_counted)
+FIXTURE_TEST(stints_over_capacity_are_lost_and_counted)
 {
 	unsigned int count = 0;
 
 	for (uint64_t i = 0; i < ROOM + 7; i++)
 		add(charged(ran(THREAD, 0, 100 + i, 1, 0), 0xa, EPOCH));
-	slices_settle(slices, EPOCH);
-	assert_int_equal(slices_each(slices, count_piece, &count), 0);
+	stints_settle(stints, EPOCH);
+	assert_int_equal(stints_each(stints, count_slice, &count), 0);
 	assert_int_equal(count, ROOM);
-	assert_int_equal(slices_take_lost(slices, LIFE), 7);
-	slices_next(slices);
+	assert_int_equal(stints_take_lost(stints, LIFE), 7);
+	stints_next(stints);
 	/* There is room again. */
 	add(charged(ran(THREAD, 0, 100, 1, 0), 0xa, EPOCH));
 	expect_window(EPOCH, " 5:r100-101/a/1+0");
 }
 
-FIXTURE_TEST(slices_waiting_for_later_window_are_emitted_once)
+FIXTURE_TEST(stints_waiting_for_later_window_are_emitted_once)
 {
 	add(charged(ran(THREAD, 0, 100, 1, 0), 0xa, EPOCH));
 	add(ran(THREAD + 1, 0, 110, 1, 0));
@@ -382,7 +382,7 @@ FIXTURE_TEST(slices_waiting_for_later_window_are_emitted_once)
 	expect_window(EPOCH + 2, " 6:r110-111/b/1+0 6:r111-112/b/1+0");
 }
 
-FIXTURE_TEST(slices_within_allocated_capacity_need_no_memory)
+FIXTURE_TEST(stints_within_allocated_capacity_need_no_memory)
 {
 	add(charged(ran(THREAD, 0, 100, 1, 0), 0xa, EPOCH));
 	add(charged(ran(THREAD, 1, 101, 1, 0), 0xa, EPOCH));
@@ -394,37 +394,37 @@ FIXTURE_TEST(slices_within_allocated_capacity_need_no_memory)
 			     "5:r103-104/a/1+0");
 }
 
-FIXTURE_TEST(slices_lost_without_memory_for_counter_are_not_counted)
+FIXTURE_TEST(stints_lost_without_memory_for_counter_are_not_counted)
 {
-	struct slices *none = slices_new(0);
-	const struct slice slice = ran(THREAD, 0, 100, 1, 0);
+	struct stints *none = stints_new(0);
+	const struct stint stint = ran(THREAD, 0, 100, 1, 0);
 
 	assert_non_null(none);
 	for (size_t successes = 0; successes < 2; successes++) {
 		memory_fails_once_after(successes);
-		slices_add(none, &slice);
+		stints_add(none, &stint);
 		assert_true(memory_failures() > 0);
 		memory_never_fails();
-		assert_int_equal(slices_take_lost(none, LIFE), 0);
+		assert_int_equal(stints_take_lost(none, LIFE), 0);
 	}
 	/* With memory they are; who is never asked of goes with all. */
-	slices_add(none, &slice);
-	slices_free(none);
+	stints_add(none, &stint);
+	stints_free(none);
 }
 
-FIXTURE_TEST(slices_return_enomem_and_keep_remaining_slices)
+FIXTURE_TEST(stints_return_enomem_and_keep_remaining_stints)
 {
 	memory_fails_after(0);
-	assert_null(slices_new(1));
+	assert_null(stints_new(1));
 	/* Once for their room; the count of what is lost finds some. */
 	memory_fails_after(0);
 	add(ran(THREAD, 0, 100, 1, 0));
 	memory_never_fails();
 	add(charged(ran(THREAD, 0, 101, 1, 0), 0xa, EPOCH));
 	memory_fails_after(0);
-	slices_settle(slices, EPOCH);
-	assert_int_equal(slices_each(slices, count_piece, NULL), -ENOMEM);
+	stints_settle(stints, EPOCH);
+	assert_int_equal(stints_each(stints, count_slice, NULL), -ENOMEM);
 	memory_never_fails();
 	expect_window(EPOCH, " 5:r101-102/a/1+0");
-	slices_free(NULL);
+	stints_free(NULL);
 }
