@@ -2,10 +2,7 @@
 /* Who ended a thread's sleep: bpf/timeline.bpf.h. */
 #include "bpf/two_tasks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 static struct thread_state *const sleeper = &kernel.states[1];
 static const uint64_t current = (uint64_t)TGID << 32 | TID;
@@ -31,9 +28,10 @@ static void wake(struct task_struct *task)
 	assert_int_equal(on_waking(arguments), 0);
 }
 
-static void waking_records_running_thread_as_waker(void **state)
+#define WAKING_TEST(test) TEST_WITH(test, set_up, NULL)
+
+WAKING_TEST(waking_records_running_thread_as_waker)
 {
-	(void)state;
 	wake(&kernel.other);
 	assert_true(sleeper->timeline.waker == current);
 	/* Whoever does so last. */
@@ -41,29 +39,26 @@ static void waking_records_running_thread_as_waker(void **state)
 	assert_true(kernel.states[0].timeline.waker == current);
 }
 
-static void waking_ignores_unobserved_thread(void **state)
+WAKING_TEST(waking_ignores_unobserved_thread)
 {
-	(void)state;
 	kernel.has_state[1] = false;
 	wake(&kernel.other);
 	assert_int_equal(sleeper->timeline.waker, 42);
 }
 
-static void waking_by_idle_cpu_records_no_waker(void **state)
+WAKING_TEST(waking_by_idle_cpu_records_no_waker)
 {
-	(void)state;
 	kernel.current.pid = 0;
 	wake(&kernel.other);
 	assert_int_equal(sleeper->timeline.waker, 0);
 }
 
 #ifndef __TARGET_ARCH_arm64
-static void waking_in_interrupt_records_no_waker(void **state)
+WAKING_TEST(waking_in_interrupt_records_no_waker)
 {
 	/* include/linux/preempt.h: softirqs, hardirqs, NMIs. */
 	static const uint32_t counts[] = { 1 << 8, 1 << 16, 1 << 20 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		sleeper->timeline.waker = 42;
 		preempt_count = counts[i];
@@ -86,19 +81,3 @@ static void waking_in_interrupt_records_no_waker(void **state)
 	assert_true(sleeper->timeline.waker == current);
 }
 #endif
-
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(waking_records_running_thread_as_waker),
-		TEST(waking_ignores_unobserved_thread),
-		TEST(waking_by_idle_cpu_records_no_waker),
-#ifndef __TARGET_ARCH_arm64
-		TEST(waking_in_interrupt_records_no_waker),
-#endif
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}

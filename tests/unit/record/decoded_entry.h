@@ -4,15 +4,11 @@
  */
 #pragma once
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
 #include <msgpack.h>
+
+#include "unit_test.h"
 
 #include "record/record_encode.h"
 
@@ -125,4 +121,4 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define ENCODER_TEST(test) TEST_WITH(test, setup, teardown)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "record/decoded_entry.h"
 
-static void encoder_writes_time_as_ten_big_endian_bytes(void **state)
+ENCODER_TEST(encoder_writes_time_as_ten_big_endian_bytes)
 {
 	/* 1700000001 = 0x6553f101, 123456789 = 0x075bcd15 */
 	static const uint8_t head[] = { 0x92, 0xd7, 0x00, 0x65, 0x53, 0xf1, 0x01,
@@ -16,7 +18,7 @@ static void encoder_writes_time_as_ten_big_endian_bytes(void **state)
 	assert_memory_equal(record_encoder_bytes(*state, &size_bytes), head, sizeof(head));
 }
 
-static void encoder_meta_record_round_trips(void **state)
+ENCODER_TEST(encoder_meta_record_round_trips)
 {
 	static const char *const keys[] = { "request_id", "endpoint" };
 	struct meta_record record = {
@@ -70,7 +72,7 @@ static void encoder_meta_record_round_trips(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void encoder_process_record_round_trips(void **state)
+ENCODER_TEST(encoder_process_record_round_trips)
 {
 	struct process_record record = { .common = common,
 					 .event = PROCESS_EVENT_FORK,
@@ -157,7 +159,7 @@ static struct cpu_record full_cpu_record(void)
 	return record;
 }
 
-static void encoder_cpu_record_round_trips(void **state)
+ENCODER_TEST(encoder_cpu_record_round_trips)
 {
 	static const char *const flags[] = { "truncated", "inherited", "overflow", "unknown",
 					     "mixed_threads" };
@@ -204,7 +206,7 @@ static void encoder_cpu_record_round_trips(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void encoder_omits_unmeasured_fields(void **state)
+ENCODER_TEST(encoder_omits_unmeasured_fields)
 {
 	struct cpu_record record = full_cpu_record();
 	msgpack_unpacked unpacked;
@@ -226,7 +228,7 @@ static void encoder_omits_unmeasured_fields(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void encoder_slice_record_round_trips(void **state)
+ENCODER_TEST(encoder_slice_record_round_trips)
 {
 	static const char *const flags[] = { "inherited" };
 	struct slice_record record = {
@@ -288,7 +290,7 @@ static void encoder_slice_record_round_trips(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void encoder_balance_record_round_trips(void **state)
+ENCODER_TEST(encoder_balance_record_round_trips)
 {
 	static const char *const names[_COUNTER_MAX] = {
 #define COUNTER_FIELD(name, field, kind, text) field,
@@ -325,7 +327,7 @@ static void encoder_balance_record_round_trips(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void encoder_alert_record_round_trips(void **state)
+ENCODER_TEST(encoder_alert_record_round_trips)
 {
 	struct alert_record record = { .common = common,
 				       .expression = "max(cpu) > 1ms by endpoint",
@@ -364,7 +366,7 @@ static void encoder_alert_record_round_trips(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void encoder_gap_record_round_trips(void **state)
+ENCODER_TEST(encoder_gap_record_round_trips)
 {
 	struct gap_record record = { .common = common,
 				     .dropped_records = 1,
@@ -388,7 +390,7 @@ static void encoder_gap_record_round_trips(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void encoder_escapes_strings_to_clean_utf8(void **state)
+ENCODER_TEST(encoder_escapes_strings_to_clean_utf8)
 {
 	const struct record_key keys[] = { { "request_id", "a\x01\xff-\xc3\xa9\n" } };
 	struct cpu_record record = full_cpu_record();
@@ -403,7 +405,7 @@ static void encoder_escapes_strings_to_clean_utf8(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void encoder_truncates_string_at_limit(void **state)
+ENCODER_TEST(encoder_truncates_string_at_limit)
 {
 	char text[2 * RECORD_STRING_BYTES_MAX + 1];
 	struct gap_record record = { .common = common, .reason = text };
@@ -418,7 +420,7 @@ static void encoder_truncates_string_at_limit(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void encoder_clamps_integers_and_time_to_receiver_range(void **state)
+ENCODER_TEST(encoder_clamps_integers_and_time_to_receiver_range)
 {
 	struct gap_record record = { .common = common,
 				     .reason = "r",
@@ -439,7 +441,7 @@ static void encoder_clamps_integers_and_time_to_receiver_range(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void encoder_rejects_more_fields_than_map_header_holds(void **state)
+ENCODER_TEST(encoder_rejects_more_fields_than_map_header_holds)
 {
 	static struct record_key keys[UINT16_MAX];
 	struct cpu_record record = { .common = common, .thread_name = "worker", .keys = keys };
@@ -461,16 +463,15 @@ static void encoder_rejects_more_fields_than_map_header_holds(void **state)
 	assert_int_equal(record_encode(*state, &record), -EINVAL);
 }
 
-static void encoder_allocation_failure_returns_null(void **state)
+ENCODER_TEST(encoder_allocation_failure_returns_null)
 {
-	(void)state;
 	memory_fails_after(0);
 	assert_null(record_encoder_new());
 	memory_never_fails();
 	record_encoder_free(NULL);
 }
 
-static void encoder_cut_drops_later_records_and_keeps_earlier(void **state)
+ENCODER_TEST(encoder_cut_drops_later_records_and_keeps_earlier)
 {
 	struct gap_record record = { .common = common, .reason = "disk full" };
 	size_t size_bytes, cut_bytes;
@@ -494,7 +495,7 @@ static void encoder_cut_drops_later_records_and_keeps_earlier(void **state)
 	assert_int_equal(record_encoder_count(*state), 0);
 }
 
-static void encoder_rejected_record_leaves_others_unchanged(void **state)
+ENCODER_TEST(encoder_rejected_record_leaves_others_unchanged)
 {
 	struct gap_record good = { .common = common, .reason = "r" };
 	struct gap_record bad = { .common = common };
@@ -512,28 +513,4 @@ static void encoder_rejected_record_leaves_others_unchanged(void **state)
 	assert_int_equal(before_bytes, after_bytes);
 	record_encoder_reset(*state);
 	assert_null(record_encoder_bytes(*state, &after_bytes));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(encoder_writes_time_as_ten_big_endian_bytes),
-		TEST(encoder_meta_record_round_trips),
-		TEST(encoder_process_record_round_trips),
-		TEST(encoder_cpu_record_round_trips),
-		TEST(encoder_omits_unmeasured_fields),
-		TEST(encoder_slice_record_round_trips),
-		TEST(encoder_balance_record_round_trips),
-		TEST(encoder_alert_record_round_trips),
-		TEST(encoder_gap_record_round_trips),
-		TEST(encoder_escapes_strings_to_clean_utf8),
-		TEST(encoder_truncates_string_at_limit),
-		TEST(encoder_clamps_integers_and_time_to_receiver_range),
-		TEST(encoder_rejects_more_fields_than_map_header_holds),
-		TEST(encoder_allocation_failure_returns_null),
-		TEST(encoder_cut_drops_later_records_and_keeps_earlier),
-		TEST(encoder_rejected_record_leaves_others_unchanged),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 
+#include "unit_test.h"
+
 #include "record/decoded_entry.h"
 
-static void self_record_round_trips_through_encoder(void **state)
+ENCODER_TEST(self_record_round_trips_through_encoder)
 {
 	static const struct self_program programs[] = { { "on_sched_switch", 5, 6 },
 							{ "on_sys_enter", 0, 0 } };
@@ -42,7 +44,7 @@ static void self_record_round_trips_through_encoder(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void self_record_omits_unknown_costs(void **state)
+ENCODER_TEST(self_record_omits_unknown_costs)
 {
 	struct self_record record = { .common = common, .window_ns = 100, .own_cpu_ns = 0 };
 	msgpack_unpacked unpacked;
@@ -55,7 +57,7 @@ static void self_record_omits_unknown_costs(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void self_record_has_delivery_fields_only_with_delivery(void **state)
+ENCODER_TEST(self_record_has_delivery_fields_only_with_delivery)
 {
 	struct self_record record = { .common = common,
 				      .delivery = { .is_there = true,
@@ -91,7 +93,7 @@ static void self_record_has_delivery_fields_only_with_delivery(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void self_record_has_output_fields_only_with_output(void **state)
+ENCODER_TEST(self_record_has_output_fields_only_with_output)
 {
 	struct self_record record = { .common = common,
 				      .has_output = true,
@@ -110,7 +112,7 @@ static void self_record_has_output_fields_only_with_output(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
-static void self_record_rejects_too_many_programs_and_overlong_names(void **state)
+ENCODER_TEST(self_record_rejects_too_many_programs_and_overlong_names)
 {
 	char name[SELF_PROGRAM_NAME_BYTES + 2];
 	const struct self_program program = { name, 1, 1 };
@@ -139,17 +141,4 @@ static void self_record_rejects_too_many_programs_and_overlong_names(void **stat
 	record.programs_count++;
 	assert_int_equal(record_encode(*state, &record), -EINVAL);
 	assert_null(record_encoder_bytes(*state, &size_bytes));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(self_record_round_trips_through_encoder),
-		TEST(self_record_omits_unknown_costs),
-		TEST(self_record_has_delivery_fields_only_with_delivery),
-		TEST(self_record_has_output_fields_only_with_output),
-		TEST(self_record_rejects_too_many_programs_and_overlong_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,10 @@
 /* What ruby_behaviour_look() says of a forged VM, and how a test asks of one member of it. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "recorder/target/forged_vm.h"
 
@@ -46,4 +42,4 @@ static inline void assert_only(const char *name, const struct ruby_candidates *c
 #define HAS(name, value)  ruby_candidates_have(&seen.fields[RUBY_LAYOUT_FIELD(name)], (value))
 #define COUNT(name)	  (seen.fields[RUBY_LAYOUT_FIELD(name)].count)
 #define NONE(name)	  assert_int_equal(COUNT(name), 0)
-#define VM_TEST(name)	  cmocka_unit_test_setup_teardown(name, setup_vm, teardown_vm)
+#define VM_TEST(test)	  TEST_WITH(test, setup_vm, teardown_vm)

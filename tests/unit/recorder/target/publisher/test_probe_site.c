@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "recorder/target/forged_elf.h"
@@ -58,9 +54,8 @@ static void assert_site(const uint8_t *code, size_t size_bytes, const char *inst
 		assert_site(code_, sizeof(code_), instruction, offset_bytes, cost); \
 	} while (0)
 
-static void probe_site_is_first_emulated_instruction_in_straight_line(void **state)
+TEST(probe_site_is_first_emulated_instruction_in_straight_line)
 {
-	(void)state;
 	ASSERT_SITE("push", 0, PROBE_SITE_EMULATED, 0x55, 0xc3);
 	ASSERT_SITE("push", 4, PROBE_SITE_EMULATED, 0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0x54, 0xc3);
 	ASSERT_SITE("nop", 3, PROBE_SITE_EMULATED, 0x48, 0x89, 0xe0, 0x90, 0xc3);
@@ -69,9 +64,8 @@ static void probe_site_is_first_emulated_instruction_in_straight_line(void **sta
 	ASSERT_SITE("jcc", 3, PROBE_SITE_EMULATED, 0x48, 0x85, 0xff, 0x74, 5, 0x55);
 }
 
-static void probe_site_falls_back_to_single_stepped_entry(void **state)
+TEST(probe_site_falls_back_to_single_stepped_entry)
 {
-	(void)state;
 	/* ret, an indirect jump, a prefixed call, an unknown instruction: each before a push. */
 	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0x48, 0x89, 0xfe, 0xc3, 0x55);
 	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0xff, 0xe0, 0x55);
@@ -80,23 +74,20 @@ static void probe_site_falls_back_to_single_stepped_entry(void **state)
 	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0xc5, 0xf8, 0x77, 0x55);
 }
 
-static void probe_site_ignores_instruction_cut_by_end_of_function(void **state)
+TEST(probe_site_ignores_instruction_cut_by_end_of_function)
 {
-	(void)state;
 	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0x48, 0x85, 0xff, 0x74);
 	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0x48, 0x85, 0xff, 0xe8, 0, 0, 0);
 }
 
-static void probe_site_is_not_placed_after_a_store(void **state)
+TEST(probe_site_is_not_placed_after_a_store)
 {
-	(void)state;
 	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0x48, 0x89, 0x38, 0x55);
 	ASSERT_SITE("push", 5, PROBE_SITE_EMULATED, 0x48, 0x89, 0x7c, 0x24, 8, 0x55);
 }
 
-static void probe_site_is_never_a_multi_byte_nop(void **state)
+TEST(probe_site_is_never_a_multi_byte_nop)
 {
-	(void)state;
 	ASSERT_SITE("push", 5, PROBE_SITE_EMULATED, 0x0f, 0x1f, 0x44, 0, 0, 0x55);
 	ASSERT_SITE("other", 5, PROBE_SITE_SINGLE_STEPPED, 0x0f, 0x1f, 0x44, 0, 0, 0xc3);
 	/* But what lies behind one that is the entry. */
@@ -105,12 +96,11 @@ static void probe_site_is_never_a_multi_byte_nop(void **state)
 }
 
 /* Whatever a symbol says of its size: from the entry on 96 bytes, and none behind the function. */
-static void probe_site_search_is_limited_to_96_bytes_and_function(void **state)
+TEST(probe_site_search_is_limited_to_96_bytes_and_function)
 {
 	static const uint8_t move[] = { 0x48, 0x89, 0xe0 };
 	uint8_t code[128];
 
-	(void)state;
 	for (size_t bytes = 93; bytes <= 96; bytes += 3) {
 		struct probe_site site;
 
@@ -129,12 +119,11 @@ static void probe_site_search_is_limited_to_96_bytes_and_function(void **state)
 	}
 }
 
-static void probe_site_is_entry_on_other_machines(void **state)
+TEST(probe_site_is_entry_on_other_machines)
 {
 	static const uint8_t code[] = { 0x55, 0xc3 };
 	struct probe_site site;
 
-	(void)state;
 	assert_int_equal(
 		find_in_code(EM_RISCV, "correlator_state_apply", code, sizeof(code), &site), 1);
 	assert_string_equal(site.instruction, "other");
@@ -163,9 +152,8 @@ static void assert_arm64_site(const uint32_t *code, size_t count, const char *in
 		assert_arm64_site(code_, sizeof(code_) / sizeof(*code_), instruction, index); \
 	} while (0)
 
-static void probe_site_on_arm64_is_first_simulated_instruction(void **state)
+TEST(probe_site_on_arm64_is_first_simulated_instruction)
 {
-	(void)state;
 	/* stp x29, x30, [sp, #-16]!; mov x29, sp; bl */
 	ASSERT_ARM64_SITE("bl", 2, 0xa9bf7bfd, 0x910003fd, 0x97fffff2);
 	/* paciasp; bti c; nop; adrp x0 */
@@ -178,9 +166,8 @@ static void probe_site_on_arm64_is_first_simulated_instruction(void **state)
 	ASSERT_ARM64_SITE("branch", 0, 0x37180040);
 }
 
-static void probe_site_on_arm64_is_not_placed_after_a_store(void **state)
+TEST(probe_site_on_arm64_is_not_placed_after_a_store)
 {
-	(void)state;
 	/* str x0, [x1]; str x0, [x1, #-8]!; str x0, [x1, x2]; stp x0, x1, [x2]; str q0, [x1] */
 	ASSERT_ARM64_SITE("other", 0, 0xf9000020, 0x97fffff2);
 	ASSERT_ARM64_SITE("other", 0, 0xf81f8c20, 0x97fffff2);
@@ -250,11 +237,10 @@ static int find_in_references(size_t functions, size_t described, size_t count,
 	return probe_site_find(image, "ruby_profiler_state", sites);
 }
 
-static void probe_site_needs_all_references_within_storage_limit(void **state)
+TEST(probe_site_needs_all_references_within_storage_limit)
 {
 	struct probe_site sites[PROBE_SITES_MAX];
 
-	(void)state;
 	assert_int_equal(find_in_references(1, 1, 0, sites), 0);
 	assert_int_equal(find_in_references(1, 1, 1, sites), 1);
 	assert_int_equal(find_in_references(1, 1, 64, sites), 1);
@@ -262,32 +248,29 @@ static void probe_site_needs_all_references_within_storage_limit(void **state)
 	assert_int_equal(find_in_references(1, 1, 200, sites), 0);
 }
 
-static void probe_site_needs_all_functions_within_site_limit(void **state)
+TEST(probe_site_needs_all_functions_within_site_limit)
 {
 	struct probe_site sites[PROBE_SITES_MAX];
 
-	(void)state;
 	for (size_t functions = 1; functions <= PROBE_SITES_MAX + 2; functions++)
 		assert_int_equal(find_in_references(functions, functions, 2, sites),
 				 functions <= PROBE_SITES_MAX ? functions : 0);
 }
 
 /* Which function it is in cannot be told. */
-static void probe_site_needs_every_reference_in_described_function(void **state)
+TEST(probe_site_needs_every_reference_in_described_function)
 {
 	struct probe_site sites[PROBE_SITES_MAX];
 
-	(void)state;
 	assert_int_equal(find_in_references(2, 1, 1, sites), 0);
 	assert_int_equal(find_in_references(3, 2, 1, sites), 0);
 }
 
 /* Behind it there are nops, each as good a site as any. */
-static void probe_site_precedes_first_reference(void **state)
+TEST(probe_site_precedes_first_reference)
 {
 	struct probe_site sites[PROBE_SITES_MAX];
 
-	(void)state;
 	assert_int_equal(find_in_references(3, 3, 2, sites), 3);
 	for (size_t i = 0; i < 3; i++) {
 		assert_string_equal(sites[i].instruction, "other");
@@ -296,12 +279,11 @@ static void probe_site_precedes_first_reference(void **state)
 	}
 }
 
-static void probe_site_is_missing_without_known_functions(void **state)
+TEST(probe_site_is_missing_without_known_functions)
 {
 	static const uint8_t code[] = { 0x55, 0xc3 };
 	struct probe_site site;
 
-	(void)state;
 	assert_int_equal(find_in_code(EM_X86_64, "something_else", code, sizeof(code), &site), 0);
 	/* Nor one with the first of two that change it together. */
 	assert_int_equal(
@@ -310,25 +292,23 @@ static void probe_site_is_missing_without_known_functions(void **state)
 		find_in_code(EM_X86_64, "Ruby_Profiler_State_get", code, sizeof(code), &site), 0);
 }
 
-static void probe_site_is_missing_for_data_symbol(void **state)
+TEST(probe_site_is_missing_for_data_symbol)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, "correlator_state_apply", 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	struct probe_site sites[PROBE_SITES_MAX];
 
-	(void)state;
 	elf.symbols[FORGED_SYMBOL_INDEX].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
 	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
 	assert_int_equal(probe_site_find(image, "ruby_profiler_state", sites), 0);
 }
 
-static void probe_site_is_missing_for_function_outside_file(void **state)
+TEST(probe_site_is_missing_for_function_outside_file)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, "correlator_state_apply", 0);
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	struct probe_site sites[PROBE_SITES_MAX];
 
-	(void)state;
 	elf.symbols[FORGED_SYMBOL_INDEX].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
 	elf.symbols[FORGED_SYMBOL_INDEX].st_value = UINT64_MAX - 3;
 	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
@@ -349,14 +329,13 @@ static int find_in_file(const char *path, struct probe_site sites[static PROBE_S
 #endif
 
 #ifdef FIXTURE_AARCH64_REFERRING_DESCRIPTOR
-static void probe_site_on_arm64_is_found_by_references(void **state)
+TEST(probe_site_on_arm64_is_found_by_references)
 {
 	static const char *const paths[] = { FIXTURE_AARCH64_REFERRING_DESCRIPTOR,
 					     FIXTURE_AARCH64_REFERRING_TRADITIONAL,
 					     FIXTURE_AARCH64_REFERRING_INITIAL_EXEC };
 	struct probe_site sites[PROBE_SITES_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		assert_int_equal(find_in_file(paths[i], sites), 2);
 		for (size_t j = 0; j < 2; j++) {
@@ -371,11 +350,10 @@ static void probe_site_on_arm64_is_found_by_references(void **state)
 #endif
 
 #ifdef FIXTURE_OWN_GEM
-static void probe_site_of_own_gem_is_its_only_function(void **state)
+TEST(probe_site_of_own_gem_is_its_only_function)
 {
 	struct probe_site sites[PROBE_SITES_MAX];
 
-	(void)state;
 	assert_int_equal(find_in_file(FIXTURE_OWN_GEM, sites), 1);
 	assert_string_equal(sites[0].function, "correlator_state_apply");
 	assert_string_equal(sites[0].instruction, "push");
@@ -383,14 +361,13 @@ static void probe_site_of_own_gem_is_its_only_function(void **state)
 }
 
 /* Ours may be older than that it tells of fibers. */
-static void probe_site_of_fibers_is_separate(void **state)
+TEST(probe_site_of_fibers_is_separate)
 {
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	struct forged_elf elf = forged_elf_make(EM_X86_64, "correlator_fiber_apply", 0x10);
 	uint8_t file[sizeof(elf) + 2] = { 0 };
 	struct probe_site site, sites[PROBE_SITES_MAX];
 
-	(void)state;
 	elf.symbols[FORGED_SYMBOL_INDEX].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
 	elf.symbols[FORGED_SYMBOL_INDEX].st_size = 2;
 	elf.segments[0].p_offset = sizeof(elf) - 0x10;
@@ -404,11 +381,10 @@ static void probe_site_of_fibers_is_separate(void **state)
 	assert_int_equal(site.file_offset, sizeof(elf));
 }
 
-static void probe_site_prefers_static_functions_of_upstream_gem(void **state)
+TEST(probe_site_prefers_static_functions_of_upstream_gem)
 {
 	struct probe_site sites[PROBE_SITES_MAX];
 
-	(void)state;
 	assert_int_equal(find_in_file(FIXTURE_UPSTREAM_GEM, sites), 2);
 	assert_string_equal(sites[0].function, "Ruby_Profiler_State_apply");
 	assert_string_equal(sites[0].instruction, "push");
@@ -418,11 +394,10 @@ static void probe_site_prefers_static_functions_of_upstream_gem(void **state)
 	assert_int_equal(sites[1].offset_bytes, 9);
 }
 
-static void probe_site_of_stripped_upstream_gem_is_exported_function(void **state)
+TEST(probe_site_of_stripped_upstream_gem_is_exported_function)
 {
 	struct probe_site sites[PROBE_SITES_MAX];
 
-	(void)state;
 	assert_int_equal(find_in_file(FIXTURE_UPSTREAM_GEM_STRIPPED, sites), 2);
 	assert_string_equal(sites[0].function, "Ruby_Profiler_State_get");
 	assert_string_equal(sites[0].instruction, "jmp");
@@ -462,45 +437,10 @@ static void assert_sites_in_referring_functions(const char *path)
 	assert_int_equal(dlclose(library), 0);
 }
 
-static void probe_site_of_unnamed_functions_is_found_by_references(void **state)
+TEST(probe_site_of_unnamed_functions_is_found_by_references)
 {
-	(void)state;
 	assert_sites_in_referring_functions(FIXTURE_REFERRING_GENERAL_DYNAMIC);
 	assert_sites_in_referring_functions(FIXTURE_REFERRING_INITIAL_EXEC);
 	assert_sites_in_referring_functions(FIXTURE_REFERRING_PROTECTED);
 }
 #endif
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(probe_site_is_first_emulated_instruction_in_straight_line),
-		cmocka_unit_test(probe_site_falls_back_to_single_stepped_entry),
-		cmocka_unit_test(probe_site_ignores_instruction_cut_by_end_of_function),
-		cmocka_unit_test(probe_site_is_not_placed_after_a_store),
-		cmocka_unit_test(probe_site_is_never_a_multi_byte_nop),
-		cmocka_unit_test(probe_site_search_is_limited_to_96_bytes_and_function),
-		cmocka_unit_test(probe_site_is_entry_on_other_machines),
-		cmocka_unit_test(probe_site_on_arm64_is_first_simulated_instruction),
-		cmocka_unit_test(probe_site_on_arm64_is_not_placed_after_a_store),
-		cmocka_unit_test(probe_site_needs_all_references_within_storage_limit),
-		cmocka_unit_test(probe_site_needs_all_functions_within_site_limit),
-		cmocka_unit_test(probe_site_needs_every_reference_in_described_function),
-		cmocka_unit_test(probe_site_precedes_first_reference),
-		cmocka_unit_test(probe_site_is_missing_without_known_functions),
-		cmocka_unit_test(probe_site_is_missing_for_data_symbol),
-		cmocka_unit_test(probe_site_is_missing_for_function_outside_file),
-#ifdef FIXTURE_AARCH64_REFERRING_DESCRIPTOR
-		cmocka_unit_test(probe_site_on_arm64_is_found_by_references),
-#endif
-#ifdef FIXTURE_OWN_GEM
-		cmocka_unit_test(probe_site_of_own_gem_is_its_only_function),
-		cmocka_unit_test(probe_site_of_fibers_is_separate),
-		cmocka_unit_test(probe_site_prefers_static_functions_of_upstream_gem),
-		cmocka_unit_test(probe_site_of_stripped_upstream_gem_is_exported_function),
-		cmocka_unit_test(probe_site_of_unnamed_functions_is_found_by_references),
-#endif
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}

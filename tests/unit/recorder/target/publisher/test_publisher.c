@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "recorder/target/forged_elf.h"
 #include "recorder/target/hanging_file.h"
@@ -78,7 +80,9 @@ static int locate(struct bench *bench)
 	return locate_by(bench, &layout);
 }
 
-static void publisher_is_located_again_while_loader_works(void **state)
+#define LIVE(test) TEST_WITH(test, set_up, tear_down)
+
+LIVE(publisher_is_located_again_while_loader_works)
 {
 	struct bench *bench = *state;
 
@@ -92,7 +96,7 @@ static void publisher_is_located_again_while_loader_works(void **state)
 	assert_int_equal(publishers_live(&bench->publishers)->tls.location.module, 5);
 }
 
-static void publisher_is_refused_after_too_many_doubts(void **state)
+LIVE(publisher_is_refused_after_too_many_doubts)
 {
 	struct bench *bench = *state;
 
@@ -104,7 +108,7 @@ static void publisher_is_refused_after_too_many_doubts(void **state)
 	assert_null(publishers_live(&bench->publishers));
 }
 
-static void publisher_counts_only_consecutive_doubts(void **state)
+LIVE(publisher_counts_only_consecutive_doubts)
 {
 	struct bench *bench = *state;
 
@@ -118,7 +122,7 @@ static void publisher_counts_only_consecutive_doubts(void **state)
 	assert_non_null(publishers_live(&bench->publishers));
 }
 
-static void publisher_unwritten_slot_counts_as_no_doubt(void **state)
+LIVE(publisher_unwritten_slot_counts_as_no_doubt)
 {
 	struct bench *bench = *state;
 
@@ -138,7 +142,7 @@ static int refuse_to_read(const struct memory_reader *reader, uint64_t address, 
 	return -EFAULT;
 }
 
-static void publisher_is_located_again_after_temporary_read_error(void **state)
+LIVE(publisher_is_located_again_after_temporary_read_error)
 {
 	struct bench *bench = *state;
 	struct memory_reader reader = bench->reader;
@@ -153,7 +157,7 @@ static void publisher_is_located_again_after_temporary_read_error(void **state)
 	assert_non_null(publishers_live(&bench->publishers));
 }
 
-static void publisher_keeps_its_location(void **state)
+LIVE(publisher_keeps_its_location)
 {
 	struct bench *bench = *state;
 	const struct publisher *publisher = bench->publishers.list[0];
@@ -166,7 +170,7 @@ static void publisher_keeps_its_location(void **state)
 }
 
 /* The loader maps the whole file first, then each segment over it. */
-static void publisher_end_follows_current_mappings(void **state)
+LIVE(publisher_end_follows_current_mappings)
 {
 	struct bench *bench = *state;
 	struct publisher *publisher = bench->publishers.list[0];
@@ -176,7 +180,7 @@ static void publisher_end_follows_current_mappings(void **state)
 	assert_int_equal(publisher->end, bench->copy.entry->end);
 }
 
-static void publisher_is_refused_if_its_file_does_not_cover_mapping(void **state)
+LIVE(publisher_is_refused_if_its_file_does_not_cover_mapping)
 {
 	struct bench *bench = *state;
 
@@ -189,7 +193,7 @@ static void publisher_is_refused_if_its_file_does_not_cover_mapping(void **state
 }
 
 /* The failure is told, whatever comes of those behind it. */
-static void publisher_failure_is_returned_despite_pending_ones(void **state)
+LIVE(publisher_failure_is_returned_despite_pending_ones)
 {
 	struct bench *bench = *state;
 	struct publisher *other = calloc(1, sizeof(*other));
@@ -201,7 +205,7 @@ static void publisher_failure_is_returned_despite_pending_ones(void **state)
 	assert_int_equal(locate(bench), -EUCLEAN);
 }
 
-static void publisher_location_follows_libc(void **state)
+LIVE(publisher_location_follows_libc)
 {
 	struct bench *bench = *state;
 	const struct link_map_layout musl = { .is_musl = true };
@@ -213,7 +217,7 @@ static void publisher_location_follows_libc(void **state)
 }
 
 /* Of its symbols nothing stays in memory: the file, emptied meanwhile, has no more to give. */
-static void publisher_releases_cached_reads_of_its_file(void **state)
+LIVE(publisher_releases_cached_reads_of_its_file)
 {
 	struct bench *bench = *state;
 	struct elf_symbol symbol;
@@ -243,7 +247,7 @@ static void forge_loader(const struct bench *bench, uint64_t module, struct forg
 	};
 }
 
-static void publisher_is_doubted_until_loader_list_confirms_it(void **state)
+LIVE(publisher_is_doubted_until_loader_list_confirms_it)
 {
 	struct bench *bench = *state;
 	const struct publisher *publisher = bench->publishers.list[0];
@@ -259,7 +263,7 @@ static void publisher_is_doubted_until_loader_list_confirms_it(void **state)
 	assert_true(publisher->tls.is_confirmed);
 }
 
-static void publisher_is_unconfirmed_without_loader_list(void **state)
+LIVE(publisher_is_unconfirmed_without_loader_list)
 {
 	struct bench *bench = *state;
 
@@ -278,7 +282,7 @@ static struct loaded_object object_at(struct bench *bench, const struct memory_m
 	};
 }
 
-static void publishers_note_object_once_up_to_limit(void **state)
+LIVE(publishers_note_object_once_up_to_limit)
 {
 	struct bench *bench = *state;
 	struct memory_map_entry entry = *bench->copy.entry;
@@ -297,7 +301,7 @@ static void publishers_note_object_once_up_to_limit(void **state)
 	assert_int_equal(bench->publishers.list[0]->end, bench->copy.entry->end);
 }
 
-static void publishers_note_fails_without_memory(void **state)
+LIVE(publishers_note_fails_without_memory)
 {
 	struct bench *bench = *state;
 	struct memory_map_entry entry = *bench->copy.entry;
@@ -312,7 +316,7 @@ static void publishers_note_fails_without_memory(void **state)
 	assert_int_equal(bench->publishers.count, 2);
 }
 
-static void publishers_ignore_other_symbol_name(void **state)
+LIVE(publishers_ignore_other_symbol_name)
 {
 	struct bench *bench = *state;
 	struct publishers other = { .symbol = "fixture_variable_of_nobody" };
@@ -322,7 +326,7 @@ static void publishers_ignore_other_symbol_name(void **state)
 	assert_int_equal(other.count, 0);
 }
 
-static void publisher_ends_with_mappings_of_its_file(void **state)
+LIVE(publisher_ends_with_mappings_of_its_file)
 {
 	struct bench *bench = *state;
 	struct memory_map_entry entries[] = {
@@ -350,12 +354,11 @@ static void publisher_ends_with_mappings_of_its_file(void **state)
 }
 
 #ifdef FIXTURE_REFERRING_GENERAL_DYNAMIC
-static void publisher_sites_are_searched_once_per_file_if_wanted(void **state)
+TEST(publisher_sites_are_searched_once_per_file_if_wanted)
 {
 	struct mapped_copy copy;
 	struct object_file *file;
 
-	(void)state;
 	mapped_copy_make(FIXTURE_REFERRING_GENERAL_DYNAMIC, &copy);
 	assert_int_equal(object_file_get(NULL, getpid(), copy.entry, &file), 0);
 	for (int wanted = 0; wanted < 4; wanted++) {
@@ -391,7 +394,7 @@ static void publisher_sites_are_searched_once_per_file_if_wanted(void **state)
 #endif
 
 /* Near enough to be read with the variable, and of the same object. */
-static void publisher_finds_change_counter_near_its_variable(void **state)
+TEST_WITH(publisher_finds_change_counter_near_its_variable, set_up_counting, tear_down)
 {
 	static const struct {
 		uint64_t module, offset;
@@ -423,7 +426,7 @@ static void publisher_finds_change_counter_near_its_variable(void **state)
 }
 
 /* A gem that hears of threads imports what it takes. */
-static void publishers_follow_threads_if_one_imports_thread_hook(void **state)
+LIVE(publishers_follow_threads_if_one_imports_thread_hook)
 {
 	static const char hook[] = "rb_internal_thread_add_event_hook";
 	struct bench *bench = *state;
@@ -453,7 +456,7 @@ static void publishers_follow_threads_if_one_imports_thread_hook(void **state)
 	assert_true(bench->publishers.follows_threads);
 }
 
-static void publishers_ignore_symbol_that_is_not_thread_local(void **state)
+LIVE(publishers_ignore_symbol_that_is_not_thread_local)
 {
 	struct bench *bench = *state;
 	struct forged_elf elf = forged_elf_make(EM_X86_64, "ruby_profiler_state", 0);
@@ -487,11 +490,10 @@ static struct publishers make_set(size_t count)
 	return set;
 }
 
-static void publishers_prefer_live_one_by_code_address(void **state)
+TEST(publishers_prefer_live_one_by_code_address)
 {
 	struct publishers set = make_set(3);
 
-	(void)state;
 	assert_ptr_equal(publishers_live(&set), set.list[0]);
 	assert_false(publishers_prefer(&set, 0x1000));
 	assert_false(publishers_prefer(&set, 0x1fff));
@@ -513,9 +515,8 @@ static void publishers_prefer_live_one_by_code_address(void **state)
 	assert_null(publishers_live(&set));
 }
 
-static void publishers_drop_those_no_longer_mapped(void **state)
+TEST(publishers_drop_those_no_longer_mapped)
 {
-	(void)state;
 	for (int dropped = 0; dropped < 3; dropped++) {
 		for (size_t live = 0; live < 3; live++) {
 			struct publishers set = make_set(3);
@@ -549,14 +550,13 @@ static void publishers_drop_those_no_longer_mapped(void **state)
 	}
 }
 
-static void publishers_mark_second_setter_of_shared_variable_interposed(void **state)
+TEST(publishers_mark_second_setter_of_shared_variable_interposed)
 {
 	const struct memory_map nothing = { 0 };
 	const struct link_map_layout layout = { 0 };
 	struct memory_reader reader = memory_reader_of_process(getpid());
 	struct publishers set = make_set(4);
 
-	(void)state;
 	assert_int_equal(publishers_locate(&set, &nothing, &reader, &layout), 0);
 	assert_int_equal(publishers_count_variables(&set), 4);
 	/* Confirmed by the loader's list, without a relocation, not located: no other's. */
@@ -595,7 +595,7 @@ static struct publisher *add_other(struct bench *bench, bool is_located)
 	return other.list[0];
 }
 
-static void publishers_read_first_located_one(void **state)
+LIVE(publishers_read_first_located_one)
 {
 	struct bench *bench = *state;
 	const struct publisher *real = bench->publishers.list[0];
@@ -606,7 +606,7 @@ static void publishers_read_first_located_one(void **state)
 	assert_ptr_equal(publishers_live(&bench->publishers), real);
 }
 
-static void publishers_keep_first_when_another_is_located_later(void **state)
+LIVE(publishers_keep_first_when_another_is_located_later)
 {
 	struct bench *bench = *state;
 	const struct publisher *real = bench->publishers.list[0];
@@ -618,7 +618,7 @@ static void publishers_keep_first_when_another_is_located_later(void **state)
 	assert_int_equal(publishers_count_variables(&bench->publishers), 2);
 }
 
-static void publishers_tolerate_failed_one_beside_located_one(void **state)
+LIVE(publishers_tolerate_failed_one_beside_located_one)
 {
 	struct bench *bench = *state;
 	struct publisher *real = bench->publishers.list[0];
@@ -632,7 +632,7 @@ static void publishers_tolerate_failed_one_beside_located_one(void **state)
 }
 
 /* Also one that the loader's list speaks against: its relocation leads to the other's. */
-static void publisher_interposed_is_inspected_only_once(void **state)
+LIVE(publisher_interposed_is_inspected_only_once)
 {
 	struct bench *bench = *state;
 	struct publisher *real = bench->publishers.list[0];
@@ -654,7 +654,7 @@ static void publisher_interposed_is_inspected_only_once(void **state)
 }
 
 /* As one of a dead server does not. */
-static void publisher_is_pending_while_its_file_times_out(void **state)
+LIVE(publisher_is_pending_while_its_file_times_out)
 {
 	struct bench *bench = *state;
 	struct object_files *files = object_files_new();
@@ -687,7 +687,7 @@ static void publisher_is_pending_while_its_file_times_out(void **state)
 	object_files_free(files);
 }
 
-static void publisher_is_there_while_image_starts_at_its_address(void **state)
+LIVE(publisher_is_there_while_image_starts_at_its_address)
 {
 	struct bench *bench = *state;
 	struct publisher publisher = { .start = (uintptr_t)bench->copy.start };
@@ -697,46 +697,4 @@ static void publisher_is_there_while_image_starts_at_its_address(void **state)
 	assert_false(publisher_is_there(&publisher, getpid()));
 	publisher.start = 0x1000;
 	assert_false(publisher_is_there(&publisher, getpid()));
-}
-
-int main(void)
-{
-#define LIVE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		LIVE(publisher_is_located_again_while_loader_works),
-		LIVE(publisher_is_refused_after_too_many_doubts),
-		LIVE(publisher_counts_only_consecutive_doubts),
-		LIVE(publisher_unwritten_slot_counts_as_no_doubt),
-		LIVE(publisher_is_located_again_after_temporary_read_error),
-		LIVE(publisher_keeps_its_location),
-		LIVE(publisher_end_follows_current_mappings),
-		LIVE(publisher_is_refused_if_its_file_does_not_cover_mapping),
-		LIVE(publisher_failure_is_returned_despite_pending_ones),
-		LIVE(publisher_location_follows_libc),
-		LIVE(publisher_releases_cached_reads_of_its_file),
-		LIVE(publisher_is_doubted_until_loader_list_confirms_it),
-		LIVE(publisher_is_unconfirmed_without_loader_list),
-		LIVE(publishers_note_object_once_up_to_limit),
-		LIVE(publishers_note_fails_without_memory),
-		LIVE(publishers_ignore_other_symbol_name),
-#ifdef FIXTURE_REFERRING_GENERAL_DYNAMIC
-		cmocka_unit_test(publisher_sites_are_searched_once_per_file_if_wanted),
-#endif
-		LIVE(publisher_ends_with_mappings_of_its_file),
-		cmocka_unit_test(publishers_prefer_live_one_by_code_address),
-		cmocka_unit_test(publishers_drop_those_no_longer_mapped),
-		cmocka_unit_test(publishers_mark_second_setter_of_shared_variable_interposed),
-		cmocka_unit_test_setup_teardown(publisher_finds_change_counter_near_its_variable,
-						set_up_counting, tear_down),
-		LIVE(publishers_follow_threads_if_one_imports_thread_hook),
-		LIVE(publishers_ignore_symbol_that_is_not_thread_local),
-		LIVE(publishers_read_first_located_one),
-		LIVE(publishers_keep_first_when_another_is_located_later),
-		LIVE(publishers_tolerate_failed_one_beside_located_one),
-		LIVE(publisher_interposed_is_inspected_only_once),
-		LIVE(publisher_is_pending_while_its_file_times_out),
-		LIVE(publisher_is_there_while_image_starts_at_its_address),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,13 +6,9 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "base/cleanup.h"
 #include "recorder/target/elf/tls_symbol.h"
@@ -78,18 +74,17 @@ static struct tls_symbol resolve(const char *path, const char *relocation,
 	return symbol;
 }
 
-static void tls_aarch64_resolves_static_descriptor(void **state)
+TEST(tls_aarch64_resolves_static_descriptor)
 {
 	/* _dl_tlsdesc_return, and the offset of the variable itself. */
 	struct slot_memory memory = { .words = { 0x7f1000000100, 0xb0 + SYMBOL_VALUE } };
 	struct tls_symbol symbol = resolve(FIXTURE_AARCH64_DESCRIPTOR, "TLSDESC", &memory, false);
 
-	(void)state;
 	assert_int_equal(symbol.location.model, TLS_MODEL_STATIC);
 	assert_int_equal(symbol.location.offset, 0xb0 + SYMBOL_VALUE);
 }
 
-static void tls_aarch64_resolves_dynamic_descriptor(void **state)
+TEST(tls_aarch64_resolves_dynamic_descriptor)
 {
 	struct slot_memory memory = {
 		.words = { 0x7f1000000200, 0x7f2000000000 },
@@ -98,7 +93,6 @@ static void tls_aarch64_resolves_dynamic_descriptor(void **state)
 	};
 	struct tls_symbol symbol = resolve(FIXTURE_AARCH64_DESCRIPTOR, "TLSDESC", &memory, false);
 
-	(void)state;
 	assert_int_equal(symbol.location.model, TLS_MODEL_DYNAMIC);
 	assert_int_equal(symbol.location.module, 5);
 	assert_int_equal(symbol.location.offset, SYMBOL_VALUE);
@@ -106,7 +100,7 @@ static void tls_aarch64_resolves_dynamic_descriptor(void **state)
 	assert_int_equal(symbol.location.dtv_entry_bytes, 16);
 }
 
-static void tls_aarch64_resolves_general_dynamic(void **state)
+TEST(tls_aarch64_resolves_general_dynamic)
 {
 	struct slot_memory memory = { .words = { 4, SYMBOL_VALUE } };
 	struct tls_symbol glibc =
@@ -114,7 +108,6 @@ static void tls_aarch64_resolves_general_dynamic(void **state)
 	struct tls_symbol musl =
 		resolve(FIXTURE_AARCH64_TRADITIONAL, "DTPMOD64+DTPOFF64", &memory, true);
 
-	(void)state;
 	assert_int_equal(glibc.location.model, TLS_MODEL_DYNAMIC);
 	assert_int_equal(glibc.location.module, 4);
 	assert_int_equal(glibc.location.offset, SYMBOL_VALUE);
@@ -123,12 +116,11 @@ static void tls_aarch64_resolves_general_dynamic(void **state)
 	assert_int_equal(musl.location.dtv_entry_bytes, 8);
 }
 
-static void tls_aarch64_resolves_initial_exec(void **state)
+TEST(tls_aarch64_resolves_initial_exec)
 {
 	struct slot_memory memory = { .words = { 0x40 + SYMBOL_VALUE } };
 	struct tls_symbol symbol = resolve(FIXTURE_AARCH64_INITIAL_EXEC, "TPOFF64", &memory, false);
 
-	(void)state;
 	assert_int_equal(symbol.location.model, TLS_MODEL_STATIC);
 	assert_int_equal(symbol.location.offset, 0x40 + SYMBOL_VALUE);
 }
@@ -147,14 +139,13 @@ static uint64_t offset_in_code(const struct elf_image *image)
 	return (uint64_t)(code[1] >> 10 & 0xfff) << 12 | (code[2] >> 10 & 0xfff);
 }
 
-static void tls_aarch64_local_exec_matches_linker_offset(void **state)
+TEST(tls_aarch64_local_exec_matches_linker_offset)
 {
 	static const char *const paths[] = { FIXTURE_AARCH64_LOCAL_EXEC,
 					     FIXTURE_AARCH64_LOCAL_EXEC_ALIGNED };
 	struct slot_memory memory = { 0 };
 	struct memory_reader reader = { .read = read_memory, .context = &memory };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		_cleanup_(elf_image_freep) struct elf_image *image = open_fixture(paths[i]);
 		struct tls_symbol symbol;
@@ -167,22 +158,12 @@ static void tls_aarch64_local_exec_matches_linker_offset(void **state)
 	}
 }
 
-#endif
+#else
 
 int main(void)
 {
-#ifdef FIXTURE_AARCH64_DESCRIPTOR
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tls_aarch64_resolves_static_descriptor),
-		cmocka_unit_test(tls_aarch64_resolves_dynamic_descriptor),
-		cmocka_unit_test(tls_aarch64_resolves_general_dynamic),
-		cmocka_unit_test(tls_aarch64_resolves_initial_exec),
-		cmocka_unit_test(tls_aarch64_local_exec_matches_linker_offset),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-#else
 	print_message("no compiler for aarch64 here (gcc-aarch64-linux-gnu)\n");
 	return 77;
-#endif
 }
+
+#endif

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 
+#include "unit_test.h"
+
 #include "recorder/target/seen_behaviour.h"
 
-static void behaviour_finds_every_member_by_its_meaning(void **state)
+VM_TEST(behaviour_finds_every_member_by_its_meaning)
 {
 	struct forged_vm *forged = *state;
 
@@ -54,7 +56,7 @@ static void behaviour_finds_every_member_by_its_meaning(void **state)
 	ONLY(class_singleton_mask, STACK_SINGLETON);
 }
 
-static void behaviour_finds_vm_at_hint_or_by_search(void **state)
+VM_TEST(behaviour_finds_vm_at_hint_or_by_search)
 {
 	struct forged_vm *forged = *state;
 	uint64_t other = forged_words(&forged->memory, &forged->vm, 1);
@@ -70,7 +72,7 @@ static void behaviour_finds_vm_at_hint_or_by_search(void **state)
 	assert_int_equal(ruby_behaviour_look(&forged->reader, &forged->hints, &seen), -ENOENT);
 }
 
-static void behaviour_rejects_inconsistent_thread(void **state)
+VM_TEST(behaviour_rejects_inconsistent_thread)
 {
 	struct forged_vm *forged = *state;
 	static const struct {
@@ -96,7 +98,7 @@ static void behaviour_rejects_inconsistent_thread(void **state)
 	assert_int_equal(ruby_behaviour_look(&forged->reader, &forged->hints, &seen), -ENOENT);
 }
 
-static void behaviour_reports_no_contradictory_frames(void **state)
+VM_TEST(behaviour_reports_no_contradictory_frames)
 {
 	struct forged_vm *forged = *state;
 
@@ -110,7 +112,7 @@ static void behaviour_reports_no_contradictory_frames(void **state)
 	ONLY(class_path, 8 * STACK_CLASS_PATH);
 }
 
-static void behaviour_rejects_frame_with_wrong_flags(void **state)
+VM_TEST(behaviour_rejects_frame_with_wrong_flags)
 {
 	struct forged_vm *forged = *state;
 
@@ -119,7 +121,7 @@ static void behaviour_rejects_frame_with_wrong_flags(void **state)
 	NONE(frame_ep);
 }
 
-static void behaviour_rejects_iseq_with_wrong_type(void **state)
+VM_TEST(behaviour_rejects_iseq_with_wrong_type)
 {
 	struct forged_vm *forged = *state;
 
@@ -128,7 +130,7 @@ static void behaviour_rejects_iseq_with_wrong_type(void **state)
 	NONE(frame_iseq);
 }
 
-static void behaviour_distinguishes_passed_block_from_running_iseq(void **state)
+VM_TEST(behaviour_distinguishes_passed_block_from_running_iseq)
 {
 	struct forged_vm *forged = *state;
 
@@ -151,7 +153,7 @@ static void behaviour_distinguishes_passed_block_from_running_iseq(void **state)
 	assert_true(HAS(frame_iseq, 8 * STACK_FRAME_ISEQ));
 }
 
-static void behaviour_does_not_take_base_pointer_for_jit_return(void **state)
+VM_TEST(behaviour_does_not_take_base_pointer_for_jit_return)
 {
 	struct forged_vm *forged = *state;
 
@@ -162,7 +164,7 @@ static void behaviour_does_not_take_base_pointer_for_jit_return(void **state)
 	ONLY(frame_ep, 8 * STACK_FRAME_EP);
 }
 
-static void behaviour_tolerates_stale_counters_of_compiled_code(void **state)
+VM_TEST(behaviour_tolerates_stale_counters_of_compiled_code)
 {
 	struct forged_vm *forged = *state;
 
@@ -187,7 +189,7 @@ static void set_counters(struct forged_vm *forged, uint64_t word)
 	}
 }
 
-static void behaviour_accepts_counter_after_last_instruction(void **state)
+VM_TEST(behaviour_accepts_counter_after_last_instruction)
 {
 	struct forged_vm *forged = *state;
 
@@ -201,7 +203,7 @@ static void behaviour_accepts_counter_after_last_instruction(void **state)
 	NONE(frame_pc);
 }
 
-static void behaviour_leaves_order_of_equal_labels_open(void **state)
+VM_TEST(behaviour_leaves_order_of_equal_labels_open)
 {
 	struct forged_vm *forged = *state;
 
@@ -218,7 +220,7 @@ static void behaviour_leaves_order_of_equal_labels_open(void **state)
 	ONLY(body_path, 8 * STACK_BODY_LOCATION);
 }
 
-static void behaviour_uses_method_entries_without_c_function(void **state)
+VM_TEST(behaviour_uses_method_entries_without_c_function)
 {
 	struct forged_vm *forged = *state;
 
@@ -237,7 +239,7 @@ static void behaviour_uses_method_entries_without_c_function(void **state)
 	NONE(definition_original_id);
 }
 
-static void behaviour_accepts_path_as_array_of_two(void **state)
+VM_TEST(behaviour_accepts_path_as_array_of_two)
 {
 	struct forged_vm *forged = *state;
 	uint64_t array = forged_object(forged, 0x07 | 1 << 13 | 2 << 15, 5);
@@ -252,7 +254,7 @@ static void behaviour_accepts_path_as_array_of_two(void **state)
 	NONE(body_path);
 }
 
-static void behaviour_leaves_kind_of_odd_first_lines_open(void **state)
+VM_TEST(behaviour_leaves_kind_of_odd_first_lines_open)
 {
 	struct forged_vm *forged = *state;
 
@@ -266,7 +268,7 @@ static void behaviour_leaves_kind_of_odd_first_lines_open(void **state)
 	NONE(body_first_line);
 }
 
-static void behaviour_recognises_line_table_by_following_words(void **state)
+VM_TEST(behaviour_recognises_line_table_by_following_words)
 {
 	struct forged_vm *forged = *state;
 	/* Of a Ruby before 3.1: a line and its events. */
@@ -285,7 +287,7 @@ static void behaviour_recognises_line_table_by_following_words(void **state)
 	NONE(body_lines);
 }
 
-static void behaviour_accepts_single_line_without_positions(void **state)
+VM_TEST(behaviour_accepts_single_line_without_positions)
 {
 	struct forged_vm *forged = *state;
 
@@ -297,7 +299,7 @@ static void behaviour_accepts_single_line_without_positions(void **state)
 	assert_true(HAS(body_lines, 8 * STACK_BODY_LINES));
 }
 
-static void behaviour_does_not_take_other_class_name_for_class_path(void **state)
+VM_TEST(behaviour_does_not_take_other_class_name_for_class_path)
 {
 	struct forged_vm *forged = *state;
 
@@ -311,7 +313,7 @@ static void behaviour_does_not_take_other_class_name_for_class_path(void **state
 	NONE(class_singleton_mask);
 }
 
-static void behaviour_finds_native_thread_behind_another_structure(void **state)
+VM_TEST(behaviour_finds_native_thread_behind_another_structure)
 {
 	struct forged_vm *forged = *state;
 	uint64_t native = forged_take(&forged->memory, 24 * 8);
@@ -326,7 +328,7 @@ static void behaviour_finds_native_thread_behind_another_structure(void **state)
 	assert_int_equal(seen.thread_pointer, 0);
 }
 
-static void behaviour_skips_innermost_frames_on_request(void **state)
+VM_TEST(behaviour_skips_innermost_frames_on_request)
 {
 	struct forged_vm *forged = *state;
 
@@ -356,7 +358,7 @@ static int failing_read(const struct memory_reader *reader, uint64_t address, vo
 	return forged_read(reader, address, buffer, size_bytes);
 }
 
-static void behaviour_returns_esrch_if_process_exits(void **state)
+VM_TEST(behaviour_returns_esrch_if_process_exits)
 {
 	struct forged_vm *forged = *state;
 	int reads = 0, r = -ESRCH;
@@ -372,12 +374,11 @@ static void behaviour_returns_esrch_if_process_exits(void **state)
 	assert_true(reads > 50);
 }
 
-static void candidates_beyond_limit_count_as_none(void **state)
+VM_TEST(candidates_beyond_limit_count_as_none)
 {
 	struct ruby_candidates candidates = { .count = RUBY_CANDIDATES_MAX,
 					      .values = { 8, 16, 24, 32 } };
 
-	(void)state;
 	assert_true(ruby_candidates_have(&candidates, 8));
 	assert_true(ruby_candidates_have(&candidates, 32));
 	assert_false(ruby_candidates_have(&candidates, 40));
@@ -390,33 +391,4 @@ static void candidates_beyond_limit_count_as_none(void **state)
 	assert_true(ruby_candidates_tell(&candidates));
 	candidates.count = 0;
 	assert_false(ruby_candidates_tell(&candidates));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		VM_TEST(behaviour_finds_every_member_by_its_meaning),
-		VM_TEST(behaviour_finds_vm_at_hint_or_by_search),
-		VM_TEST(behaviour_rejects_inconsistent_thread),
-		VM_TEST(behaviour_reports_no_contradictory_frames),
-		VM_TEST(behaviour_rejects_frame_with_wrong_flags),
-		VM_TEST(behaviour_rejects_iseq_with_wrong_type),
-		VM_TEST(behaviour_distinguishes_passed_block_from_running_iseq),
-		VM_TEST(behaviour_does_not_take_base_pointer_for_jit_return),
-		VM_TEST(behaviour_tolerates_stale_counters_of_compiled_code),
-		VM_TEST(behaviour_accepts_counter_after_last_instruction),
-		VM_TEST(behaviour_leaves_order_of_equal_labels_open),
-		VM_TEST(behaviour_uses_method_entries_without_c_function),
-		VM_TEST(behaviour_accepts_path_as_array_of_two),
-		VM_TEST(behaviour_leaves_kind_of_odd_first_lines_open),
-		VM_TEST(behaviour_recognises_line_table_by_following_words),
-		VM_TEST(behaviour_accepts_single_line_without_positions),
-		VM_TEST(behaviour_does_not_take_other_class_name_for_class_path),
-		VM_TEST(behaviour_finds_native_thread_behind_another_structure),
-		VM_TEST(behaviour_skips_innermost_frames_on_request),
-		VM_TEST(behaviour_returns_esrch_if_process_exits),
-		VM_TEST(candidates_beyond_limit_count_as_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
 /* By what ruby_behaviour_look() knows the members of classes. */
 #include "recorder/target/ruby/ruby_classes.h"
 
+#include "unit_test.h"
+
 #include "recorder/target/seen_behaviour.h"
 
 enum {
@@ -17,9 +19,8 @@ static uint64_t singleton_of(struct forged_vm *forged, size_t i)
 	return singleton;
 }
 
-static void classes_reject_member_missing_in_one_class(void **state)
+VM_TEST(classes_reject_member_missing_in_one_class)
 {
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct forged_vm *forged = forge_vm();
 		uint64_t singleton = singleton_of(forged, i);
@@ -39,9 +40,8 @@ static void classes_reject_member_missing_in_one_class(void **state)
 	}
 }
 
-static void classes_have_no_members_if_object_is_not_a_class(void **state)
+VM_TEST(classes_have_no_members_if_object_is_not_a_class)
 {
-	(void)state;
 	for (size_t i = 0; i < 6; i++) {
 		struct forged_vm *forged = forge_vm();
 		uint64_t changed = i % 2 ? singleton_of(forged, i / 2) : forged->classes[i / 2];
@@ -55,7 +55,7 @@ static void classes_have_no_members_if_object_is_not_a_class(void **state)
 	}
 }
 
-static void classes_search_members_from_third_to_twentieth_word(void **state)
+VM_TEST(classes_search_members_from_third_to_twentieth_word)
 {
 	static const size_t words[] = { 2, CLASS_WORDS - 1 };
 	struct forged_vm *forged = *state;
@@ -82,7 +82,7 @@ static void classes_search_members_from_third_to_twentieth_word(void **state)
 	}
 }
 
-static void classes_singleton_mask_is_flag_unset_in_other_classes(void **state)
+VM_TEST(classes_singleton_mask_is_flag_unset_in_other_classes)
 {
 	struct forged_vm *forged = *state;
 	const uint64_t marks = 1 << FIRST_FLAG | UINT64_C(1) << 31;
@@ -98,16 +98,4 @@ static void classes_singleton_mask_is_flag_unset_in_other_classes(void **state)
 	forged_set(forged, forged->classes[2], 0, 0x02 | 1 << FIRST_FLAG);
 	look(forged);
 	ONLY(class_singleton_mask, UINT32_C(1) << 31);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		VM_TEST(classes_reject_member_missing_in_one_class),
-		VM_TEST(classes_have_no_members_if_object_is_not_a_class),
-		VM_TEST(classes_search_members_from_third_to_twentieth_word),
-		VM_TEST(classes_singleton_mask_is_flag_unset_in_other_classes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

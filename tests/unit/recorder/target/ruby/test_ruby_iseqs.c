@@ -2,6 +2,8 @@
 /* By what ruby_behaviour_look() knows the members of an iseq's body, whichever iseq it is. */
 #include "recorder/target/ruby/ruby_iseqs.h"
 
+#include "unit_test.h"
+
 #include "recorder/target/seen_behaviour.h"
 
 enum {
@@ -51,9 +53,8 @@ static const struct {
 	{ STACK_BODY_TYPE / 2, UINT64_C(9) << 32, RUBY_LAYOUT_FIELD(body_type) },
 };
 
-static void iseqs_reject_member_missing_in_one_iseq(void **state)
+VM_TEST(iseqs_reject_member_missing_in_one_iseq)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++)
 		for (size_t iseq = 0; iseq < STACK_ISEQS; iseq++) {
 			struct forged_vm *forged = forge_vm();
@@ -67,9 +68,8 @@ static void iseqs_reject_member_missing_in_one_iseq(void **state)
 		}
 }
 
-static void iseqs_reject_unreadable_body(void **state)
+VM_TEST(iseqs_reject_unreadable_body)
 {
-	(void)state;
 	for (size_t i = 0; i < STACK_ISEQS; i++) {
 		struct forged_vm *forged = forge_vm();
 
@@ -81,7 +81,7 @@ static void iseqs_reject_unreadable_body(void **state)
 	}
 }
 
-static void iseqs_body_is_any_word_but_must_be_unique(void **state)
+VM_TEST(iseqs_body_is_any_word_but_must_be_unique)
 {
 	struct forged_vm *forged = *state;
 
@@ -102,7 +102,7 @@ static void iseqs_body_is_any_word_but_must_be_unique(void **state)
 	NONE(body_local);
 }
 
-static void iseqs_find_location_anywhere_in_body(void **state)
+VM_TEST(iseqs_find_location_anywhere_in_body)
 {
 	struct forged_vm *forged = *state;
 
@@ -121,7 +121,7 @@ static void iseqs_find_location_anywhere_in_body(void **state)
 	ONLY(body_path, 0);
 }
 
-static void iseqs_reject_two_locations(void **state)
+VM_TEST(iseqs_reject_two_locations)
 {
 	struct forged_vm *forged = *state;
 
@@ -135,7 +135,7 @@ static void iseqs_reject_two_locations(void **state)
 	NONE(body_lines);
 }
 
-static void iseqs_accept_labels_in_reverse_order(void **state)
+VM_TEST(iseqs_accept_labels_in_reverse_order)
 {
 	struct forged_vm *forged = *state;
 
@@ -160,7 +160,7 @@ static uint64_t forge_long_text(struct forged_vm *forged, size_t length)
 	return text;
 }
 
-static void iseqs_do_not_compare_labels_of_256_characters(void **state)
+VM_TEST(iseqs_do_not_compare_labels_of_256_characters)
 {
 	struct forged_vm *forged = *state;
 	const size_t label = STACK_BODY_LOCATION + 2;
@@ -183,7 +183,7 @@ static void iseqs_do_not_compare_labels_of_256_characters(void **state)
 	NONE(body_label);
 }
 
-static void iseqs_do_not_compare_unreadable_text(void **state)
+VM_TEST(iseqs_do_not_compare_unreadable_text)
 {
 	struct forged_vm *forged = *state;
 	uint64_t text = forged_object(forged, 0x05 | 1 << 13, 5);
@@ -195,7 +195,7 @@ static void iseqs_do_not_compare_unreadable_text(void **state)
 	assert_true(HAS(body_label, 8 * STACK_BODY_LOCATION + 16));
 }
 
-static void iseqs_path_is_text_or_array_that_starts_with_one(void **state)
+VM_TEST(iseqs_path_is_text_or_array_that_starts_with_one)
 {
 	struct forged_vm *forged = *state;
 	uint64_t array = forged_object(forged, 0x07 | 1 << 13 | 2 << 15, 5);
@@ -221,7 +221,7 @@ static void set_first_lines(struct forged_vm *forged, uint64_t line)
 	look(forged);
 }
 
-static void iseqs_first_line_is_below_16_million(void **state)
+VM_TEST(iseqs_first_line_is_below_16_million)
 {
 	struct forged_vm *forged = *state;
 
@@ -238,7 +238,7 @@ static void iseqs_first_line_is_below_16_million(void **state)
 }
 
 /* enum rb_iseq_type: TOP 0, METHOD, BLOCK, CLASS, RESCUE, ENSURE, EVAL, MAIN, PLAIN 8. */
-static void iseqs_type_must_fit_kind_of_frame(void **state)
+VM_TEST(iseqs_type_must_fit_kind_of_frame)
 {
 	static const struct {
 		uint64_t flags;
@@ -263,7 +263,7 @@ static void iseqs_type_must_fit_kind_of_frame(void **state)
 		}
 }
 
-static void iseqs_type_is_among_first_16_half_words(void **state)
+VM_TEST(iseqs_type_is_among_first_16_half_words)
 {
 	struct forged_vm *forged = *state;
 	static const struct {
@@ -292,7 +292,7 @@ static void set_sizes(struct forged_vm *forged, size_t half, uint32_t size)
 	look(forged);
 }
 
-static void iseqs_code_size_is_positive_and_bounded(void **state)
+VM_TEST(iseqs_code_size_is_positive_and_bounded)
 {
 	struct forged_vm *forged = *state;
 
@@ -315,7 +315,7 @@ static void iseqs_code_size_is_positive_and_bounded(void **state)
 	NONE(body_code_words);
 }
 
-static void iseqs_code_is_at_valid_address(void **state)
+VM_TEST(iseqs_code_is_at_valid_address)
 {
 	struct forged_vm *forged = *state;
 
@@ -327,7 +327,7 @@ static void iseqs_code_is_at_valid_address(void **state)
 	NONE(body_code);
 }
 
-static void iseqs_code_and_size_are_at_start_of_body(void **state)
+VM_TEST(iseqs_code_and_size_are_at_start_of_body)
 {
 	struct forged_vm *forged = *state;
 
@@ -355,7 +355,7 @@ static void iseqs_code_and_size_are_at_start_of_body(void **state)
 	ONLY(body_code, 0);
 }
 
-static void iseqs_local_iseq_is_after_first_words_of_body(void **state)
+VM_TEST(iseqs_local_iseq_is_after_first_words_of_body)
 {
 	struct forged_vm *forged = *state;
 
@@ -370,7 +370,7 @@ static void iseqs_local_iseq_is_after_first_words_of_body(void **state)
 	NONE(body_local);
 }
 
-static void iseqs_local_iseq_is_itself_only_for_method(void **state)
+VM_TEST(iseqs_local_iseq_is_itself_only_for_method)
 {
 	struct forged_vm *forged = *state;
 
@@ -407,7 +407,7 @@ static uint64_t set_tables(struct forged_vm *forged, size_t entry_words, uint32_
 }
 
 /* Of each entry the line has a bound, and the events are of those that there are. */
-static void iseqs_check_each_entry_of_line_table(void **state)
+VM_TEST(iseqs_check_each_entry_of_line_table)
 {
 	struct forged_vm *forged = *state;
 
@@ -434,7 +434,7 @@ static void iseqs_check_each_entry_of_line_table(void **state)
 		}
 }
 
-static void iseqs_check_at_most_64_lines(void **state)
+VM_TEST(iseqs_check_at_most_64_lines)
 {
 	struct forged_vm *forged = *state;
 	uint64_t table = set_tables(forged, 3, 70);
@@ -453,7 +453,7 @@ static void iseqs_check_at_most_64_lines(void **state)
 	ONLY(line_entry_bytes, 12);
 }
 
-static void iseqs_find_line_table_anywhere_after_first_words(void **state)
+VM_TEST(iseqs_find_line_table_anywhere_after_first_words)
 {
 	struct forged_vm *forged = *state;
 
@@ -471,32 +471,4 @@ static void iseqs_find_line_table_anywhere_after_first_words(void **state)
 	move_words(forged, STACK_BODY_LINES, 7, 4);
 	look(forged);
 	NONE(body_lines);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		VM_TEST(iseqs_reject_member_missing_in_one_iseq),
-		VM_TEST(iseqs_reject_unreadable_body),
-		VM_TEST(iseqs_body_is_any_word_but_must_be_unique),
-		VM_TEST(iseqs_find_location_anywhere_in_body),
-		VM_TEST(iseqs_reject_two_locations),
-		VM_TEST(iseqs_accept_labels_in_reverse_order),
-		VM_TEST(iseqs_do_not_compare_labels_of_256_characters),
-		VM_TEST(iseqs_do_not_compare_unreadable_text),
-		VM_TEST(iseqs_path_is_text_or_array_that_starts_with_one),
-		VM_TEST(iseqs_first_line_is_below_16_million),
-		VM_TEST(iseqs_type_must_fit_kind_of_frame),
-		VM_TEST(iseqs_type_is_among_first_16_half_words),
-		VM_TEST(iseqs_code_size_is_positive_and_bounded),
-		VM_TEST(iseqs_code_is_at_valid_address),
-		VM_TEST(iseqs_code_and_size_are_at_start_of_body),
-		VM_TEST(iseqs_local_iseq_is_after_first_words_of_body),
-		VM_TEST(iseqs_local_iseq_is_itself_only_for_method),
-		VM_TEST(iseqs_check_each_entry_of_line_table),
-		VM_TEST(iseqs_check_at_most_64_lines),
-		VM_TEST(iseqs_find_line_table_anywhere_after_first_words),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

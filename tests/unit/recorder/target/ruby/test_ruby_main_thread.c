@@ -4,10 +4,12 @@
 
 #include <errno.h>
 
+#include "unit_test.h"
+
 #include "failing_memory.h"
 #include "recorder/target/seen_behaviour.h"
 
-static void main_thread_finds_vm_at_start_of_second_range(void **state)
+VM_TEST(main_thread_finds_vm_at_start_of_second_range)
 {
 	struct forged_vm *forged = *state;
 	uint64_t decoy = forged_take(&forged->memory, 64);
@@ -29,7 +31,7 @@ static void main_thread_finds_vm_at_start_of_second_range(void **state)
 	assert_int_equal(seen.vm_pointer, ranges[1].address);
 }
 
-static void main_thread_rejects_vm_whose_object_wraps_nothing(void **state)
+VM_TEST(main_thread_rejects_vm_whose_object_wraps_nothing)
 {
 	struct forged_vm *forged = *state;
 	uint64_t self;
@@ -42,7 +44,7 @@ static void main_thread_rejects_vm_whose_object_wraps_nothing(void **state)
 	assert_int_equal(ruby_behaviour_look(&forged->reader, &forged->hints, &seen), -ENOENT);
 }
 
-static void main_thread_failed_look_keeps_last_result(void **state)
+VM_TEST(main_thread_failed_look_keeps_last_result)
 {
 	struct forged_vm *forged = *state;
 
@@ -66,7 +68,7 @@ static void move_stack(struct forged_vm *forged, size_t from, size_t to)
 		forged_set(forged, forged->execution, to + i, words[i]);
 }
 
-static void main_thread_members_are_first_to_last_word_of_structure(void **state)
+VM_TEST(main_thread_members_are_first_to_last_word_of_structure)
 {
 	struct forged_vm *forged = *state;
 
@@ -94,7 +96,7 @@ static void main_thread_members_are_first_to_last_word_of_structure(void **state
 	ONLY(execution_stack, 0);
 }
 
-static void main_thread_stack_has_bounds_and_contains_its_frame(void **state)
+VM_TEST(main_thread_stack_has_bounds_and_contains_its_frame)
 {
 	const uint64_t stack = ((struct forged_vm *)*state)->stack;
 	const struct {
@@ -123,7 +125,7 @@ static void main_thread_stack_has_bounds_and_contains_its_frame(void **state)
 	}
 }
 
-static void main_thread_may_occur_several_times_in_its_context(void **state)
+VM_TEST(main_thread_may_occur_several_times_in_its_context)
 {
 	struct forged_vm *forged = *state;
 
@@ -139,7 +141,7 @@ static void main_thread_may_occur_several_times_in_its_context(void **state)
 	assert_false(HAS(execution_thread, 8 * STACK_EXECUTION_THREAD));
 }
 
-static void main_thread_is_not_the_vm_itself(void **state)
+VM_TEST(main_thread_is_not_the_vm_itself)
 {
 	struct forged_vm *forged = *state;
 	uint64_t decoy = forged_take(&forged->memory, 24 * 8);
@@ -165,7 +167,7 @@ static uint64_t take_before_hole(struct forged_vm *forged)
 	return forged->memory.hole - 16 * 8;
 }
 
-static void main_thread_is_read_up_to_unmapped_memory(void **state)
+VM_TEST(main_thread_is_read_up_to_unmapped_memory)
 {
 	struct forged_vm *forged = *state;
 	uint64_t thread = take_before_hole(forged);
@@ -181,7 +183,7 @@ static void main_thread_is_read_up_to_unmapped_memory(void **state)
 	ONLY(thread_native_id, 8 * STACK_THREAD_NATIVE);
 }
 
-static void main_thread_does_not_reuse_words_of_failed_read(void **state)
+VM_TEST(main_thread_does_not_reuse_words_of_failed_read)
 {
 	struct forged_vm *forged = *state;
 	uint64_t before = forged_take(&forged->memory, 96 * 8), thread = take_before_hole(forged);
@@ -196,7 +198,7 @@ static void main_thread_does_not_reuse_words_of_failed_read(void **state)
 	assert_int_equal(ruby_behaviour_look(&forged->reader, &forged->hints, &seen), -ENOENT);
 }
 
-static void main_thread_object_is_among_its_first_words(void **state)
+VM_TEST(main_thread_object_is_among_its_first_words)
 {
 	struct forged_vm *forged = *state;
 	uint64_t self;
@@ -232,7 +234,7 @@ static uint64_t forge_native(struct forged_vm *forged)
 	return native;
 }
 
-static void main_thread_takes_first_native_thread(void **state)
+VM_TEST(main_thread_takes_first_native_thread)
 {
 	struct forged_vm *forged = *state;
 	uint64_t other = forge_native(forged), behind = forged_take(&forged->memory, 24 * 8);
@@ -253,7 +255,7 @@ static void main_thread_takes_first_native_thread(void **state)
 	ONLY(thread_native_id, 0);
 }
 
-static void main_thread_native_thread_is_recognised_by_two_words(void **state)
+VM_TEST(main_thread_native_thread_is_recognised_by_two_words)
 {
 	struct forged_vm *forged = *state;
 
@@ -263,7 +265,7 @@ static void main_thread_native_thread_is_recognised_by_two_words(void **state)
 	NONE(thread_native_id);
 }
 
-static void main_thread_native_thread_is_any_word_of_structure(void **state)
+VM_TEST(main_thread_native_thread_is_any_word_of_structure)
 {
 	struct forged_vm *forged = *state;
 	uint64_t first = forged_take(&forged->memory, 24 * 8);
@@ -295,7 +297,7 @@ static int refusing_read(const struct memory_reader *reader, uint64_t address, v
 	return -EFAULT;
 }
 
-static void main_thread_search_limits_number_of_reads(void **state)
+VM_TEST(main_thread_search_limits_number_of_reads)
 {
 	struct forged_vm *forged = *state;
 
@@ -304,26 +306,4 @@ static void main_thread_search_limits_number_of_reads(void **state)
 	reads_done = 0;
 	assert_int_equal(ruby_behaviour_look(&forged->reader, &forged->hints, &seen), -ENOENT);
 	assert_int_equal(reads_done, RUBY_BEHAVIOUR_READS_MAX);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		VM_TEST(main_thread_finds_vm_at_start_of_second_range),
-		VM_TEST(main_thread_rejects_vm_whose_object_wraps_nothing),
-		VM_TEST(main_thread_failed_look_keeps_last_result),
-		VM_TEST(main_thread_members_are_first_to_last_word_of_structure),
-		VM_TEST(main_thread_stack_has_bounds_and_contains_its_frame),
-		VM_TEST(main_thread_may_occur_several_times_in_its_context),
-		VM_TEST(main_thread_is_not_the_vm_itself),
-		VM_TEST(main_thread_is_read_up_to_unmapped_memory),
-		VM_TEST(main_thread_does_not_reuse_words_of_failed_read),
-		VM_TEST(main_thread_object_is_among_its_first_words),
-		VM_TEST(main_thread_takes_first_native_thread),
-		VM_TEST(main_thread_native_thread_is_recognised_by_two_words),
-		VM_TEST(main_thread_native_thread_is_any_word_of_structure),
-		VM_TEST(main_thread_search_limits_number_of_reads),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

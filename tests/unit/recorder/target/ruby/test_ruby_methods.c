@@ -2,9 +2,11 @@
 /* By what ruby_behaviour_look() knows the members of method entries and their definitions. */
 #include "recorder/target/ruby/ruby_methods.h"
 
+#include "unit_test.h"
+
 #include "recorder/target/seen_behaviour.h"
 
-static void methods_class_is_class_module_or_iclass(void **state)
+VM_TEST(methods_class_is_class_module_or_iclass)
 {
 	static const struct {
 		uint64_t flags;
@@ -39,7 +41,7 @@ static uint64_t forge_entry(struct forged_vm *forged, size_t frame, uint32_t typ
 	return entry;
 }
 
-static void methods_class_is_checked_in_each_entry(void **state)
+VM_TEST(methods_class_is_checked_in_each_entry)
 {
 	struct forged_vm *forged = *state;
 	const uint64_t entries[] = { forge_entry(forged, 1, 0), forge_entry(forged, 3, 1) };
@@ -61,7 +63,7 @@ static void methods_class_is_checked_in_each_entry(void **state)
 	}
 }
 
-static void methods_definition_needs_half_of_the_entries(void **state)
+VM_TEST(methods_definition_needs_half_of_the_entries)
 {
 	struct forged_vm *forged = *state;
 	uint64_t frame;
@@ -80,7 +82,7 @@ static void methods_definition_needs_half_of_the_entries(void **state)
 	NONE(definition_type_mask);
 }
 
-static void methods_without_entries_report_nothing(void **state)
+VM_TEST(methods_without_entries_report_nothing)
 {
 	struct forged_vm *forged = *state;
 
@@ -93,7 +95,7 @@ static void methods_without_entries_report_nothing(void **state)
 	NONE(definition_type);
 }
 
-static void methods_ignore_entries_of_blocks(void **state)
+VM_TEST(methods_ignore_entries_of_blocks)
 {
 	struct forged_vm *forged = *state;
 
@@ -105,7 +107,7 @@ static void methods_ignore_entries_of_blocks(void **state)
 	ONLY(method_definition, 8 * STACK_METHOD_DEFINITION);
 }
 
-static void methods_original_id_is_any_word_but_the_first(void **state)
+VM_TEST(methods_original_id_is_any_word_but_the_first)
 {
 	static const size_t words[] = { 1, 7 };
 	struct forged_vm *forged = *state;
@@ -124,7 +126,7 @@ static void methods_original_id_is_any_word_but_the_first(void **state)
 	ONLY(method_called_id, 8 * STACK_METHOD_CALLED);
 }
 
-static void methods_id_has_32_bits(void **state)
+VM_TEST(methods_id_has_32_bits)
 {
 	static const struct {
 		uint64_t id;
@@ -140,7 +142,7 @@ static void methods_id_has_32_bits(void **state)
 	}
 }
 
-static void methods_definition_is_up_to_last_word_of_entry(void **state)
+VM_TEST(methods_definition_is_up_to_last_word_of_entry)
 {
 	struct forged_vm *forged = *state;
 
@@ -149,20 +151,4 @@ static void methods_definition_is_up_to_last_word_of_entry(void **state)
 	look(forged);
 	ONLY(method_definition, 8 * 4);
 	ONLY(method_called_id, 8 * 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		VM_TEST(methods_class_is_class_module_or_iclass),
-		VM_TEST(methods_class_is_checked_in_each_entry),
-		VM_TEST(methods_definition_needs_half_of_the_entries),
-		VM_TEST(methods_without_entries_report_nothing),
-		VM_TEST(methods_ignore_entries_of_blocks),
-		VM_TEST(methods_original_id_is_any_word_but_the_first),
-		VM_TEST(methods_id_has_32_bits),
-		VM_TEST(methods_definition_is_up_to_last_word_of_entry),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
 /* What ruby_behaviour_look() takes for frames, and which of them it looks at. */
 #include "recorder/target/ruby/ruby_vm_frames.h"
 
+#include "unit_test.h"
+
 #include "recorder/target/seen_behaviour.h"
 
 enum {
@@ -30,7 +32,7 @@ static void lay_frames(struct forged_vm *forged, size_t words)
 	forged_set(forged, forged->execution, STACK_EXECUTION_STACK + 2, frame);
 }
 
-static void vm_frames_have_six_to_nine_words(void **state)
+VM_TEST(vm_frames_have_six_to_nine_words)
 {
 	for (size_t words = 6; words <= 9; words++) {
 		struct forged_vm *forged = forge_vm();
@@ -48,7 +50,7 @@ static void vm_frames_have_six_to_nine_words(void **state)
 	NONE(frame_bytes);
 }
 
-static void vm_frames_fill_stack_by_whole_number(void **state)
+VM_TEST(vm_frames_fill_stack_by_whole_number)
 {
 	struct forged_vm *forged = *state;
 
@@ -57,7 +59,7 @@ static void vm_frames_fill_stack_by_whole_number(void **state)
 	NONE(frame_bytes);
 }
 
-static void vm_frames_need_one_frame_before_the_last(void **state)
+VM_TEST(vm_frames_need_one_frame_before_the_last)
 {
 	struct forged_vm *forged = *state;
 
@@ -72,7 +74,7 @@ static void vm_frames_need_one_frame_before_the_last(void **state)
 	NONE(frame_bytes);
 }
 
-static void vm_frames_inspect_only_outermost_64(void **state)
+VM_TEST(vm_frames_inspect_only_outermost_64)
 {
 	struct forged_vm *forged = *state;
 
@@ -86,7 +88,7 @@ static void vm_frames_inspect_only_outermost_64(void **state)
 	ONLY(method_definition, 8 * STACK_METHOD_DEFINITION);
 }
 
-static void vm_frames_do_not_reuse_words_of_failed_read(void **state)
+VM_TEST(vm_frames_do_not_reuse_words_of_failed_read)
 {
 	struct forged_vm *forged = *state;
 	const uint64_t words = STACK_WORDS + FORGED_BYTES / 8;
@@ -101,9 +103,8 @@ static void vm_frames_do_not_reuse_words_of_failed_read(void **state)
 	NONE(frame_bytes);
 }
 
-static void vm_frames_members_are_checked_in_each_frame(void **state)
+VM_TEST(vm_frames_members_are_checked_in_each_frame)
 {
-	(void)state;
 	for (size_t i = 0; i < STACK_FRAMES; i++) {
 		struct forged_vm *forged = forge_vm();
 
@@ -125,7 +126,7 @@ static void vm_frames_members_are_checked_in_each_frame(void **state)
 	}
 }
 
-static void vm_frames_accept_c_block_unless_all_iseqs_are(void **state)
+VM_TEST(vm_frames_accept_c_block_unless_all_iseqs_are)
 {
 	struct forged_vm *forged = *state;
 	uint64_t block = forged_object(forged, 4 << 12 | 0x1a, 5);
@@ -141,7 +142,7 @@ static void vm_frames_accept_c_block_unless_all_iseqs_are(void **state)
 	NONE(frame_iseq);
 }
 
-static void vm_frames_c_frame_needs_its_flag(void **state)
+VM_TEST(vm_frames_c_frame_needs_its_flag)
 {
 	struct forged_vm *forged = *state;
 
@@ -153,7 +154,7 @@ static void vm_frames_c_frame_needs_its_flag(void **state)
 	ONLY(frame_ep, 8 * STACK_FRAME_EP);
 }
 
-static void vm_frames_reject_unreadable_environment(void **state)
+VM_TEST(vm_frames_reject_unreadable_environment)
 {
 	struct forged_vm *forged = *state;
 
@@ -163,7 +164,7 @@ static void vm_frames_reject_unreadable_environment(void **state)
 	NONE(frame_ep);
 }
 
-static void vm_frames_recursion_counts_one_iseq(void **state)
+VM_TEST(vm_frames_recursion_counts_one_iseq)
 {
 	struct forged_vm *forged = *state;
 
@@ -185,7 +186,7 @@ static uint64_t copy_iseq(struct forged_vm *forged, uint64_t from)
 	return iseq;
 }
 
-static void vm_frames_inspect_at_most_32_iseqs(void **state)
+VM_TEST(vm_frames_inspect_at_most_32_iseqs)
 {
 	struct forged_vm *forged = *state;
 
@@ -201,7 +202,7 @@ static void vm_frames_inspect_at_most_32_iseqs(void **state)
 }
 
 /* Of the word behind what a frame returns to: where it may not lie. */
-static void vm_frames_jit_return_is_outside_of_every_stack(void **state)
+VM_TEST(vm_frames_jit_return_is_outside_of_every_stack)
 {
 	struct forged_vm *forged = *state;
 	uint64_t end = forged->stack + 8 * STACK_WORDS;
@@ -233,7 +234,7 @@ static void forge_other_environments(struct forged_vm *forged, size_t word, uint
 	}
 }
 
-static void vm_frames_keep_several_candidate_shapes(void **state)
+VM_TEST(vm_frames_keep_several_candidate_shapes)
 {
 	struct forged_vm *forged = *state;
 	uint64_t entry = forged_object(forged, 6 << 12 | 0x1a, 5);
@@ -248,7 +249,7 @@ static void vm_frames_keep_several_candidate_shapes(void **state)
 	assert_int_equal(seen.iseq_count, STACK_ISEQS);
 }
 
-static void vm_frames_drop_shapes_beyond_eight(void **state)
+VM_TEST(vm_frames_drop_shapes_beyond_eight)
 {
 	static const size_t words[] = { 0, 2, 4, 6, 7 };
 	struct forged_vm *forged = *state;
@@ -260,7 +261,7 @@ static void vm_frames_drop_shapes_beyond_eight(void **state)
 	assert_int_equal(COUNT(frame_ep), 6);
 }
 
-static void vm_frames_of_c_alone_have_no_counter_and_code(void **state)
+VM_TEST(vm_frames_of_c_alone_have_no_counter_and_code)
 {
 	struct forged_vm *forged = *state;
 
@@ -273,7 +274,7 @@ static void vm_frames_of_c_alone_have_no_counter_and_code(void **state)
 	NONE(body_code);
 }
 
-static void vm_frames_of_c_need_no_counter(void **state)
+VM_TEST(vm_frames_of_c_need_no_counter)
 {
 	struct forged_vm *forged = *state;
 
@@ -286,7 +287,7 @@ static void vm_frames_of_c_need_no_counter(void **state)
 	ONLY(body_code, 8 * STACK_BODY_CODE);
 }
 
-static void vm_frames_counter_is_word_that_fits_most_often(void **state)
+VM_TEST(vm_frames_counter_is_word_that_fits_most_often)
 {
 	struct forged_vm *forged = *state;
 	uint64_t counter;
@@ -305,11 +306,10 @@ static void vm_frames_counter_is_word_that_fits_most_often(void **state)
 	assert_int_equal(COUNT(frame_pc), 2);
 }
 
-static void vm_frames_counter_is_any_word_from_first_to_last(void **state)
+VM_TEST(vm_frames_counter_is_any_word_from_first_to_last)
 {
 	static const size_t words[] = { 0, STACK_FRAME_WORDS - 1 };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct forged_vm *forged = forge_vm();
 
@@ -327,30 +327,4 @@ static void vm_frames_counter_is_any_word_from_first_to_last(void **state)
 		ONLY(frame_pc, 8 * words[i]);
 		free(forged);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		VM_TEST(vm_frames_have_six_to_nine_words),
-		VM_TEST(vm_frames_fill_stack_by_whole_number),
-		VM_TEST(vm_frames_need_one_frame_before_the_last),
-		VM_TEST(vm_frames_inspect_only_outermost_64),
-		VM_TEST(vm_frames_do_not_reuse_words_of_failed_read),
-		VM_TEST(vm_frames_members_are_checked_in_each_frame),
-		VM_TEST(vm_frames_accept_c_block_unless_all_iseqs_are),
-		VM_TEST(vm_frames_c_frame_needs_its_flag),
-		VM_TEST(vm_frames_reject_unreadable_environment),
-		VM_TEST(vm_frames_recursion_counts_one_iseq),
-		VM_TEST(vm_frames_inspect_at_most_32_iseqs),
-		VM_TEST(vm_frames_jit_return_is_outside_of_every_stack),
-		VM_TEST(vm_frames_keep_several_candidate_shapes),
-		VM_TEST(vm_frames_drop_shapes_beyond_eight),
-		VM_TEST(vm_frames_of_c_alone_have_no_counter_and_code),
-		VM_TEST(vm_frames_of_c_need_no_counter),
-		VM_TEST(vm_frames_counter_is_word_that_fits_most_often),
-		VM_TEST(vm_frames_counter_is_any_word_from_first_to_last),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
