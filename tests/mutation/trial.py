@@ -86,7 +86,7 @@ class Build:
 
 
 def target_of(name):
-    """What a test needs to be built: it, or the tool."""
+    """What builds what a test needs: it, or the tool."""
     last = name.rpartition(".")[2]
     return last if last.startswith("test_") else "correlator"
 
@@ -94,7 +94,11 @@ def target_of(name):
 def describe(test):
     environment = next((entry["value"] for entry in test.get("properties", ())
                         if entry["name"] == "ENVIRONMENT"), ())
-    return Test(test["name"], tuple(test["command"]), tuple(environment), target_of(test["name"]))
+    target = target_of(test["name"])
+    if target != "correlator":
+        # Of a program that several tests share, only the program itself is built anew or not.
+        target = pathlib.Path(test["command"][0]).name
+    return Test(test["name"], tuple(test["command"]), tuple(environment), target)
 
 
 class Copy:

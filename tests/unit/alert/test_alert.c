@@ -8,6 +8,8 @@
 #include "failing_memory.h"
 #include "told.h"
 
+UNIT_TEST_ALONE;
+
 static struct alert *alert;
 static struct alert_books books;
 

@@ -8,6 +8,8 @@
 
 #include "base/file_bytes.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	FD = 1234, /* of nothing: all that is done with it is done here */
 	BYTES = 10,

@@ -10,6 +10,8 @@
 
 #include "ears.h"
 
+UNIT_TEST_ALONE;
+
 #define OTHER ((uid_t)54321)
 
 /* By root and by others alike. */

@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "base/random.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	MOST_BYTES = 256,
 	DRAWS = 8, /* a byte that is 0 in each of them: one time in 2^64 */

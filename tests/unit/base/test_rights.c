@@ -18,6 +18,8 @@
 
 #include "base/rights.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	STRANGER = 64999, /* a user */
 	OBSERVERS = 64998, /* the group */

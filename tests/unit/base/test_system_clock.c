@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 
+UNIT_TEST_ALONE;
+
 static struct timespec now; /* of each clock, and its number in front of it */
 
 int clock_gettime(clockid_t clock, struct timespec *ret_time)

@@ -4,6 +4,8 @@
 
 #include "unit_test.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	KEY = 300 << 4 | 1,
 	T_STRING = 5,

@@ -14,6 +14,8 @@
 
 #include <correlator/share.h>
 
+UNIT_TEST_ALONE;
+
 enum {
 	LIFE = 1077,
 	IMAGE = 1078,

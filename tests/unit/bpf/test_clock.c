@@ -8,6 +8,8 @@
 
 #include "unit_test.h"
 
+UNIT_TEST_ALONE;
+
 static uint64_t native_now(void);
 static void *native_current(void);
 static long native_copy(void *buffer, uint32_t size_bytes, const void *address);

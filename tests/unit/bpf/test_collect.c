@@ -4,6 +4,8 @@
 
 #include "unit_test.h"
 
+UNIT_TEST_ALONE;
+
 static int preemption_off;
 
 #define compat_preempt_disable() (preemption_off++)

@@ -13,6 +13,8 @@
 #include "bpf/forged_user.h"
 #include "recorder/target/ruby/ruby_value.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	KEY = 300 << 4 | 1,
 	LIFE = 77,

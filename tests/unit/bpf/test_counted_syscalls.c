@@ -12,6 +12,8 @@
 #define CHARGED_SUMS struct syscall_sums
 #include "bpf/charged_map.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	READ = 0,
 	STAT = 4,

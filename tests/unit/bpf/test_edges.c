@@ -10,6 +10,8 @@
 #include "sched.bpf.h"
 #include "syscall.bpf.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	KEY = 300 << 4 | 1,
 	REQUEST = 301 << 4 | 1,

@@ -11,6 +11,8 @@
 
 #include "unit_test.h"
 
+UNIT_TEST_ALONE;
+
 static long native_update(void *map, const void *key, const void *value, uint64_t flags);
 
 #define bpf_map_update_elem native_update

@@ -9,6 +9,8 @@
 
 #include "sched.bpf.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	PENDING_NS = 5,
 	PAUSE_NS = 1000000,

@@ -18,6 +18,8 @@
 #include "machine/world.h"
 #include "recorder/observe/window/stints.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	STORIES = 5000,
 	DIFFERENCES_SHOWN = 12

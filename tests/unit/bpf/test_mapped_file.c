@@ -14,6 +14,8 @@
 #define bpf_core_field_offset(type, field) offsetof(type, field)
 #include "kernel_compat.bpf.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	MAPPINGS = 1000,
 	BYTES = 0x2000, /* each of them, and as much is free behind it */

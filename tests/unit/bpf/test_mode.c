@@ -11,6 +11,8 @@
 
 #include "bpf/forged_user.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	LIFE = 77,
 	IMAGE = 78,

@@ -7,6 +7,8 @@
 
 #include "unit_test.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	TRACE = 0, /* numbers of keys */
 	SPAN = 1,

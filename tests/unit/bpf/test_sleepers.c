@@ -4,6 +4,8 @@
 
 #include "unit_test.h"
 
+UNIT_TEST_ALONE;
+
 static struct vm_area_struct *native_area(uint64_t address);
 static long native_read_task(void *buffer, uint32_t size_bytes, const void *address,
 			     const struct task_struct *task, uint64_t flags);

@@ -6,6 +6,8 @@
 
 #include "recorder/target/ruby_layouts.h"
 
+UNIT_TEST_ALONE;
+
 static void *stacks_find(const void *map, const void *key);
 static long stacks_update(const void *map, const void *key, const void *value, uint64_t flags);
 static long stacks_send(const void *ring, const void *bytes, uint64_t size_bytes, uint64_t flags);

@@ -7,6 +7,8 @@
 
 #include "unit_test.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	PAUSE_NS = 50 * 1000 * 1000,
 	SEEN_TGID = 21,

@@ -13,6 +13,8 @@
 
 #include "recorder/target/forged_memory.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	MODULES = 3,
 	BLOCK_BYTES = 64,

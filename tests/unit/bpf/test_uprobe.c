@@ -4,6 +4,8 @@
 
 #include "unit_test.h"
 
+UNIT_TEST_ALONE;
+
 #define PUBLISHER UINT64_C(0x7f7700000000)
 
 enum {

@@ -12,6 +12,8 @@
 #define CHARGED_SUMS struct wait_sums
 #include "bpf/charged_map.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	FIRST = 100, /* a stack */
 	SECOND = 200,

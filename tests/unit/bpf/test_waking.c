@@ -4,6 +4,8 @@
 
 #include "unit_test.h"
 
+UNIT_TEST_ALONE;
+
 static struct thread_state *const sleeper = &kernel.states[1];
 static const uint64_t current = (uint64_t)TGID << 32 | TID;
 static uint32_t preempt_count; /* of this CPU, so far from its run queue */

@@ -14,6 +14,8 @@
 #include "failing_memory.h"
 #include "reader/top/top.h"
 
+UNIT_TEST_ALONE;
+
 /* What was asked for. */
 static struct {
 	unsigned int runs;

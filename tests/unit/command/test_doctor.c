@@ -16,6 +16,8 @@
 #include "recorder/target/proc/process_access.h"
 #include "recorder/target/target.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	PID = 4242,
 	TRIES_MAX = 8

@@ -19,6 +19,8 @@
 #include "recorder/queue/backlog.h"
 #include "recorder/queue/file_source.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	PATHS_MAX = 4
 };

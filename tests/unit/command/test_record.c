@@ -11,6 +11,8 @@
 #include "failing_memory.h"
 #include "recorder/observe/recorder.h"
 
+UNIT_TEST_ALONE;
+
 struct recorder {
 	int unused;
 };

@@ -20,6 +20,8 @@
 #include "record/golden.h"
 #include "requests/open_requests.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	FILES_MAX = 4,
 	GOLDEN_CPU_NS = 470001234

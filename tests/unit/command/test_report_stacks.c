@@ -210,8 +210,10 @@ TEST(report_stacks_fails_without_memory_in_each_mode)
 	without_memory_it_fails(" --diff -f json --where endpoint~GET*", 2, 1);
 }
 
-int main(void)
+static int set_width(void **state)
 {
-	(void)setenv("COLUMNS", "80", 1);
-	return unit_test_run();
+	(void)state;
+	return setenv("COLUMNS", "80", 1);
 }
+
+TEST_GROUP(set_width, NULL)

@@ -18,6 +18,8 @@
 #include "record/record_reader.h"
 #include "record/sample.h"
 
+UNIT_TEST_ALONE;
+
 static char path[64]; /* of a file in memory: it is rewritten thousands of times */
 static struct record_view view;
 static int interruptions; /* of the reads that come */

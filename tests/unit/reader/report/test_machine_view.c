@@ -255,12 +255,11 @@ TEST(table_shows_stolen_time_only_if_nonzero)
 	expect_printed(100, "  stolen 1.234 us: taken from the CPUs");
 }
 
-TEST_GROUP(setup, NULL)
-
-int main(void)
+static int tear_down(void **state)
 {
-	int failed = unit_test_run();
-
+	(void)state;
 	totals_deinit(&totals);
-	return failed;
+	return 0;
 }
+
+TEST_GROUP(setup, tear_down)

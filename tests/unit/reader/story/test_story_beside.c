@@ -317,7 +317,7 @@ FIXTURE_TEST(beside_fails_with_enomem_when_allocation_fails)
 		memory_fails_after(SIZE_MAX);
 	}
 	assert_int_equal(r, 0);
-	assert_true(memory_state.failures == 0);
+	assert_true(memory_failures() == 0);
 	story_host_extend(&host, 0, 10);
 	memory_fails_after(0);
 	r = beside_finish(beside, true, NULL, 0);

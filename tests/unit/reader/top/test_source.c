@@ -17,6 +17,8 @@
 #include "reader/top/source.h"
 #include "reader/top/streams.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	T0 = 1000000000 /* of the monotonic clock */
 };
@@ -556,5 +558,5 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		return recorder_main(argv + 1);
-	return unit_test_run();
+	return unit_test_run(NULL);
 }

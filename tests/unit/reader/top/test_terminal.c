@@ -9,6 +9,8 @@
 #include "reader/top/terminal.h"
 #include "reader/top/user.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	WIDTH = 30,
 	HEIGHT = 8,

@@ -12,6 +12,8 @@
 #include "reader/top/top.h"
 #include "reader/top/user.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	WIDTH = 100,
 	HEIGHT = 16,
@@ -609,5 +611,5 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		return recorder_main(argv + 1);
-	return unit_test_run();
+	return unit_test_run(NULL);
 }

@@ -13,6 +13,8 @@
 #include "recorder/net/listener.h"
 #include "recorder/net/name_server.h"
 
+UNIT_TEST_ALONE;
+
 #define PATIENCE_NS (30 * NS_PER_MS)
 #define LONG_NS	    (3600 * NS_PER_S) /* no test waits for it */
 

@@ -11,6 +11,8 @@
 #include "failing_memory.h"
 #include "recorder/forward/compression.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	BYTES_MAX = 1024 * 1024,
 	GZIP_WINDOW_BITS = 15 + 16, /* nothing else is taken */

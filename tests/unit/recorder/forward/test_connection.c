@@ -29,6 +29,8 @@
 #include "recorder/net/name_server.h"
 #include "recorder/net/stopper.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	LARGE_BYTES = 16 * 1024 * 1024, /* more than a socket takes at once */
 	/* More than it takes at all, where it takes little at once. What a sanitizer watches of it

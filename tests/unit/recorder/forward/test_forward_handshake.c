@@ -11,6 +11,8 @@
 #include "failing_memory.h"
 #include "recorder/forward/forward_handshake.h"
 
+UNIT_TEST_ALONE;
+
 /*
  * Digests by another implementation, Python's hashlib.sha512, over the parts in the order of the
  * protocol: salt.name.nonce.key, and auth.user.password.

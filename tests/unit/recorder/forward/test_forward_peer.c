@@ -19,6 +19,8 @@
 #include "recorder/forward/forward_peer.h"
 #include "recorder/net/listener.h"
 
+UNIT_TEST_ALONE;
+
 #define PATIENCE_NS (30 * NS_PER_MS)
 #define LONG_NS	    (3600 * NS_PER_S) /* no test waits for it */
 #define TEXT(words) (words), sizeof(words) - 1

@@ -14,6 +14,8 @@
 #include "failing_memory.h"
 #include "recorder/forward/forwarding.h"
 
+UNIT_TEST_ALONE;
+
 static char folder[] = "/tmp/test_forwarding.XXXXXX";
 
 /* Two identities, each with its key in a file of its own, one with both in one, and one with a
@@ -282,5 +284,5 @@ int main(void)
 {
 	(void)unsetenv("CORRELATOR_SHARED_KEY");
 	(void)unsetenv("CORRELATOR_PASSWORD");
-	return unit_test_run();
+	return unit_test_run(NULL);
 }

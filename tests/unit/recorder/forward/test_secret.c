@@ -15,6 +15,8 @@
 #include "failing_memory.h"
 #include "recorder/forward/secret.h"
 
+UNIT_TEST_ALONE;
+
 #define VARIABLE "CORRELATOR_TEST_SECRET"
 
 /* Instead of libc's: how often the secret was wiped out. */

@@ -24,6 +24,8 @@
 #include "inheritable.h"
 #include "recorder/metrics/metrics_server.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	CLIENTS_MAX = 8,
 	CLIENT_MS = 5000,

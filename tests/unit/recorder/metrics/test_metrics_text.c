@@ -11,6 +11,8 @@
 #include "base/cleanup.h"
 #include "recorder/metrics/metrics_text.h"
 
+UNIT_TEST_ALONE;
+
 /* One sample; families in the order in which they are given out. */
 struct row {
 	const char *family;

@@ -14,6 +14,8 @@
 #include "recorder/metrics/request_figures.h"
 #include "requests/request_tracker.h"
 
+UNIT_TEST_ALONE;
+
 static struct request_metrics *requests;
 static uint32_t pid = 1; /* whose requests come */
 

@@ -17,6 +17,8 @@
 #include "recorder/net/resolver.h"
 #include "recorder/net/stopper.h"
 
+UNIT_TEST_ALONE;
+
 #define SHORT_NS (20 * NS_PER_MS)
 
 /* The name server of these tests. */

@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "recorder/net/stopper.h"
 
+UNIT_TEST_ALONE;
+
 #define SHORT_NS (20 * NS_PER_MS)
 #define LONG_NS	 (3600 * NS_PER_S) /* no test waits for it */
 

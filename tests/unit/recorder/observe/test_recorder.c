@@ -6,6 +6,8 @@
 #include "failing_memory.h"
 #include "recorder/observe/fake_recorder.h"
 
+UNIT_TEST_ALONE;
+
 static size_t fake_successes;
 
 #define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)

@@ -7,6 +7,8 @@
 
 #include "recorder/observe/fake_recorder.h"
 
+UNIT_TEST_ALONE;
+
 /* Of its budget of 1 %: what a window of 1 s costs. */
 static void be_dear(void)
 {

@@ -9,6 +9,8 @@
 
 #include "recorder/observe/fake_recorder.h"
 
+UNIT_TEST_ALONE;
+
 static void run_much(void)
 {
 	for (uint32_t thread = 1; thread <= FAKE_ACCOUNTS_MAX; thread++)

@@ -7,6 +7,8 @@
 #include "recorder/observe/fake_recorder.h"
 #include "recorder/observe/fake_target.h"
 
+UNIT_TEST_ALONE;
+
 static struct fake_target *target;
 static struct publisher publisher, of_otel;
 

@@ -7,6 +7,8 @@
 #include "recorder/observe/fake_recorder.h"
 #include "recorder/observe/fake_target.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	HZ = 100,
 	STACK = 1000,

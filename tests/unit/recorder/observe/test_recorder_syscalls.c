@@ -5,6 +5,8 @@
 #include "failing_memory.h"
 #include "recorder/observe/fake_recorder.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	READ = 1, /* the machine's own call 0 */
 	NEWER = 1 + 1023,

@@ -6,6 +6,8 @@
 #include "failing_memory.h"
 #include "recorder/observe/fake_recorder.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	ROOM = 3000, /* for stints */
 	MANY = 12000, /* whose records are more than what is written at a time */

@@ -15,6 +15,8 @@
 #include "failing_memory.h"
 #include "recorder/probe/open_session.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	ALWAYS = 1 << 20
 };

@@ -25,6 +25,8 @@
 #include "recorder/probe/calibrator.h"
 #include "recorder/probe/open_session.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	SAMPLES_BEFORE = 60,
 	CPUS = 3,

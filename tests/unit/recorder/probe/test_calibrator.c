@@ -27,6 +27,8 @@
 #include "base/clock.h"
 #include "recorder/probe/stopwatch.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	CPUS = 6,
 	FIRST_CPU = 2,

@@ -12,6 +12,8 @@
 
 #include "recorder/probe/open_session.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	CPUS = 4,
 	OFFLINE = 2,

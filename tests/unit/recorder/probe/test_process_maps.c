@@ -15,6 +15,8 @@
 
 #include "recorder/probe/open_session.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	PID = 77,
 	LIVES_FD = 60,

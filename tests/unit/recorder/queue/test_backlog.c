@@ -15,6 +15,8 @@
 #include "recorder/queue/backlog.h"
 #include "recorder/queue/backlog_of_numbers.h"
 
+UNIT_TEST_ALONE;
+
 static struct backlog *make(size_t segment_bytes, size_t memory_bytes_max, uint64_t seal_ns)
 {
 	return make_backlog(&(struct backlog_options){ .segment_bytes = segment_bytes,

@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "recorder/queue/spool_folder.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	SEGMENT = 100, /* entries */
 	SEGMENTS_IN_MEMORY = 4,

@@ -16,6 +16,8 @@
 #include "recorder/queue/spool.h"
 #include "recorder/queue/spool_folder.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	SEGMENT = 2, /* entries */
 	SEGMENTS = 3,

@@ -22,6 +22,8 @@
 #include "recorder/queue/file_source.h"
 #include "recorder/queue/numbered_entries.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	ENTRY = sizeof(struct numbered_entry),
 	/* Of a chunk that is full. */

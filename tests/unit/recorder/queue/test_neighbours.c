@@ -13,6 +13,8 @@
 
 #include "recorder/queue/spool_folder.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	STORIES = 15,
 	ROUNDS = 60,

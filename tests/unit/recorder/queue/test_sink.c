@@ -22,6 +22,8 @@
 #include "record/check.h"
 #include "recorder/queue/sink.h"
 
+UNIT_TEST_ALONE;
+
 static char directory[] = "/tmp/test_sink.XXXXXX";
 static char path[sizeof(directory) + 16];
 

@@ -24,6 +24,8 @@
 #include "recorder/queue/spool.h"
 #include "recorder/queue/spool_folder.h"
 
+UNIT_TEST_ALONE;
+
 /* Instead of libc's: who runs this, or another one. */
 static uid_t other_user;
 

@@ -11,6 +11,8 @@
 
 #include "recorder/symbolize/known_ruby.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	SEEDS = 40,
 	CALLS = 120,
@@ -108,5 +110,5 @@ int main(void)
 	/* Without this Ruby there is nothing to compare with: 77 is "skipped". */
 	if (!known_ruby_is_here())
 		return 77;
-	return unit_test_run();
+	return unit_test_run(NULL);
 }

@@ -14,6 +14,8 @@
 #include "base/clock.h"
 #include "failing_memory.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	PAGE_BYTES = 4096,
 };

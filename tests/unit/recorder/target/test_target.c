@@ -16,6 +16,8 @@
 #include "failing_memory.h"
 #include "recorder/target/forged_ruby.h"
 
+UNIT_TEST_ALONE;
+
 /* What a publisher of OpenTelemetry's thread context has. */
 extern __thread void *otel_thread_ctx_v1;
 __attribute__((used)) __thread void *otel_thread_ctx_v1;
@@ -329,5 +331,5 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		return stand_in_main(argc, argv);
-	return unit_test_run();
+	return unit_test_run(NULL);
 }

@@ -5,6 +5,8 @@
 
 #include "recorder/observe/fake_kernel.h"
 
+UNIT_TEST_ALONE;
+
 static const struct key_options keys = { 0 };
 static struct observed_table table;
 static struct observed *process;

@@ -5,6 +5,8 @@
 
 #include "recorder/observe/fake_kernel.h"
 
+UNIT_TEST_ALONE;
+
 static struct own_cost cost;
 static struct self_program programs[SESSION_PROGRAMS_MAX];
 static struct self_record record;

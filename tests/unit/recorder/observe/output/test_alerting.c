@@ -11,6 +11,8 @@
 #include "ears.h"
 #include "failing_memory.h"
 
+UNIT_TEST_ALONE;
+
 static struct output output;
 static struct alerting alerting;
 static struct alert_set *set;

@@ -11,6 +11,8 @@
 #include "recorder/observe/output/output.h"
 #include "recorder/queue/faulty_disk.h"
 
+UNIT_TEST_ALONE;
+
 static char folder[] = "/tmp/test_output.XXXXXX";
 static char spool[sizeof(folder) + 8];
 

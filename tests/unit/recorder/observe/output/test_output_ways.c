@@ -8,6 +8,8 @@
 #include "record/check.h"
 #include "recorder/observe/fake_kernel.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	WALL_NS = 77
 };

@@ -7,6 +7,8 @@
 #include "recorder/observe/fake_kernel.h"
 #include "recorder/target/proc/process.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	CHILD = FAKE_PID + 1
 };

@@ -6,6 +6,8 @@
 
 #include "recorder/observe/fake_target.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	CHILD = FAKE_PID + 1,
 	FIRST_START = 0x1000,

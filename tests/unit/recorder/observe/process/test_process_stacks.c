@@ -13,6 +13,8 @@
 #include "failing_memory.h"
 #include "recorder/observe/fake_names.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	PID = 4711,
 };

@@ -10,6 +10,8 @@
 #include "recorder/target/proc/process.h"
 #include "recorder/target/proc/process_access.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	OTHER = FAKE_PID + 1,
 	THIRD = FAKE_PID + 2

@@ -9,6 +9,8 @@
 #include "recorder/target/proc/process.h"
 #include "recorder/target/ruby/ruby_value.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	PID = FAKE_PID,
 	SOME = CONTEXT_HASH_FIRST,

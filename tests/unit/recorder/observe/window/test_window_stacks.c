@@ -11,6 +11,8 @@
 #include "recorder/observe/fake_target.h"
 #include "recorder/symbolize/kernel_symbols.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	HZ = 100,
 	SERIAL = 7,

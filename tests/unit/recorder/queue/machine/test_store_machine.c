@@ -23,6 +23,8 @@
 #include "recorder/queue/machine/turns.h"
 #include "recorder/queue/numbered_entries.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	STORIES = 5000,
 	STEPS_MAX = 40,

@@ -15,6 +15,8 @@
 
 #include "command/stand_in.h"
 
+UNIT_TEST_ALONE;
+
 #define NS_PER_MS 1000000ULL
 
 enum {
@@ -438,5 +440,5 @@ int main(int argc, char **argv)
 		return look_as_stand_in(argv[0]);
 	if (argc > 1)
 		return stand_in_main(argc, argv);
-	return unit_test_run();
+	return unit_test_run(NULL);
 }

@@ -18,6 +18,8 @@
 #include "recorder/target/proc/memory_map.h"
 #include "recorder/target/proc/proc_file.h"
 
+UNIT_TEST_ALONE;
+
 #define MS UINT64_C(1000000)
 
 enum {

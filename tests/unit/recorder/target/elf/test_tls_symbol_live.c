@@ -13,6 +13,8 @@
 #include "recorder/target/open_mapping.h"
 #include "recorder/target/tls_read.h"
 
+UNIT_TEST_ALONE;
+
 static const char NAME[] = "ruby_profiler_state";
 
 /* Local exec: this program's own variable, at no round offset. */

@@ -22,6 +22,8 @@
 #include "base/clock.h"
 #include "recorder/target/hanging_file.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	FIRST_PID = 1000000000, /* more than pid_max */
 	GIVEN_UP = 256,

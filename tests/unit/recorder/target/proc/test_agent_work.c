@@ -14,6 +14,8 @@
 
 #include "unit_test.h"
 
+UNIT_TEST_ALONE;
+
 /* A line whose other end is its own. */
 static struct agent_line make_line(int *ret_other_fds)
 {

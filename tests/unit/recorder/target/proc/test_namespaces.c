@@ -11,6 +11,8 @@
 
 #include "recorder/target/proc/namespaces.h"
 
+UNIT_TEST_ALONE;
+
 /* What a kernel says of a process's files and of the process; 0 = what ours does. */
 static int stat_error, kill_error;
 

@@ -16,6 +16,8 @@
 #include "base/cleanup.h"
 #include "failing_memory.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	NOBODY = 0x7ffffffe
 };

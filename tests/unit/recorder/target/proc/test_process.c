@@ -21,6 +21,8 @@
 #include "recorder/target/proc/memory_reader.h"
 #include "recorder/target/proc/process.h"
 
+UNIT_TEST_ALONE;
+
 /* What our own files are said to hold; NULL = what they do. */
 static const char *forged_stat, *forged_status;
 

@@ -13,6 +13,8 @@
 
 #include "unit_test.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	NOBODY_USER = 65534,
 	NOBODY = 0x7ffffffe

@@ -22,6 +22,8 @@
 #include "recorder/target/hanging_file.h"
 #include "recorder/target/proc/agent.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	FILE_BYTES = 600000, /* three turns of the agent */
 };

@@ -15,6 +15,8 @@
 #include "recorder/target/open_elf.h"
 #include "recorder/target/publisher/probe_site.h"
 
+UNIT_TEST_ALONE;
+
 #ifdef FIXTURE_AARCH64_DESCRIPTOR
 
 static const char NAME[] = "ruby_profiler_state";

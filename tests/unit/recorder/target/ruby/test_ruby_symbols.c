@@ -18,6 +18,8 @@
 #include "recorder/target/ruby/ruby_id_table.h"
 #include "recorder/target/symbol_name.h"
 
+UNIT_TEST_ALONE;
+
 /* Time stands still but for the pauses, which are counted. */
 static uint64_t now_ns = 1;
 static size_t pauses;

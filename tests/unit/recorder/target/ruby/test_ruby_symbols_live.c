@@ -11,6 +11,8 @@
 #include "recorder/target/live_ruby.h"
 #include "recorder/target/symbol_name.h"
 
+UNIT_TEST_ALONE;
+
 /* A compaction stops Ruby in the middle of moving names, for up to some hundred milliseconds. */
 enum {
 	RACE_ROUNDS = 12,
@@ -259,5 +261,5 @@ int main(void)
 		return 77;
 	}
 	live_ruby_stop(&ruby);
-	return unit_test_run();
+	return unit_test_run(NULL);
 }

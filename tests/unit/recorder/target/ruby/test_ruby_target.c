@@ -17,6 +17,8 @@
 #include "command/stand_in.h"
 #include "recorder/target/forged_ruby.h"
 
+UNIT_TEST_ALONE;
+
 enum {
 	OTHER_INODE = 99,
 	MAPPINGS_MAX = 24,
@@ -397,5 +399,5 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		return stand_in_main(argc, argv);
-	return unit_test_run();
+	return unit_test_run(NULL);
 }
