@@ -24,19 +24,20 @@ bool has_memory(void);
 /*
  * Evaluates `call` again and again: its first allocation fails, then its second, and so on, until
  * it is given all that it asks for. Each time but the last it must yield -ENOMEM, and then `undo`
- * is evaluated (`(void)0`: there is nothing to undo), with memory; the last time it must yield 0.
+ * is evaluated (`(void)0`: there is nothing to undo), with memory. The last time it must yield 0,
+ * and that must not be the first.
  */
-#define assert_each_allocation_can_fail(call, undo)                                 \
-	do {                                                                        \
-		for (size_t given_ = 0;; given_++) {                                \
-			int result_;                                                \
-                                                                                    \
-			memory_fails_once_after(given_);                            \
-			result_ = (call);                                           \
-			memory_never_fails();                                       \
-			assert_int_equal(result_, memory_failures() ? -ENOMEM : 0); \
-			if (!memory_failures())                                     \
-				break;                                              \
-			undo;                                                       \
-		}                                                                   \
-	} while (0)
+#define assert_each_allocation_can_fail(call, undo)                         \
+	for (size_t given_ = 0;; given_++) {                                \
+		int result_;                                                \
+                                                                            \
+		memory_fails_once_after(given_);                            \
+		result_ = (call);                                           \
+		memory_never_fails();                                       \
+		assert_int_equal(result_, memory_failures() ? -ENOMEM : 0); \
+		if (!memory_failures()) {                                   \
+			assert_true(given_ > 0);                            \
+			break;                                              \
+		}                                                           \
+		undo;                                                       \
+	}

@@ -354,21 +354,6 @@ SET_TEST(alert_set_rejects_more_than_maximum_alerts)
 	assert_string_equal(alert_set_expression(set, 2)->text, "lost > 1");
 }
 
-static int watch_max(void)
-{
-	return try_watch("max(cpu) > 1ns by endpoint");
-}
-
-static int watch_sum(void)
-{
-	return try_watch("sum(cpu) > 1ns by tenant");
-}
-
-static int add_one(void)
-{
-	return try_cpu("a", "A", 1);
-}
-
 static int end_window_quietly(void)
 {
 	return alert_set_end_window(set, &(struct alert_window){ 1, 2, 0, 0 }, false, tell, NULL);
@@ -379,44 +364,39 @@ static int end_last_window(void)
 	return alert_set_end_window(set, &(struct alert_window){ 1, 2, 0, 0 }, true, tell, NULL);
 }
 
-/* Whichever piece of memory is missing, once: what was asked for says so, and is not done. How many
- * there are. */
-static size_t try_without(int (*act)(void), bool is_done_again)
+static void begin_again_with_request(void)
 {
-	size_t before = alert_set_count(set), successes = 0;
+	begin_again();
+	watch("mean(cpu) > 1s by endpoint");
+	watch("max(cpu) > 1s by tenant");
+	watch("max(cpu) > 1s");
+	cpu("a", "A", 1);
+	assert_int_equal(end_window_quietly(), 0);
+}
 
-	for (;; successes++) {
-		int r;
-
-		memory_fails_once_after(successes);
-		r = act();
-		memory_never_fails();
-		if (!memory_failures()) {
-			assert_int_equal(r, 0);
-			return successes;
-		}
-		assert_int_equal(r, -ENOMEM);
-		assert_int_equal(alert_set_count(set), before);
-		if (is_done_again)
-			continue;
-		begin_again();
-		watch("mean(cpu) > 1s by endpoint");
-		watch("max(cpu) > 1s by tenant");
-		watch("max(cpu) > 1s");
-		cpu("a", "A", 1);
-		assert_int_equal(end_window_quietly(), 0);
-		before = alert_set_count(set);
-	}
+static void note_failure(size_t alerts, size_t *failures)
+{
+	assert_int_equal(alert_set_count(set), alerts);
+	++*failures;
 }
 
 SET_TEST(alert_set_fails_with_enomem_when_allocation_fails)
 {
-	assert_true(try_without(watch_max, true) > 1);
-	assert_true(try_without(watch_sum, true) > 1);
+	size_t failures[4] = { 0 };
+
+	assert_each_allocation_can_fail(try_watch("max(cpu) > 1ns by endpoint"),
+					note_failure(0, &failures[0]));
+	assert_each_allocation_can_fail(try_watch("sum(cpu) > 1ns by tenant"),
+					note_failure(1, &failures[1]));
 	watch("sum(cpu) > 1s by endpoint");
-	assert_true(try_without(add_one, true) > 1);
-	assert_true(try_without(end_window_quietly, false) == 0);
-	assert_true(try_without(end_last_window, false) > 1);
+	assert_each_allocation_can_fail(try_cpu("a", "A", 1), note_failure(3, &failures[2]));
+	memory_fails_after(0);
+	assert_int_equal(end_window_quietly(), 0);
+	memory_never_fails();
+	assert_each_allocation_can_fail(
+		end_last_window(), (note_failure(3, &failures[3]), begin_again_with_request()));
+	for (size_t i = 0; i < 4; i++)
+		assert_true(failures[i] > 1);
 	memory_fails_after(0);
 	assert_null(alert_set_new());
 	memory_never_fails();

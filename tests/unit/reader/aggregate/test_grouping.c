@@ -360,44 +360,39 @@ FIXTURE_TEST(grouping_by_thread_or_process_covers_all_time)
 	assert_string_equal(grouping.by, "queue");
 }
 
+static int add_and_settle(const struct record_view *view)
+{
+	struct costs costs = costs_of_record(view);
+	struct group *place = NULL;
+	int r = grouping_add(&grouping,
+			     &(struct selection_record){ .view = view, .comm = { "ruby", 4 } },
+			     &costs, &place);
+
+	return r == 0 ? grouping_settle(&grouping, place, &costs) : r;
+}
+
 FIXTURE_TEST(grouping_returns_enomem_for_each_failed_allocation)
 {
-	size_t successes = 0;
-	int r = -ENOMEM;
+	struct record_view *view = malloc(sizeof(*view));
+	struct sample sample;
+	size_t failures = 0;
 
-	memory_fails_after(0);
-	assert_int_equal(grouping_init(&grouping, "tid"), -ENOMEM);
-	memory_fails_after(1);
-	assert_int_equal(grouping_init(&grouping, "tid"), -ENOMEM);
-	memory_never_fails();
+	assert_each_allocation_can_fail(grouping_init(&grouping, "tid"), failures++);
+	assert_true(failures > 1);
 	begin("endpoint");
 	memory_fails_after(0);
 	assert_int_equal(grouping_rename(&grouping, "tid"), -ENOMEM);
 	memory_never_fails();
-	while (r < 0) {
-		struct sample sample;
-		struct record_view *view = malloc(sizeof(*view));
-		struct group *place = NULL;
-		struct costs costs;
-
-		begin("tid");
-		sample_begin_cpu(&sample, 42, 7, "r", 1, 0);
-		sample_text(&sample, "thread_name", "worker");
-		sample_decode(&sample, view);
-		costs = costs_of_record(view);
-		memory_fails_once_after(successes++);
-		r = grouping_add(&grouping,
-				 &(struct selection_record){ .view = view, .comm = { "ruby", 4 } },
-				 &costs, &place);
-		if (r == 0)
-			r = grouping_settle(&grouping, place, &costs);
-		memory_never_fails();
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-		msgpack_sbuffer_destroy(&sample.buffer);
-		free(view);
-	}
+	sample_begin_cpu(&sample, 42, 7, "r", 1, 0);
+	sample_text(&sample, "thread_name", "worker");
+	sample_decode(&sample, view);
+	begin("tid");
+	failures = 0;
+	assert_each_allocation_can_fail(add_and_settle(view), (failures++, begin("tid")));
+	msgpack_sbuffer_destroy(&sample.buffer);
+	free(view);
 	/* A group, a table and its buckets, two names, a figure of all, its own and one in them. */
-	assert_int_equal(successes - 1, 8);
+	assert_int_equal(failures, 8);
 	assert_int_equal(only_group()->request_count, 1);
 	assert_int_equal(grouping.request_count, 1);
 	assert_string_equal(only_group()->names[GROUP_NAME_THREAD], "worker");

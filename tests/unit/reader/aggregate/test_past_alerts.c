@@ -65,7 +65,8 @@ static void begin(const char *text)
 	assert_int_equal(past_alerts_new(set, &(struct filter){ 0 }, tell, told, &alerts), 0);
 }
 
-static int try_add(enum record_kind kind, void *record)
+/* Valid until the next one. */
+static const struct record_view *view_of(enum record_kind kind, void *record)
 {
 	static struct record_view view;
 	size_t size_bytes;
@@ -75,7 +76,12 @@ static int try_add(enum record_kind kind, void *record)
 	assert_int_equal(record_encode_kind(encoder, kind, record), 0);
 	bytes = record_encoder_bytes(encoder, &size_bytes);
 	assert_int_equal(record_view_decode(bytes, size_bytes, &view), 0);
-	return past_alerts_add(alerts, &view);
+	return &view;
+}
+
+static int try_add(enum record_kind kind, void *record)
+{
+	return past_alerts_add(alerts, view_of(kind, record));
 }
 
 /* Of a window of a second that ended then. */
@@ -207,33 +213,28 @@ PAST_TEST(past_alerts_reject_excess_recorders)
 	assert_int_equal(try_cpu("x:1", "web", 1000, 3), -E2BIG);
 }
 
+static const struct record_view *view_of_recorder(size_t number)
+{
+	char id[16];
+	struct self_record self = {
+		.common = { .wall_ns = START_NS, .record_id = id, .host_name = "web", .pid = 1 }
+	};
+
+	(void)snprintf(id, sizeof(id), "%zu:1", number);
+	return view_of(RECORD_KIND_SELF, &self);
+}
+
 PAST_TEST(past_alerts_return_enomem_without_memory)
 {
-	size_t successes = 0;
-	char id[16];
+	const struct record_view *view;
+	size_t failures = 0;
 	int r;
 
 	begin("max(cpu) > 5ns");
-	do {
-		static struct record_view view;
-		size_t size_bytes;
-		const void *bytes;
-		struct self_record self = { .common = { .wall_ns = START_NS,
-							.record_id = id,
-							.host_name = "web",
-							.pid = 1 } };
-
-		(void)snprintf(id, sizeof(id), "%zu:1", successes);
-		record_encoder_reset(encoder);
-		assert_int_equal(record_encode_kind(encoder, RECORD_KIND_SELF, &self), 0);
-		bytes = record_encoder_bytes(encoder, &size_bytes);
-		assert_int_equal(record_view_decode(bytes, size_bytes, &view), 0);
-		memory_fails_once_after(successes++);
-		r = past_alerts_add(alerts, &view);
-		memory_never_fails();
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-	} while (r < 0);
-	assert_true(successes > 4);
+	view = view_of_recorder(0);
+	assert_each_allocation_can_fail(past_alerts_add(alerts, view),
+					view = view_of_recorder(++failures));
+	assert_true(failures > 3);
 	memory_fails_after(0);
 	r = past_alerts_new(set, &(struct filter){ 0 }, tell, told, &alerts);
 	memory_never_fails();

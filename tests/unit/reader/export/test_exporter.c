@@ -150,60 +150,52 @@ FIXTURE_TEST(exporter_counts_records_given_up_by_filter)
 FIXTURE_TEST(exporter_new_fails_with_enomem_when_allocation_fails)
 {
 	for (int format = 0; format < _EXPORT_FORMAT_MAX; format++) {
-		int r = -ENOMEM;
+		struct filter filter = { 0 };
 
-		for (size_t i = 0; r == -ENOMEM && i < 20; i++) {
-			struct filter filter = { 0 };
-
-			exporter_free(exported.exporter);
-			exported.exporter = NULL;
-			memory_fails_after(i);
-			r = exporter_new((enum export_format)format, NULL, STACKS_CPU, &filter,
-					 stdout, &exported.exporter);
-			memory_never_fails();
-			assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-			assert_true(r == 0 ? exported.exporter != NULL : !exported.exporter);
-		}
-		assert_int_equal(r, 0);
+		exporter_free(exported.exporter);
+		exported.exporter = NULL;
+		assert_each_allocation_can_fail(exporter_new((enum export_format)format, NULL,
+							     STACKS_CPU, &filter, stdout,
+							     &exported.exporter),
+						assert_null(exported.exporter));
+		assert_non_null(exported.exporter);
 	}
+}
+
+static void begin_again(int format, FILE *out)
+{
+	struct filter filter = { 0 };
+
+	exporter_free(exported.exporter);
+	exported.exporter = NULL;
+	assert_int_equal(exporter_new((enum export_format)format, NULL, STACKS_CPU, &filter, out,
+				      &exported.exporter),
+			 0);
 }
 
 /* An exporter without the memory for a record, or for the end of them, says so. */
 FIXTURE_TEST(exporter_add_and_finish_fail_with_enomem)
 {
 	static char place[1 << 20];
+	const struct record_view *view;
+	struct sample sample;
 
+	sample_begin_cpu(&sample, 7, 8, "r", 1, 1);
+	view = exported_view(&sample);
 	for (int format = 0; format < _EXPORT_FORMAT_MAX; format++) {
-		struct filter filter = { 0 };
 		FILE *out = fmemopen(place, sizeof(place), "w");
-		int r = -ENOMEM;
 
 		assert_non_null(out);
-		for (size_t i = 0; r < 0; i++) {
-			struct sample sample;
-			const struct record_view *view;
-
-			exporter_free(exported.exporter);
-			exported.exporter = NULL;
-			assert_int_equal(exporter_new((enum export_format)format, NULL, STACKS_CPU,
-						      &filter, out, &exported.exporter),
-					 0);
-			sample_begin_cpu(&sample, 7, 8, "r", 1, 1);
-			view = exported_view(&sample);
-			memory_fails_after(i);
-			r = exporter_add(exported.exporter, view);
+		begin_again(format, out);
+		assert_each_allocation_can_fail(exporter_add(exported.exporter, view),
+						begin_again(format, out));
+		if (format == EXPORT_FORMAT_OPENMETRICS || exporter_is_of_stacks(format)) {
+			assert_each_allocation_can_fail(exporter_finish(exported.exporter),
+							(void)0);
+		} else {
+			memory_fails_after(0);
+			assert_int_equal(exporter_finish(exported.exporter), 0);
 			memory_never_fails();
-			assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-			assert_in_range(i, 0, 100);
-		}
-		for (size_t i = 0;; i++) {
-			memory_fails_once_after(i);
-			r = exporter_finish(exported.exporter);
-			memory_never_fails();
-			assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-			if (!memory_failures())
-				break;
-			assert_in_range(i, 0, 100);
 		}
 		(void)fclose(out);
 	}
@@ -212,34 +204,23 @@ FIXTURE_TEST(exporter_add_and_finish_fail_with_enomem)
 FIXTURE_TEST(exporter_add_of_slice_fails_with_enomem)
 {
 	static char place[1 << 20];
-	struct filter filter = { 0 };
 	FILE *out = fmemopen(place, sizeof(place), "w");
-	int r = -ENOMEM;
+	const struct record_view *view;
+	struct sample sample;
 
 	assert_non_null(out);
-	for (size_t i = 0; r < 0; i++) {
-		struct sample sample;
-		const struct record_view *view;
-
-		exporter_free(exported.exporter);
-		exported.exporter = NULL;
-		assert_int_equal(exporter_new(EXPORT_FORMAT_PERFETTO, NULL, STACKS_CPU, &filter,
-					      out, &exported.exporter),
-				 0);
-		sample_begin(&sample, "slice", 7);
-		sample_number(&sample, "tid", 8);
-		sample_text(&sample, "request_id", "r");
-		sample_text(&sample, "state", "run_queue");
-		sample_number(&sample, "start_ns", 1);
-		sample_number(&sample, "end_ns", 2);
-		sample_number(&sample, "woken_by_pid", 7);
-		sample_number(&sample, "woken_by_tid", 9);
-		view = exported_view(&sample);
-		memory_fails_after(i);
-		r = exporter_add(exported.exporter, view);
-		memory_never_fails();
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-	}
+	sample_begin(&sample, "slice", 7);
+	sample_number(&sample, "tid", 8);
+	sample_text(&sample, "request_id", "r");
+	sample_text(&sample, "state", "run_queue");
+	sample_number(&sample, "start_ns", 1);
+	sample_number(&sample, "end_ns", 2);
+	sample_number(&sample, "woken_by_pid", 7);
+	sample_number(&sample, "woken_by_tid", 9);
+	view = exported_view(&sample);
+	begin_again(EXPORT_FORMAT_PERFETTO, out);
+	assert_each_allocation_can_fail(exporter_add(exported.exporter, view),
+					begin_again(EXPORT_FORMAT_PERFETTO, out));
 	(void)fclose(out);
 }
 
@@ -356,34 +337,29 @@ FIXTURE_TEST(folded_marks_kernel_frames)
 	exported_free(&folded);
 }
 
-static void add_stacks(struct exported *into)
+static void begin_stacks(struct exported *stacks, int format)
 {
-	add_frame(into, "1", NULL, "main");
-	add_frame(into, "2", "1", "burn");
-	add_stack(into, "r", "2", 100, 3);
-	add_stack(into, "t", "", 5, 0);
+	exported_begin(stacks, (enum export_format)format, NULL, NULL);
+	add_frame(stacks, "1", NULL, "main");
+	add_frame(stacks, "2", "1", "burn");
+	add_stack(stacks, "r", "2", 100, 3);
+	add_stack(stacks, "t", "", 5, 0);
+}
+
+static void drop(struct exported *dropped)
+{
+	assert_int_equal(fclose(dropped->out), 0);
+	exported_free(dropped);
 }
 
 FIXTURE_TEST(exporter_finish_of_stacks_fails_with_enomem)
 {
 	for (int format = EXPORT_FORMAT_FOLDED; format < _EXPORT_FORMAT_MAX; format++) {
-		for (size_t i = 0;; i++) {
-			struct exported stacks;
-			size_t failures;
-			int r;
+		struct exported stacks;
 
-			exported_begin(&stacks, (enum export_format)format, NULL, NULL);
-			add_stacks(&stacks);
-			memory_fails_once_after(i);
-			r = exporter_finish(stacks.exporter);
-			memory_never_fails();
-			failures = memory_failures();
-			assert_int_equal(fclose(stacks.out), 0);
-			exported_free(&stacks);
-			assert_int_equal(r, failures > 0 ? -ENOMEM : 0);
-			if (failures == 0)
-				break;
-			assert_in_range(i, 0, 100);
-		}
+		begin_stacks(&stacks, format);
+		assert_each_allocation_can_fail(exporter_finish(stacks.exporter),
+						(drop(&stacks), begin_stacks(&stacks, format)));
+		drop(&stacks);
 	}
 }

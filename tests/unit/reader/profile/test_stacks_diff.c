@@ -299,20 +299,15 @@ FIXTURE_TEST(stacks_diff_fails_with_enomem_when_allocation_fails)
 {
 	struct sides *sides = *state;
 	struct stacks_diff diff;
-	size_t given = 0;
-	int r;
+	size_t failures = 0;
 
 	add_changes(sides);
 	assert_int_equal(stacks_finish(&sides->before), 0);
 	assert_int_equal(stacks_finish(&sides->after), 0);
-	do {
-		memory_fails_once_after(given++);
-		r = stacks_diff_init(&diff, &sides->before, &sides->after);
-		memory_never_fails();
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-		stacks_diff_deinit(&diff);
-	} while (r < 0);
-	assert_true(given > 10);
+	assert_each_allocation_can_fail(stacks_diff_init(&diff, &sides->before, &sides->after),
+					(failures++, stacks_diff_deinit(&diff)));
+	stacks_diff_deinit(&diff);
+	assert_true(failures > 9);
 }
 
 static int setup(void **state)

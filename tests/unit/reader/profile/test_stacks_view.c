@@ -741,29 +741,27 @@ static int add_and_finish(struct stacks *stacks, struct sample samples[static 3]
 	return r == 0 ? stacks_keep_slowest(stacks, &slowest) : r;
 }
 
+static void begin_again(struct stacks *stacks)
+{
+	struct filter filter = { 0 };
+
+	stacks_deinit(stacks);
+	stacks_init(stacks, STACKS_CPU, &filter);
+}
+
 FIXTURE_TEST(stacks_fail_with_enomem_when_allocation_fails)
 {
 	struct stacks *stacks = *state;
 	struct sample samples[3];
-	size_t given = 0;
+	size_t failures = 0;
 
 	encode("stack", &samples[0]);
 	encode("cpu", &samples[1]);
 	encode("sample", &samples[2]);
-	for (;; given++) {
-		struct filter filter = { 0 };
-		int r;
-
-		stacks_deinit(stacks);
-		stacks_init(stacks, STACKS_CPU, &filter);
-		memory_fails_once_after(given);
-		r = add_and_finish(stacks, samples);
-		memory_never_fails();
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-		if (r == 0)
-			break;
-	}
-	assert_true(given > 10);
+	begin_again(stacks);
+	assert_each_allocation_can_fail(add_and_finish(stacks, samples),
+					(failures++, begin_again(stacks)));
+	assert_true(failures > 10);
 	for (int i = 0; i < 3; i++)
 		msgpack_sbuffer_destroy(&samples[i].buffer);
 }

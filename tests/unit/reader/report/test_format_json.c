@@ -369,24 +369,15 @@ static void fill(void)
 FIXTURE_TEST(json_returns_enomem_and_never_omits_parts)
 {
 	static char whole[16384];
-	size_t given = 0;
-	int r;
+	size_t failures = 0;
 
 	fill();
 	json_set_alloc_funcs(malloc, free);
 	print();
 	(void)snprintf(whole, sizeof(whole), "%s", text);
-	for (;; given++) {
-		memory_fails_once_after(given);
-		r = try_print();
-		memory_never_fails();
-		if (!memory_failures())
-			break;
-		assert_int_equal(r, -ENOMEM);
-	}
-	assert_int_equal(r, 0);
+	assert_each_allocation_can_fail(try_print(), failures++);
 	assert_string_equal(text, whole);
-	assert_true(given > 50);
+	assert_true(failures > 50);
 }
 
 static int print_as(int (*format)(const struct totals *, const struct format_options *, FILE *))
@@ -411,21 +402,10 @@ FIXTURE_TEST(formats_return_enomem_without_memory)
 	fill();
 	json_set_alloc_funcs(malloc, free);
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-		size_t given = 0;
+		size_t failures = 0;
 
-		for (;; given++) {
-			int r;
-
-			memory_fails_once_after(given);
-			r = print_as(formats[i]);
-			memory_never_fails();
-			if (!memory_failures()) {
-				assert_int_equal(r, 0);
-				break;
-			}
-			assert_int_equal(r, -ENOMEM);
-		}
-		assert_true(given > 0);
+		assert_each_allocation_can_fail(print_as(formats[i]), failures++);
+		assert_true(failures > 0);
 	}
 }
 

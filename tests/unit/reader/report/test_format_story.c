@@ -697,18 +697,7 @@ FIXTURE_TEST(story_formats_return_enomem_without_memory)
 	}
 	assert_int_equal(r, 0);
 	json_set_alloc_funcs(malloc, free);
-	for (size_t i = 0;; i++) {
-		FILE *out = fmemopen(text, sizeof(text), "w");
-
-		assert_non_null(out);
-		memory_fails_once_after(i);
-		r = format_story_json(&fixture->story, &options, out);
-		memory_never_fails();
-		(void)fclose(out);
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-		if (!memory_failures())
-			break;
-	}
+	assert_each_allocation_can_fail(try_print(fixture, format_story_json, &options), (void)0);
 }
 
 static void add_frame(struct story *story, const char *id, const char *name)

@@ -155,19 +155,13 @@ FIXTURE_TEST(in_flight_truncates_long_thread_name)
 
 FIXTURE_TEST(in_flight_is_empty_when_allocation_fails)
 {
-	int r = -ENOMEM;
-
 	for (int i = 0; i < 20; i++) {
 		char id[16];
 
 		(void)snprintf(id, sizeof(id), "r%d", i);
 		put(id, i + 1, 0, ran);
 	}
-	for (size_t successes = 0; r < 0; successes++) {
-		memory_fails_once_after(successes);
-		r = in_flight_init(&in_flight, &history, 0);
-		memory_never_fails();
-		assert_true(r == 0 || (r == -ENOMEM && !in_flight.requests));
-	}
+	assert_each_allocation_can_fail(in_flight_init(&in_flight, &history, 0),
+					assert_null(in_flight.requests));
 	assert_int_equal(in_flight.count, 20);
 }

@@ -494,16 +494,10 @@ FIXTURE_TEST(listing_fails_with_enomem_when_allocation_fails)
 
 	fill_code();
 	for (size_t i = 0; i < sizeof(keys) - 1; i++) {
-		int r = -ENOMEM;
-
 		press(keys[i]);
 		listing_deinit(&listing);
-		for (size_t successes = 0; r < 0; successes++) {
-			memory_fails_once_after(successes);
-			r = listing_init(&listing, &history, &navigation, 100);
-			memory_never_fails();
-			assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-			listing_deinit(&listing);
-		}
+		assert_each_allocation_can_fail(listing_init(&listing, &history, &navigation, 100),
+						listing_deinit(&listing));
+		listing_deinit(&listing);
 	}
 }

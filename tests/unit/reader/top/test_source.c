@@ -485,35 +485,22 @@ FIXTURE_TEST(source_start_fails_with_emfile_without_descriptors)
 FIXTURE_TEST(source_start_fails_with_enomem_when_allocation_fails)
 {
 	char *const argv[] = { "top", "stay", NULL };
-	size_t successes = 0;
-	int r;
+	size_t failures = 0;
 
-	do {
-		memory_fails_once_after(successes++);
-		r = source_start(&source, argv, true);
-		memory_never_fails();
-		if (r < 0) {
-			assert_int_equal(r, -ENOMEM);
-			assert_int_equal(source.recorder, 0);
-		}
-		source_deinit(&source);
-	} while (r < 0);
-	assert_true(successes > 2);
+	assert_each_allocation_can_fail(
+		source_start(&source, argv, true),
+		(failures++, assert_int_equal(source.recorder, 0), source_deinit(&source)));
+	source_deinit(&source);
+	assert_true(failures > 1);
 }
 
 FIXTURE_TEST(source_read_fails_with_enomem_when_allocation_fails)
 {
-	int r = -ENOMEM;
-
 	write_at(file, "cpu", 0);
-	for (size_t successes = 0; r < 0; successes++) {
-		source_deinit(&source);
-		assert_int_equal(source_open(&source, path, 0), 0);
-		memory_fails_once_after(successes);
-		r = source_read(&source, &history, T0);
-		memory_never_fails();
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-	}
+	assert_int_equal(source_open(&source, path, 0), 0);
+	assert_each_allocation_can_fail(
+		source_read(&source, &history, T0),
+		(source_deinit(&source), assert_int_equal(source_open(&source, path, 0), 0)));
 	assert_int_equal(history.count, 1);
 }
 

@@ -191,21 +191,17 @@ TEST(forward_ping_encode_fails_without_memory)
 {
 	struct forward_hello hello = hello_of(TEXT(HELLO_OF_FLUENTD));
 	uint8_t ping[FORWARD_PING_BYTES_MAX];
-	size_t size = 77, failures;
-	int r = -ENOMEM;
+	size_t size = 77, failures = 0;
 
 	has_no_digests = true;
 	assert_int_equal(forward_ping_encode(&hello, &credentials, client_name, salt, ping, &size),
 			 -ENOMEM);
 	has_no_digests = false;
-	for (failures = 0; r < 0; failures++) {
-		assert_int_equal(size, 77);
-		memory_fails_once_after(failures);
-		r = forward_ping_encode(&hello, &credentials, client_name, salt, ping, &size);
-		memory_never_fails();
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-	}
-	assert_true(failures > 1);
+	assert_int_equal(size, 77);
+	assert_each_allocation_can_fail(
+		forward_ping_encode(&hello, &credentials, client_name, salt, ping, &size),
+		(failures++, assert_int_equal(size, 77)));
+	assert_true(failures > 0);
 	assert_true(size > 77);
 }
 

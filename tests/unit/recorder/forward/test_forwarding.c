@@ -237,11 +237,20 @@ static int have_nothing(void *user, struct chunk *ret_chunk)
 	return -EAGAIN;
 }
 
-/* At each allocation; then it goes. */
+static int try_start(struct forwarding *forwarding, struct sender **ret_sender, char *ret_said,
+		     size_t said_bytes)
+{
+	static const struct chunk_source source = { .next = have_nothing, .event_fd = -1 };
+	struct ears ears = ears_open();
+	int r = forwarding_start(forwarding, &source, 0, ret_sender);
+
+	ears_close(&ears, ret_said, said_bytes);
+	return r;
+}
+
 TEST(forwarding_start_fails_without_memory)
 {
 	static const char *const urls[] = { "unix:/a", "unix:/b" };
-	const struct chunk_source source = { .next = have_nothing, .event_fd = -1 };
 	struct forwarding_options options = make_options(urls, 2);
 	struct forwarding *forwarding = NULL;
 	struct sender *sender = NULL;
@@ -253,23 +262,9 @@ TEST(forwarding_start_fails_without_memory)
 	assert_int_equal(try_options(&options, said, sizeof(said)), -ENOMEM);
 	memory_never_fails();
 	assert_int_equal(forwarding_new(&options, &forwarding), 0);
-	for (;;) {
-		struct ears ears = ears_open();
-		int r;
-
-		memory_fails_once_after(failures);
-		r = forwarding_start(forwarding, &source, 0, &sender);
-		ears_close(&ears, said, sizeof(said));
-		if (memory_failures() == 0) {
-			assert_int_equal(r, 0);
-			break;
-		}
-		assert_int_equal(r, -ENOMEM);
-		assert_null(sender);
-		assert_non_null(strstr(said, "cannot start sending"));
-		failures++;
-	}
-	memory_never_fails();
+	assert_each_allocation_can_fail(try_start(forwarding, &sender, said, sizeof(said)),
+					(failures++, assert_null(sender),
+					 assert_non_null(strstr(said, "cannot start sending"))));
 	/* Each collector, what is common to all, and what compresses. */
 	assert_true(failures >= 4);
 	sender_free(sender);

@@ -188,26 +188,26 @@ FIXTURE_TEST(timeline_writes_early_if_window_has_many_slices)
 	assert_in_range(status.st_size, MUCH_BYTES, 100 * MUCH_BYTES);
 }
 
+static void settle_one(struct bench *bench)
+{
+	(void)run(1);
+	window_slices_settle(bench->timeline, &fake.session, &bench->window, &bench->processes);
+}
+
 FIXTURE_TEST(timeline_forgets_slices_of_window_without_memory)
 {
 	struct bench *bench = *state;
 	const struct account_key key = of_thread(1, 0);
 	const struct account account = { .comm = "one" };
-	size_t successes = 0;
-	int r;
+	size_t failures = 0;
 
 	assert_int_equal(window_add_account(&bench->window, &key, &account), 0);
-	do {
-		(void)run(1);
-		window_slices_settle(bench->timeline, &fake.session, &bench->window,
-				     &bench->processes);
-		memory_fails_once_after(successes++);
-		r = window_slices_put(bench->timeline, &bench->window, &bench->processes,
-				      bench->contexts, &bench->output);
-		memory_never_fails();
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-	} while (r < 0);
-	assert_true(successes > 2);
+	settle_one(bench);
+	assert_each_allocation_can_fail(window_slices_put(bench->timeline, &bench->window,
+							  &bench->processes, bench->contexts,
+							  &bench->output),
+					(failures++, settle_one(bench)));
+	assert_true(failures > 1);
 	/* Only the last one has a record, with all that is known of it. */
 	assert_non_null(strstr(slices_recorded(bench), "slice 0 one -"));
 	assert_null(strstr(slices_recorded(bench) + 1, "slice"));
@@ -215,11 +215,13 @@ FIXTURE_TEST(timeline_forgets_slices_of_window_without_memory)
 
 TEST(timeline_new_fails_without_memory)
 {
-	for (size_t successes = 0; successes < 2; successes++) {
-		memory_fails_once_after(successes);
-		assert_null(window_slices_new(1000));
-	}
-	memory_never_fails();
+	struct window_slices *timeline;
+	size_t failures = 0;
+
+	assert_each_allocation_can_fail((timeline = window_slices_new(1000)) ? 0 : -ENOMEM,
+					failures++);
+	assert_true(failures > 1);
+	window_slices_free(timeline);
 	window_slices_free(NULL);
 }
 

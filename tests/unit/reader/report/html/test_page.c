@@ -181,20 +181,9 @@ FIXTURE_TEST(page_reports_damage_losses_and_hidden_rows)
 
 FIXTURE_TEST(page_returns_enomem_without_memory)
 {
-	int r = -ENOMEM;
 	size_t failures = 0;
 
-	for (size_t successes = 0; r < 0; successes++, failures += r < 0) {
-		FILE *out = fopen("/dev/null", "w");
-
-		assert_non_null(out);
-		memory_fails_once_after(successes);
-		r = page_print(recordings, 1, out);
-		memory_never_fails();
-		assert_int_equal(fclose(out), 0);
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-		assert_in_range(successes, 0, 1000);
-	}
+	assert_each_allocation_can_fail(try_print(1), failures++);
 	assert_true(failures > 0);
 }
 
@@ -247,16 +236,9 @@ FIXTURE_TEST(page_output_writes_complete_page)
 
 FIXTURE_TEST(page_output_keeps_old_page_on_failure)
 {
-	int r = -ENOMEM;
-
 	put_file("<!doctype html> old");
-	for (size_t successes = 0; r < 0; successes++) {
-		expect_file("<!doctype html> old");
-		memory_fails_once_after(successes);
-		r = page_output_write(path, recordings, 1);
-		memory_never_fails();
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-	}
+	assert_each_allocation_can_fail(page_output_write(path, recordings, 1),
+					expect_file("<!doctype html> old"));
 	expect_file("<!doctype html>\n");
 	/* And nothing beside it: teardown removes the folder. */
 	assert_int_equal(page_output_write("/proc/nothing/page.html", recordings, 1), -ENOENT);

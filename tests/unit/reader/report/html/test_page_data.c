@@ -607,19 +607,8 @@ static int tell_all(const struct page_limits *limits_of_page)
 
 static void fail_and_tell_all(const struct page_limits *limits_of_page)
 {
-	int r = -ENOMEM;
-
-	for (size_t successes = 0; r < 0; successes++) {
-		memset(&totals, 0, sizeof(totals));
-		memset(&data, 0, sizeof(data));
-		memory_fails_once_after(successes);
-		r = tell_all(limits_of_page);
-		memory_never_fails();
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-		page_data_deinit(&data);
-		totals_deinit(&totals);
-		assert_in_range(successes, 0, 1000);
-	}
+	assert_each_allocation_can_fail(tell_all(limits_of_page), (void)teardown(NULL));
+	(void)teardown(NULL);
 }
 
 TEST(page_data_returns_enomem_without_memory)

@@ -61,17 +61,8 @@ TEST(page_names_stay_unchanged_without_memory)
 	uint32_t number;
 
 	page_names_init(&names, 100);
-	for (size_t successes = 0;; successes++) {
-		int r;
-
-		memory_fails_once_after(successes);
-		r = page_names_put(&names, text_of("a"), &number);
-		memory_never_fails();
-		if (r == 0)
-			break;
-		assert_int_equal(r, -ENOMEM);
-		assert_int_equal(names.count, 0);
-	}
+	assert_each_allocation_can_fail(page_names_put(&names, text_of("a"), &number),
+					assert_int_equal(names.count, 0));
 	assert_int_equal(put(&names, "a"), 1);
 	page_names_deinit(&names);
 }

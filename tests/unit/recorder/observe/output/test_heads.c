@@ -16,8 +16,6 @@
 
 static struct heads *heads;
 static struct record_encoder *encoder;
-static bool is_ample = true;
-static size_t memory_successes; /* so often there is some, else */
 
 static const struct record_common common = { .wall_ns = 1, .record_id = "a:1", .host_name = "h" };
 
@@ -37,20 +35,19 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int add(enum record_kind kind, void *record)
+static const void *encode(enum record_kind kind, void *record, size_t *ret_size_bytes)
 {
-	const void *bytes;
-	size_t size_bytes;
-	int r;
-
 	record_encoder_reset(encoder);
 	assert_int_equal(record_encode_kind(encoder, kind, record), 0);
-	bytes = record_encoder_bytes(encoder, &size_bytes);
-	if (!is_ample)
-		memory_fails_after(memory_successes);
-	r = heads_add(heads, kind, record, bytes, size_bytes);
-	memory_never_fails();
-	return r;
+	return record_encoder_bytes(encoder, ret_size_bytes);
+}
+
+static int add(enum record_kind kind, void *record)
+{
+	size_t size_bytes;
+	const void *bytes = encode(kind, record, &size_bytes);
+
+	return heads_add(heads, kind, record, bytes, size_bytes);
 }
 
 static int add_process(uint32_t pid, enum process_event event, const char *comm)
@@ -168,13 +165,17 @@ FIXTURE_TEST(heads_insert_checks_between_many_records)
 
 FIXTURE_TEST(heads_report_lack_of_memory_and_stay_usable)
 {
-	size_t size_bytes;
+	struct process_record record = { .common = common,
+					 .event = PROCESS_EVENT_FOUND,
+					 .comm = "a" };
+	size_t size_bytes, failures = 0;
+	const void *bytes;
 
-	is_ample = false;
-	for (memory_successes = 0; memory_successes < 2; memory_successes++)
-		assert_int_equal(add_process(7, PROCESS_EVENT_FOUND, "a"), -ENOMEM);
-	is_ample = true;
-	assert_int_equal(add_process(7, PROCESS_EVENT_FOUND, "a"), 0);
+	record.common.pid = 7;
+	bytes = encode(RECORD_KIND_PROCESS, &record, &size_bytes);
+	assert_each_allocation_can_fail(
+		heads_add(heads, RECORD_KIND_PROCESS, &record, bytes, size_bytes), failures++);
+	assert_true(failures > 1);
 	memory_fails_after(0);
 	assert_null(heads_bytes(heads, &size_bytes));
 	memory_never_fails();

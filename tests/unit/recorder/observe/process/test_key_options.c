@@ -25,17 +25,12 @@ TEST(key_options_rename_keys)
 TEST(key_options_add_nothing_without_memory)
 {
 	struct key_options keys = { .count = 0 };
-	size_t given = 0;
-	int r;
+	size_t failures = 0;
 
-	do {
-		memory_fails_once_after(given++);
-		r = key_options_add(&keys, "request_id=id");
-		memory_never_fails();
-		assert_int_equal(keys.count, r == 0);
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-	} while (r < 0);
-	assert_true(given > 2);
+	assert_each_allocation_can_fail(key_options_add(&keys, "request_id=id"),
+					(failures++, assert_int_equal(keys.count, 0)));
+	assert_int_equal(keys.count, 1);
+	assert_true(failures > 1);
 	key_options_deinit(&keys);
 }
 

@@ -149,12 +149,12 @@ FIXTURE_TEST(observed_set_parent_joins_family_of_parent)
 
 FIXTURE_TEST(observed_add_fails_without_memory)
 {
-	for (size_t successes = 0; successes < 4; successes++) {
-		memory_fails_once_after(successes);
-		assert_null(observed_add(&table, life_of(FAKE_PID), FAKE_PID, 0, "ruby"));
-		memory_never_fails();
-	}
-	assert_null(table.processes);
+	size_t failures = 0;
+
+	assert_each_allocation_can_fail(
+		observed_add(&table, life_of(FAKE_PID), FAKE_PID, 0, "ruby") ? 0 : -ENOMEM,
+		(failures++, assert_null(table.processes)));
+	assert_true(failures > 3);
 }
 
 FIXTURE_TEST(observed_step_down_makes_process_lean_then_removes_probes)

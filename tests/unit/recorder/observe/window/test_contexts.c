@@ -84,18 +84,14 @@ TEST(context_table_adds_nothing_without_memory)
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	const char *const values[] = { "x" };
 	const struct context context = { .hash = HASH, .values = values };
-	size_t successes = 0;
-	int r = -ENOMEM;
+	size_t failures = 0;
 
-	while (r < 0) {
-		memory_fails_once_after(successes++);
-		r = context_table_add(table, &context, 1);
-		memory_never_fails();
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-		assert_int_equal(context_table_count(table), r == 0);
-	}
+	assert_each_allocation_can_fail(
+		context_table_add(table, &context, 1),
+		(failures++, assert_int_equal(context_table_count(table), 0)));
+	assert_int_equal(context_table_count(table), 1);
 	/* The context, its table, and the table's buckets. */
-	assert_int_equal(successes - 1, 3);
+	assert_int_equal(failures, 3);
 	assert_string_equal(context_table_look(table, HASH)->values[0], "x");
 	context_table_free(NULL);
 }

@@ -403,18 +403,14 @@ TEST(resolve_fails_without_memory_and_adds_no_process)
 	struct observed_table processes = { .keys = &keys };
 	struct window window = { .end_ktime_ns = END, .number = 1 };
 	struct account_key key = { .life = LIFE };
+	size_t failures = 0;
 
 	fake_reset();
 	assert_int_equal(window_init(&window, &keys), 0);
 	assert_int_equal(window_add_account(&window, &key, &(struct account){ 0 }), 0);
-	for (size_t successes = 0; successes < 4; successes++) {
-		memory_fails_once_after(successes);
-		assert_int_equal(resolve_rows(&window, &processes, contexts, &fake.session),
-				 -ENOMEM);
-		memory_never_fails();
-		assert_null(processes.processes);
-	}
-	resolve(&window, &processes, contexts);
+	assert_each_allocation_can_fail(resolve_rows(&window, &processes, contexts, &fake.session),
+					(failures++, assert_null(processes.processes)));
+	assert_true(failures > 3);
 	observed_table_deinit(&processes);
 	window_deinit(&window);
 }

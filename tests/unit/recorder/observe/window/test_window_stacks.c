@@ -1040,18 +1040,12 @@ LAID(window_stacks_write_all_of_many_samples)
 LAID(window_stacks_settle_fails_without_memory)
 {
 	struct bench *bench = *state;
-	size_t successes = 0;
-	int r;
+	size_t failures = 0;
 
-	do {
-		sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
-		memory_fails_once_after(successes++);
-		r = window_stacks_settle(bench->stacks, &bench->window);
-		memory_never_fails();
-		assert_true(r == -ENOMEM || memory_failures() == 0);
-	} while (memory_failures());
-	assert_int_equal(r, 0);
-	assert_true(successes > 2);
+	sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
+	assert_each_allocation_can_fail(window_stacks_settle(bench->stacks, &bench->window),
+					(failures++, sample(FAKE_PID, CONTEXT_HASH_OVERFLOW)));
+	assert_true(failures > 1);
 }
 
 LAID(window_stacks_drop_samples_if_frame_digest_fails)

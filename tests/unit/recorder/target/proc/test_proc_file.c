@@ -215,34 +215,28 @@ WITH_FOLDER(proc_file_returns_enomem_and_keeps_result)
 {
 	struct bench *bench = *state;
 	char *text = NULL, name[16];
-	size_t size_bytes = 77, count = 77, failures;
+	size_t size_bytes = 77, count = 77, failures = 0;
 	pid_t *ids = NULL;
-	int r;
 
 	/* Both grow on the way. */
 	write_bytes(bench, 20000);
-	for (failures = 0, r = -ENOMEM; r < 0; failures++) {
-		memory_fails_once_after(failures);
-		r = proc_file_read(getpid(), bench->name, 20000, &text, &size_bytes);
-		memory_never_fails();
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-		assert_int_equal(size_bytes, r ? 77 : 20000);
-		assert_true(!text == (r < 0));
-	}
-	assert_true(failures > 2);
+	assert_each_allocation_can_fail(
+		proc_file_read(getpid(), bench->name, 20000, &text, &size_bytes),
+		(failures++, assert_int_equal(size_bytes, 77), assert_null(text)));
+	assert_int_equal(size_bytes, 20000);
+	assert_non_null(text);
+	assert_true(failures > 1);
 	free(text);
 	for (int i = 1; i <= 130; i++) {
 		(void)snprintf(name, sizeof(name), "%d", i);
 		make_entry(bench, name);
 	}
-	for (failures = 0, r = -ENOMEM; r < 0; failures++) {
-		memory_fails_once_after(failures);
-		r = proc_file_list_ids(bench->folder, &ids, &count);
-		memory_never_fails();
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-		assert_int_equal(count, r ? 77 : 130);
-		assert_true(!ids == (r < 0));
-	}
-	assert_true(failures > 2);
+	failures = 0;
+	assert_each_allocation_can_fail(
+		proc_file_list_ids(bench->folder, &ids, &count),
+		(failures++, assert_int_equal(count, 77), assert_null(ids)));
+	assert_int_equal(count, 130);
+	assert_non_null(ids);
+	assert_true(failures > 1);
 	free(ids);
 }

@@ -565,19 +565,14 @@ TEST(process_glance_identifies_program_by_addresses)
 
 TEST(process_functions_return_enomem_and_no_result)
 {
-	size_t count = 77, failures;
+	size_t count = 77, failures = 0;
 	pid_t *pids = NULL;
-	int r = -ENOMEM;
 	char value[8];
 
-	for (failures = 0; r < 0; failures++) {
-		memory_fails_once_after(failures);
-		r = process_find_descendants(getpid(), &pids, &count);
-		memory_never_fails();
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-		assert_true(!pids == (r < 0));
-	}
-	assert_true(failures > 2);
+	assert_each_allocation_can_fail(process_find_descendants(getpid(), &pids, &count),
+					(failures++, assert_null(pids)));
+	assert_non_null(pids);
+	assert_true(failures > 1);
 	free(pids);
 	memory_fails_after(0);
 	assert_int_equal(process_read_variable(getpid(), "PATH", value, sizeof(value)), -ENOMEM);

@@ -475,17 +475,13 @@ TEST(ruby_symbols_return_enomem_and_recover)
 	struct ruby_symbols *symbols = NULL;
 	char text[VALUE_TEXT_BYTES];
 	uint64_t id = 0;
-	size_t failures;
-	int r = -ENOMEM;
+	size_t failures = 0;
 
-	for (failures = 0; r < 0; failures++) {
-		memory_fails_once_after(failures);
-		r = ruby_symbols_new(&ruby->reader, 0, &ruby->range, 1, &symbols);
-		memory_never_fails();
-		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
-		assert_true(!symbols == (r < 0));
-	}
-	assert_true(failures > 1);
+	assert_each_allocation_can_fail(
+		ruby_symbols_new(&ruby->reader, 0, &ruby->range, 1, &symbols),
+		(failures++, assert_null(symbols)));
+	assert_non_null(symbols);
+	assert_true(failures > 0);
 	memory_fails_after(0);
 	assert_int_equal(ruby_symbols_find_ids(symbols, &name, 1, &id), -ENOMEM);
 	memory_never_fails();
