@@ -280,8 +280,7 @@ SET_TEST(alert_set_treats_missing_balance_fields_as_zero)
 	watch("unattributed >= 0ns");
 	watch("residual >= 0ns");
 	watch("lost >= 0");
-	sample_begin(&sample, "balance", 1);
-	sample_number(&sample, "exec_ns", 5);
+	sample_record(&sample, "balance pid=1 exec_ns=5");
 	sample_decode(&sample, &view);
 	assert_int_equal(alert_set_add_view(set, &view), 0);
 	end_window(0, 1000, false);

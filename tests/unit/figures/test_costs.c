@@ -15,11 +15,11 @@ static bool lacks_span(int64_t first_ns, int64_t last_ns)
 	struct record_view view;
 	struct costs costs;
 
-	sample_begin(&sample, "cpu", 7);
+	sample_record(&sample, "cpu pid=7");
 	if (first_ns >= 0)
-		sample_number(&sample, "first_ns", first_ns);
+		sample_fields(&sample, "first_ns=%ld", first_ns);
 	if (last_ns >= 0)
-		sample_number(&sample, "last_ns", last_ns);
+		sample_fields(&sample, "last_ns=%ld", last_ns);
 	sample_decode(&sample, &view);
 	costs = costs_of_record(&view);
 	msgpack_sbuffer_destroy(&sample.buffer);

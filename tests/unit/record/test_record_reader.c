@@ -217,8 +217,7 @@ TEST(reader_reads_records_longer_than_first_lookahead)
 	for (size_t size_bytes = 900; size_bytes <= RECORD_VIEW_TEXT_BYTES_MAX; size_bytes++) {
 		memset(text, 'x', size_bytes);
 		text[size_bytes] = '\0';
-		sample_begin(&sample, "gap", 1);
-		sample_text(&sample, "reason", text);
+		sample_record(&sample, "gap pid=1 reason=%s", text);
 		assert_int_equal(read_sample(&sample), 0);
 		/* Its bytes are gone, but not how many they were. */
 		assert_true(record_view_text_at(&view, RECORD_PLACE(gap, reason), &found));
@@ -253,18 +252,17 @@ TEST(reader_rejects_records_over_size_limits)
 
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
-	sample_begin(&sample, "gap", 1);
-	sample_text(&sample, "reason", text);
+	sample_record(&sample, "gap pid=1 reason=%s", text);
 	assert_int_equal(read_sample(&sample), -E2BIG);
 
-	sample_begin(&sample, "gap", 1);
+	sample_record(&sample, "gap pid=1");
 	for (int i = 0; i < RECORD_VIEW_FIELDS_MAX; i++)
-		sample_number(&sample, "same", i);
+		sample_fields(&sample, "same=%d", i);
 	assert_int_equal(read_sample(&sample), -E2BIG);
 
-	sample_begin(&sample, "gap", 1);
+	sample_record(&sample, "gap pid=1");
 	for (int i = 0; i <= RECORD_VIEW_ITEMS_MAX; i++)
-		sample_flag(&sample, "f");
+		sample_fields(&sample, "flags=[f]");
 	assert_int_equal(read_sample(&sample), -E2BIG);
 }
 
@@ -272,10 +270,10 @@ TEST(reader_rejects_other_schema_and_accepts_other_kind)
 {
 	struct sample sample;
 
-	sample_begin(&sample, "of_the_future", 1);
+	sample_record(&sample, "of_the_future pid=1");
 	assert_int_equal(read_sample(&sample), 0);
 	assert_int_equal(view.kind, RECORD_KIND_OTHER);
-	sample_begin(&sample, "cpu", 1);
+	sample_record(&sample, "cpu pid=1");
 	/* "schema" is the first field: its number follows the 6 bytes of its name. */
 	sample.buffer.data[sample.map_offset + 3 + 1 + 6] = 2;
 	assert_int_equal(read_sample(&sample), -EPROTONOSUPPORT);
@@ -301,20 +299,19 @@ TEST(reader_logs_why_recording_is_unreadable)
 	struct sample sample;
 
 	memset(text, 'x', sizeof(text) - 1);
-	sample_begin(&sample, "gap", 1);
-	sample_text(&sample, "reason", text);
+	sample_record(&sample, "gap pid=1 reason=%s", text);
 	expect_said(&sample, "a record larger than any that correlator writes");
-	sample_begin(&sample, "gap", 1);
+	sample_record(&sample, "gap pid=1");
 	sample.buffer.data[sample.map_offset + 3 + 1 + 6] = 2;
 	expect_said(&sample, "a record of another schema than 1: read it with a newer correlator");
-	sample_begin(&sample, "gap", 1);
+	sample_record(&sample, "gap pid=1");
 	msgpack_pack_str_with_body(&sample.packer, "deep", 4);
 	for (int depth = 0; depth < 1000; depth++)
 		msgpack_pack_array(&sample.packer, 1);
 	msgpack_pack_nil(&sample.packer);
 	sample.field_count++;
 	expect_said(&sample, "a record nested deeper than any that correlator writes");
-	sample_begin(&sample, "gap", 1);
+	sample_record(&sample, "gap pid=1");
 	sample.buffer.data[0] = 0;
 	expect_said(&sample, "not a recording of correlator");
 }

@@ -40,12 +40,12 @@ TEST(view_maps_kind_by_name_and_unknown_to_other)
 	struct sample sample;
 
 	for (int kind = RECORD_KIND_OTHER + 1; kind < _RECORD_KIND_MAX; kind++) {
-		sample_begin(&sample, record_kinds[kind].name, 7);
+		sample_record(&sample, "%s pid=7", record_kinds[kind].name);
 		assert_int_equal(decode_and_forget(&sample), 0);
 		assert_int_equal(view.kind, kind);
 		assert_int_equal(view.wall_ns, 1700000001 * UINT64_C(1000000000));
 	}
-	sample_begin(&sample, "of tomorrow", 7);
+	sample_record(&sample, "of_tomorrow pid=7");
 	assert_int_equal(decode_and_forget(&sample), 0);
 	assert_int_equal(view.kind, RECORD_KIND_OTHER);
 }
@@ -56,22 +56,9 @@ TEST(view_getters_check_value_types)
 	struct sample sample;
 	int64_t count = 99;
 
-	sample_begin(&sample, "gap", 7);
-	sample_number(&sample, "zero", 0);
-	sample_number(&sample, "debt", -5);
-	sample_number(&sample, "lowest", INT64_MIN);
-	sample_text(&sample, "text", "T");
-	sample_text(&sample, "text", "again");
-	msgpack_pack_str_with_body(&sample.packer, "huge", 4);
-	msgpack_pack_uint64(&sample.packer, UINT64_MAX);
-	msgpack_pack_str_with_body(&sample.packer, "most", 4);
-	msgpack_pack_uint64(&sample.packer, INT64_MAX);
-	msgpack_pack_str_with_body(&sample.packer, "yes", 3);
-	msgpack_pack_true(&sample.packer);
-	msgpack_pack_str_with_body(&sample.packer, "nil", 3);
-	msgpack_pack_nil(&sample.packer);
-	sample.field_count += 4;
-	sample_flag(&sample, "one");
+	sample_record(&sample, "gap pid=7 zero=0 debt=-5 lowest=-9223372036854775808 text=T "
+			       "text=again huge=18446744073709551615 most=9223372036854775807 "
+			       "yes=true nil=nil flags=[one]");
 	assert_int_equal(decode(&sample), 0);
 	assert_int_equal(view.field_count, 15);
 
@@ -113,9 +100,7 @@ TEST(view_list_lookup_matches_whole_items)
 {
 	struct sample sample;
 
-	sample_begin(&sample, "cpu", 7);
-	sample_text(&sample, "thread_name", "one");
-	sample_flag(&sample, "one");
+	sample_record(&sample, "cpu pid=7 thread_name=one flags=[one]");
 	assert_int_equal(decode(&sample), 0);
 	assert_true(record_view_lists_at(&view, RECORD_PLACE(cpu, flags), "one"));
 	assert_false(record_view_lists_at(&view, RECORD_PLACE(cpu, flags), "on"));
@@ -128,9 +113,9 @@ TEST(view_list_lookup_matches_whole_items)
 static void add_field(struct sample *sample, const struct record_field_info *info)
 {
 	if (info->type == RECORD_TYPE_TEXT)
-		sample_text(sample, info->name, info->name);
+		sample_fields(sample, "%s=%s", info->name, info->name);
 	else if (info->name_bytes > 0)
-		sample_number(sample, info->name, (int64_t)info->name_bytes);
+		sample_fields(sample, "%s=%zu", info->name, info->name_bytes);
 }
 
 enum order {
@@ -165,10 +150,7 @@ static void expect_places(enum record_kind kind, enum order order)
 	const struct record_kind_info *info = &record_kinds[kind];
 	struct sample sample;
 
-	sample_begin(&sample, info->name, 7);
-	sample_number(&sample, "ns_pid", 8);
-	sample_number(&sample, "clock_set_ns", 9);
-	sample_text(&sample, "a key", "its value");
+	sample_record(&sample, "%s pid=7 ns_pid=8 clock_set_ns=9 a-key=\"its value\"", info->name);
 	for (size_t i = 0; i < info->field_count; i++)
 		add_field(&sample, &info->fields[in_order(order, i, info->field_count)]);
 	assert_int_equal(decode(&sample), 0);
@@ -177,7 +159,7 @@ static void expect_places(enum record_kind kind, enum order order)
 		expect_place(&record_common_info.fields[i], record_common_info.first_place + i);
 	for (size_t i = 0; i < info->field_count; i++)
 		expect_place(&info->fields[i], info->first_place + i);
-	assert_true(record_view_find(&view, "a key")->is_key);
+	assert_true(record_view_find(&view, "a-key")->is_key);
 	assert_false(record_view_find(&view, "kind")->is_key);
 	forget(&sample);
 }
@@ -211,12 +193,9 @@ TEST(view_place_lookup_fails_for_missing_or_mistyped_field)
 	struct sample sample;
 	int64_t count = 99;
 
-	sample_begin(&sample, "cpu", 7);
-	sample_text(&sample, "cpu_ns", "a text");
-	sample_number(&sample, "thread_name", 5);
-	sample_number(&sample, "blocked_ns", -1);
-	sample_number(&sample, "exec_ns", 6); /* of another kind */
-	sample_number(&sample, "user_ns", 7);
+	/* exec_ns is of another kind. */
+	sample_record(&sample, "cpu pid=7 cpu_ns=\"a text\" thread_name=5 blocked_ns=-1 "
+			       "exec_ns=6 user_ns=7");
 	assert_int_equal(decode(&sample), 0);
 	assert_false(record_view_count_at(&view, RECORD_PLACE(cpu, kernel_ns), &count));
 	assert_false(record_view_count_at(&view, RECORD_PLACE(cpu, cpu_ns), &count));
@@ -237,10 +216,7 @@ TEST(view_place_lookup_fails_for_missing_or_mistyped_field)
 	assert_false(record_view_find(&view, "exec_ns")->is_key);
 	/* Nothing of it is left in the next one. */
 	forget(&sample);
-	sample_begin(&sample, "cpu", 7);
-	sample_text(&sample, "kind", "gap");
-	sample_text(&sample, "schema", "gap");
-	sample_text(&sample, "", "");
+	sample_record(&sample, "cpu pid=7 kind=gap schema=gap =");
 	assert_int_equal(decode(&sample), 0);
 	assert_null(record_view_at(&view, RECORD_PLACE(cpu, user_ns)));
 	assert_false(view.fields[5].is_key);
@@ -253,11 +229,7 @@ TEST(view_place_lookup_returns_first_duplicate)
 {
 	struct sample sample;
 
-	sample_begin(&sample, "cpu", 7);
-	for (int i = 1; i <= 3; i++)
-		sample_number(&sample, "cpu_ns", i);
-	sample_number(&sample, "user_ns", 4);
-	sample_number(&sample, "cpu_ns", 5);
+	sample_record(&sample, "cpu pid=7 cpu_ns=1 cpu_ns=2 cpu_ns=3 user_ns=4 cpu_ns=5");
 	assert_int_equal(decode(&sample), 0);
 	assert_int_equal(record_view_at(&view, RECORD_PLACE(cpu, cpu_ns))->integer, 1);
 	assert_int_equal(record_view_at(&view, RECORD_PLACE(cpu, user_ns))->integer, 4);
@@ -275,8 +247,7 @@ TEST(view_compares_field_names_to_last_byte)
 		for (size_t at = 0; at < info->fields[i].name_bytes; at++) {
 			(void)strcpy(name, info->fields[i].name);
 			name[at] = '~';
-			sample_begin(&sample, "cpu", 7);
-			sample_text(&sample, name, "");
+			sample_record(&sample, "cpu pid=7 %s=", name);
 			assert_int_equal(decode(&sample), 0);
 			assert_true(view.fields[5].is_key);
 			assert_null(record_view_at(&view, info->first_place + i));
@@ -301,9 +272,9 @@ static int with_fields(size_t count)
 {
 	struct sample sample;
 
-	sample_begin(&sample, "gap", 7);
+	sample_record(&sample, "gap pid=7");
 	for (size_t i = 5; i < count; i++)
-		sample_number(&sample, "n", 1);
+		sample_fields(&sample, "n=1");
 	return decode_and_forget(&sample);
 }
 
@@ -312,7 +283,7 @@ static int with_items(size_t first, size_t second)
 	const size_t counts[] = { first, second };
 	struct sample sample;
 
-	sample_begin(&sample, "gap", 7);
+	sample_record(&sample, "gap pid=7");
 	for (int list = 0; list < 2; list++) {
 		msgpack_pack_str_with_body(&sample.packer, "list", 4);
 		msgpack_pack_array(&sample.packer, counts[list]);
@@ -331,8 +302,7 @@ static int with_text(size_t size_bytes, bool is_name)
 	assert_non_null(text);
 	memset(text, 'x', size_bytes);
 	text[size_bytes] = '\0';
-	sample_begin(&sample, "gap", 7);
-	sample_text(&sample, is_name ? text : "text", is_name ? "name" : text);
+	sample_record(&sample, "gap pid=7 %s=%s", is_name ? text : "text", is_name ? "name" : text);
 	free(text);
 	return decode_and_forget(&sample);
 }
@@ -358,13 +328,9 @@ TEST(view_rejects_non_text_list_items_and_names)
 {
 	struct sample sample;
 
-	sample_begin(&sample, "gap", 7);
-	msgpack_pack_str_with_body(&sample.packer, "list", 4);
-	msgpack_pack_array(&sample.packer, 1);
-	msgpack_pack_int(&sample.packer, 1);
-	sample.field_count++;
+	sample_record(&sample, "gap pid=7 list=[1]");
 	assert_int_equal(decode_and_forget(&sample), -EBADMSG);
-	sample_begin(&sample, "gap", 7);
+	sample_record(&sample, "gap pid=7");
 	msgpack_pack_int(&sample.packer, 1);
 	msgpack_pack_int(&sample.packer, 1);
 	sample.field_count++;
@@ -374,22 +340,15 @@ TEST(view_rejects_non_text_list_items_and_names)
 /* An entry with what a record must have, but for one of these. */
 static int without(const char *missing, int64_t schema)
 {
-	static const char time_bytes[8];
 	struct sample sample;
 
-	msgpack_sbuffer_init(&sample.buffer);
-	msgpack_packer_init(&sample.packer, &sample.buffer, msgpack_sbuffer_write);
-	sample.field_count = 0;
-	msgpack_pack_array(&sample.packer, 2);
-	msgpack_pack_ext_with_body(&sample.packer, time_bytes, sizeof(time_bytes), 0);
-	sample.map_offset = sample.buffer.size;
-	msgpack_sbuffer_write(&sample.buffer, "\xde\0\0", 3);
+	sample_begin_empty(&sample);
 	if (strcmp(missing, "schema") != 0)
-		sample_number(&sample, "schema", schema);
+		sample_fields(&sample, "schema=%ld", schema);
 	if (strcmp(missing, "kind") != 0)
-		sample_text(&sample, "kind", "gap");
+		sample_fields(&sample, "kind=gap");
 	if (strcmp(missing, "pid") != 0)
-		sample_number(&sample, "pid", 7);
+		sample_fields(&sample, "pid=7");
 	return decode_and_forget(&sample);
 }
 
@@ -440,24 +399,18 @@ struct step {
 
 static void make_step(struct sample *sample, const struct step *step)
 {
-	char name[32];
-
 	sample_begin_empty(sample);
-	sample_number(sample, "schema", step->schema);
-	sample_text(sample, "kind", step->kind);
-	sample_text(sample, "host_name", "web-1");
-	sample_number(sample, step->lacks_pid ? "did" : "pid", 7);
+	sample_fields(sample, "schema=%ld kind=%s host_name=web-1 %s=7", step->schema, step->kind,
+		      step->lacks_pid ? "did" : "pid");
 	if (step->name && step->text)
-		sample_text(sample, step->name, step->text);
+		sample_fields(sample, "%s=\"%s\"", step->name, step->text);
 	else if (step->name)
-		sample_number(sample, step->name, 5);
+		sample_fields(sample, "%s=5", step->name);
 	if (step->has_flag)
-		sample_flag(sample, "inherited");
-	for (int i = 0; i < step->extra_fields; i++) {
-		(void)snprintf(name, sizeof(name), "extra_%d", i);
-		sample_number(sample, name, i);
-	}
-	sample_number(sample, "user_ns", 9);
+		sample_fields(sample, "flags=[inherited]");
+	for (int i = 0; i < step->extra_fields; i++)
+		sample_fields(sample, "extra_%d=%d", i, i);
+	sample_fields(sample, "user_ns=9");
 	sample_end(sample);
 }
 
@@ -555,8 +508,9 @@ static bool is_key_in(const char *kind, const char *name)
 {
 	struct sample sample;
 
-	sample_begin(&sample, kind, 7);
-	sample_text(&sample, name, "x");
+	sample_record(&sample, "%s pid=7", kind);
+	/* Though the record has one of that name before. */
+	sample_fields(&sample, "%s=x", name);
 	assert_int_equal(decode_and_forget(&sample), 0);
 	return view.fields[view.field_count - 1].is_key;
 }
@@ -603,12 +557,10 @@ static int64_t steady(const char *kind, int64_t set_ns, int64_t first_ns)
 	struct sample sample;
 	size_t at;
 
-	sample_begin(&sample, kind, 7);
+	sample_record(&sample, "%s pid=7", kind);
 	at = sample.field_count;
-	sample_number(&sample, "first_ns", first_ns);
-	sample_text(&sample, "last_ns", "no number");
-	sample_number(&sample, "cpu_ns", 900);
-	sample_number(&sample, "clock_set_ns", set_ns);
+	sample_fields(&sample, "first_ns=%ld last_ns=\"no number\" cpu_ns=900 clock_set_ns=%ld",
+		      first_ns, set_ns);
 	assert_int_equal(decode(&sample), 0);
 	record_view_steady(&view);
 	assert_int_equal(view.fields[at + 2].integer, 900);

@@ -17,6 +17,19 @@ static inline int sample_add(struct sample *sample, struct totals *totals)
 	return r;
 }
 
+/* The same of a record of a line (sample_record), which has to be added. */
+__attribute__((format(printf, 2, 3))) static inline void sample_add_record(struct totals *totals,
+									   const char *format, ...)
+{
+	struct sample sample;
+	va_list values;
+
+	va_start(values, format);
+	sample_record_v(&sample, format, values);
+	va_end(values);
+	assert_int_equal(sample_add(&sample, totals), 0);
+}
+
 static inline void sample_add_cpu(struct totals *totals, int64_t tid, const char *request_id,
 				  const char *endpoint, int64_t user_ns, int64_t kernel_ns)
 {
@@ -24,21 +37,31 @@ static inline void sample_add_cpu(struct totals *totals, int64_t tid, const char
 
 	sample_begin_cpu(&sample, 42, tid, request_id, user_ns, kernel_ns);
 	if (endpoint)
-		sample_text(&sample, "endpoint", endpoint);
+		sample_fields(&sample, "endpoint=\"%s\"", endpoint);
+	assert_int_equal(sample_add(&sample, totals), 0);
+}
+
+/* The same, with fields of a line (sample_fields). */
+__attribute__((format(printf, 6, 7))) static inline void
+sample_add_cpu_with(struct totals *totals, int64_t tid, const char *request_id, int64_t user_ns,
+		    int64_t kernel_ns, const char *format, ...)
+{
+	struct sample sample;
+	va_list values;
+
+	sample_begin_cpu(&sample, 42, tid, request_id, user_ns, kernel_ns);
+	va_start(values, format);
+	sample_fields_v(&sample, format, values);
+	va_end(values);
 	assert_int_equal(sample_add(&sample, totals), 0);
 }
 
 static inline void sample_add_balance(struct totals *totals, int64_t exec_ns, int64_t attributed_ns,
 				      int64_t unattributed_ns, int64_t overflow_ns)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "balance", 42);
-	sample_number(&sample, "exec_ns", exec_ns);
-	sample_number(&sample, "attributed_ns", attributed_ns);
-	sample_number(&sample, "unattributed_ns", unattributed_ns);
-	sample_number(&sample, "overflow_ns", overflow_ns);
-	sample_number(&sample, "residual_ns",
-		      exec_ns - attributed_ns - unattributed_ns - overflow_ns);
-	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_record(totals,
+			  "balance pid=42 exec_ns=%ld attributed_ns=%ld unattributed_ns=%ld "
+			  "overflow_ns=%ld residual_ns=%ld",
+			  exec_ns, attributed_ns, unattributed_ns, overflow_ns,
+			  exec_ns - attributed_ns - unattributed_ns - overflow_ns);
 }

@@ -93,35 +93,25 @@ FIXTURE_TEST(books_keep_first_window_with_largest_residual)
 
 static void begin_balance(struct sample *sample, int64_t residual_ns)
 {
-	sample_begin(sample, "balance", 42);
-	sample_number(sample, "exec_ns", INT64_MAX);
-	sample_number(sample, "attributed_ns", INT64_MAX);
-	sample_number(sample, "unattributed_ns", INT64_MAX);
-	sample_number(sample, "overflow_ns", INT64_MAX);
-	sample_number(sample, "residual_ns", residual_ns);
+	sample_record(sample,
+		      "balance pid=42 exec_ns=%ld attributed_ns=%ld unattributed_ns=%ld "
+		      "overflow_ns=%ld residual_ns=%ld",
+		      INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, residual_ns);
 }
 
 FIXTURE_TEST(books_sampled_ratio_ignores_records_without_samples)
 {
 	struct totals *totals = *state;
 	struct books merged = { 0 };
-	struct sample sample;
 	double ratio;
 
 	sample_add_balance(totals, 5000, 5000, 0, 0);
 	assert_int_equal(totals->books.sampled_count, 0);
 	assert_false(books_sampled_ratio(&totals->books, &ratio));
-	for (size_t i = 0; i < 2; i++) {
-		sample_begin(&sample, "balance", 42);
-		sample_number(&sample, "exec_ns", 1000);
-		sample_number(&sample, "attributed_ns", 1000);
-		sample_number(&sample, "unattributed_ns", 0);
-		sample_number(&sample, "overflow_ns", 0);
-		sample_number(&sample, "residual_ns", 0);
-		sample_number(&sample, "samples", 3);
-		sample_number(&sample, "sampled_ns", 750);
-		assert_int_equal(sample_add(&sample, totals), 0);
-	}
+	for (size_t i = 0; i < 2; i++)
+		sample_add_record(totals, "balance pid=42 exec_ns=1000 attributed_ns=1000 "
+					  "unattributed_ns=0 overflow_ns=0 residual_ns=0 "
+					  "samples=3 sampled_ns=750");
 	books_merge(&merged, &totals->books);
 	books_merge(&merged, &totals->books);
 	assert_int_equal(merged.sampled_count, 4);
@@ -159,8 +149,8 @@ FIXTURE_TEST(books_sum_each_loss_under_its_name)
 
 		begin_balance(&sample, 0);
 		for (int i = 0; i < _COUNTER_MAX; i++)
-			sample_number(&sample, books_loss_name((enum counter)i), i + 1);
-		sample_number(&sample, "own_cpu_ns", 1000);
+			sample_fields(&sample, "%s=%d", books_loss_name((enum counter)i), i + 1);
+		sample_fields(&sample, "own_cpu_ns=1000");
 		assert_int_equal(sample_add(&sample, totals), 0);
 	}
 	for (int i = 0; i < _COUNTER_MAX; i++)
@@ -177,12 +167,12 @@ FIXTURE_TEST(books_reject_balance_with_missing_time)
 	struct sample sample;
 
 	for (size_t lacking = 0; lacking < 2 * count; lacking++) {
-		sample_begin(&sample, "balance", 42);
+		sample_record(&sample, "balance pid=42");
 		for (size_t i = 0; i < count; i++)
 			if (i != lacking % count)
-				sample_number(&sample, times[i], 5);
+				sample_fields(&sample, "%s=5", times[i]);
 			else if (lacking >= count)
-				sample_text(&sample, times[i], "5");
+				sample_fields(&sample, "%s=\"5\"", times[i]);
 		assert_int_equal(sample_add(&sample, totals), -EBADMSG);
 	}
 	assert_int_equal(totals->books.balance_count, 0);
@@ -193,11 +183,10 @@ static void add_gap(struct totals *totals, int64_t records, int64_t segments, co
 {
 	struct sample sample;
 
-	sample_begin(&sample, "gap", 7);
-	sample_number(&sample, "dropped_records", records);
-	sample_number(&sample, "dropped_segments", segments);
+	sample_record(&sample, "gap pid=7 dropped_records=%ld dropped_segments=%ld", records,
+		      segments);
 	if (reason)
-		sample_text(&sample, "reason", reason);
+		sample_fields(&sample, "reason=%s", reason);
 	assert_int_equal(sample_add(&sample, totals), 0);
 }
 

@@ -66,27 +66,10 @@ FIXTURE_TEST(combination_marks_empty_part_as_absent)
 	assert_int_equal(combination_absent(&second), 2);
 }
 
-/* NULL: the record has no such field. */
-static void add(const char *request_id, const char *endpoint, const char *queue,
-		const char *thread_name, int64_t cpu_ns)
+/* A cpu record of such fields. */
+static void add(const char *fields)
 {
-	const struct {
-		const char *name, *value;
-	} fields[] = {
-		{ "request_id", request_id },
-		{ "endpoint", endpoint },
-		{ "queue", queue },
-		{ "thread_name", thread_name },
-	};
-	struct sample sample;
-
-	sample_begin(&sample, "cpu", 42);
-	sample_number(&sample, "tid", 7);
-	sample_number(&sample, "cpu_ns", cpu_ns);
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (fields[i].value)
-			sample_text(&sample, fields[i].name, fields[i].value);
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	sample_add_record(&totals, "cpu pid=42 tid=7 %s", fields);
 }
 
 /* "a|b cpu requests" of each group, by key; then what is in none. */
@@ -126,23 +109,23 @@ static void expect(const char *expected)
 FIXTURE_TEST(grouping_by_two_keys_has_one_group_per_combination)
 {
 	begin("endpoint,queue");
-	add("1", "GET", "web", NULL, 1);
-	add("2", "GET", "web", NULL, 2);
-	add("3", "GET", "jobs", NULL, 4);
-	add("4", "ET", "Gweb", NULL, 8);
-	add("5", NULL, NULL, NULL, 16);
-	add("", "", "", NULL, 32);
+	add("cpu_ns=1 request_id=\"1\" endpoint=GET queue=web");
+	add("cpu_ns=2 request_id=\"2\" endpoint=GET queue=web");
+	add("cpu_ns=4 request_id=\"3\" endpoint=GET queue=jobs");
+	add("cpu_ns=8 request_id=\"4\" endpoint=ET queue=Gweb");
+	add("cpu_ns=16 request_id=\"5\"");
+	add("cpu_ns=32 request_id= endpoint= queue=");
 	expect("ET|Gweb 8 1; GET|jobs 4 1; GET|web 3 2; none 16 1");
 }
 
 FIXTURE_TEST(grouping_by_two_keys_leaves_missing_key_empty)
 {
 	begin("endpoint,queue");
-	add("1", "GET", NULL, NULL, 1);
-	add("1", "GET", "", NULL, 2);
-	add("2", NULL, "jobs", NULL, 4);
-	add(NULL, "GET", NULL, NULL, 8);
-	add(NULL, NULL, NULL, NULL, 16);
+	add("cpu_ns=1 request_id=\"1\" endpoint=GET");
+	add("cpu_ns=2 request_id=\"1\" endpoint=GET queue=");
+	add("cpu_ns=4 request_id=\"2\" queue=jobs");
+	add("cpu_ns=8 endpoint=GET");
+	add("cpu_ns=16");
 	expect("|jobs 4 1; GET| 11 1; none 16 0");
 }
 
@@ -150,12 +133,12 @@ FIXTURE_TEST(grouping_by_two_keys_leaves_missing_key_empty)
 FIXTURE_TEST(grouping_applies_late_keys_to_whole_request)
 {
 	begin("endpoint,queue");
-	add("1", NULL, NULL, NULL, 1);
-	add("1", NULL, "web", NULL, 2);
-	add("1", "GET", NULL, NULL, 4);
-	add("1", "GET", "web", NULL, 8);
-	add("1", NULL, NULL, NULL, 16);
-	add("1", "POST", NULL, NULL, 32);
+	add("cpu_ns=1 request_id=\"1\"");
+	add("cpu_ns=2 request_id=\"1\" queue=web");
+	add("cpu_ns=4 request_id=\"1\" endpoint=GET");
+	add("cpu_ns=8 request_id=\"1\" endpoint=GET queue=web");
+	add("cpu_ns=16 request_id=\"1\"");
+	add("cpu_ns=32 request_id=\"1\" endpoint=POST");
 	expect("GET|web 31 0; POST|web 32 1; none 0 0");
 }
 
@@ -163,34 +146,29 @@ FIXTURE_TEST(grouping_applies_late_keys_to_whole_request)
 FIXTURE_TEST(grouping_keeps_threads_apart_if_key_comes_late)
 {
 	begin("thread_name,endpoint");
-	add("1", NULL, NULL, "a", 1);
-	add("1", NULL, NULL, "b", 2);
-	add("1", NULL, NULL, "a", 4);
-	add("1", "GET", NULL, "c", 8);
-	add("1", NULL, NULL, "b", 16);
-	add("2", NULL, NULL, "a", 32);
-	add("3", NULL, NULL, NULL, 64);
-	add("3", "PUT", NULL, "d", 128);
+	add("cpu_ns=1 request_id=\"1\" thread_name=a");
+	add("cpu_ns=2 request_id=\"1\" thread_name=b");
+	add("cpu_ns=4 request_id=\"1\" thread_name=a");
+	add("cpu_ns=8 request_id=\"1\" endpoint=GET thread_name=c");
+	add("cpu_ns=16 request_id=\"1\" thread_name=b");
+	add("cpu_ns=32 request_id=\"2\" thread_name=a");
+	add("cpu_ns=64 request_id=\"3\"");
+	add("cpu_ns=128 request_id=\"3\" endpoint=PUT thread_name=d");
 	expect("|PUT 64 0; a| 32 1; a|GET 5 0; b|GET 18 1; c|GET 8 0; d|PUT 128 1; none 0 0");
 }
 
 FIXTURE_TEST(grouping_by_attribution_covers_all_time)
 {
 	static const char *const flags[] = { "unknown", "overflow", "inherited" };
-	struct sample sample;
 
 	begin("endpoint,attribution");
 	assert_true(totals.groupings[0].has_all_time);
-	add("1", "GET", NULL, NULL, 1);
-	add("", "", NULL, NULL, 2);
-	for (int i = 0; i < 3; i++) {
-		sample_begin(&sample, "cpu", 42);
-		sample_text(&sample, "request_id", i == 2 ? "2" : "");
-		sample_text(&sample, "endpoint", i == 2 ? "GET" : "");
-		sample_number(&sample, "cpu_ns", 4 << i);
-		sample_flag(&sample, flags[i]);
-		assert_int_equal(sample_add(&sample, &totals), 0);
-	}
+	add("cpu_ns=1 request_id=\"1\" endpoint=GET");
+	add("cpu_ns=2 request_id= endpoint=");
+	for (int i = 0; i < 3; i++)
+		sample_add_record(&totals,
+				  "cpu pid=42 request_id=\"%s\" endpoint=%s cpu_ns=%d flags=[%s]",
+				  i == 2 ? "2" : "", i == 2 ? "GET" : "", 4 << i, flags[i]);
 	expect("|no context 2 0; |overflow 8 0; |unknown 4 0; GET|attributed 1 1; "
 	       "GET|inherited 16 1; none 0 0");
 	assert_int_equal(totals.unattributed.sums[COST_CPU], 6);
@@ -202,9 +180,9 @@ FIXTURE_TEST(grouping_applies_keys_to_records_held_by_filter)
 {
 	begin("endpoint,queue");
 	assert_int_equal(filter_add(&totals.selection.filter, "endpoint=GET"), 0);
-	add("1", NULL, "web", NULL, 1);
-	add("1", "GET", "web", NULL, 2);
-	add("2", "PUT", "web", NULL, 4);
+	add("cpu_ns=1 request_id=\"1\" queue=web");
+	add("cpu_ns=2 request_id=\"1\" endpoint=GET queue=web");
+	add("cpu_ns=4 request_id=\"2\" endpoint=PUT queue=web");
 	expect("GET|web 3 1; none 0 0");
 	assert_int_equal(totals.all.sums[COST_CPU], 3);
 }
@@ -213,13 +191,12 @@ static void add_unattributed(const char *thread_name, const char *flag, int64_t 
 {
 	struct sample sample;
 
-	sample_begin(&sample, "cpu", 42);
-	sample_text(&sample, "request_id", "");
+	sample_record(&sample, "cpu pid=42 request_id=");
 	if (thread_name)
-		sample_text(&sample, "thread_name", thread_name);
-	sample_number(&sample, "cpu_ns", cpu_ns);
+		sample_fields(&sample, "thread_name=\"%s\"", thread_name);
+	sample_fields(&sample, "cpu_ns=%ld", cpu_ns);
 	if (flag)
-		sample_flag(&sample, flag);
+		sample_fields(&sample, "flags=[%s]", flag);
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
@@ -234,7 +211,7 @@ FIXTURE_TEST(totals_split_unattributed_time_by_thread_and_reason)
 	add_unattributed("a", NULL, 4);
 	add_unattributed(NULL, NULL, 8);
 	add_unattributed("a", "overflow", 16);
-	add("1", NULL, NULL, "a", 32);
+	add("cpu_ns=32 request_id=\"1\" thread_name=a");
 	assert_int_equal(threads->group_count, 3);
 	group = threads->groups;
 	assert_int_equal(group->costs.sums[COST_CPU], 5);
@@ -291,7 +268,7 @@ FIXTURE_TEST(grouping_shows_host_before_pid_on_request)
 	const struct group *group;
 
 	begin("queue,tid,pid");
-	add(NULL, NULL, "web", "x", 1);
+	add("cpu_ns=1 queue=web thread_name=x");
 	group = totals.groupings[0].groups;
 	assert_true(record_text_is(grouping_part(group, 1, false), "42/7"));
 	assert_true(record_text_is(grouping_part(group, 1, true), "web-1:42/7"));
@@ -310,12 +287,10 @@ FIXTURE_TEST(totals_return_enomem_without_memory)
 		struct sample sample;
 
 		begin("thread_name,endpoint");
-		add("1", NULL, NULL, "a", 1);
-		sample_begin(&sample, "cpu", 42);
-		sample_text(&sample, "request_id", "1");
-		sample_text(&sample, "thread_name", "b");
-		sample_text(&sample, "endpoint", successes % 2 ? "GET" : "");
-		sample_number(&sample, "cpu_ns", 1);
+		add("cpu_ns=1 request_id=\"1\" thread_name=a");
+		sample_record(&sample,
+			      "cpu pid=42 request_id=\"1\" thread_name=b endpoint=%s cpu_ns=1",
+			      successes % 2 ? "GET" : "");
 		sample_decode(&sample, &view);
 		memory_fails_once_after(successes / 2);
 		r = totals_add(&totals, &view);

@@ -45,21 +45,15 @@ static void begin(void)
 	assert_int_equal(setup(NULL), 0);
 }
 
-/* A request from its first activity to its last. */
+/* A request from its first activity to its last; endpoint: as in double quotes of a line. */
 static void add(struct totals *totals, const char *endpoint, int64_t cpu_ns, int64_t wall_ns)
 {
 	static int number;
-	struct sample sample;
-	char id[16];
 
-	(void)snprintf(id, sizeof(id), "%d", ++number);
-	sample_begin(&sample, "cpu", 42);
-	sample_text(&sample, "request_id", id);
-	sample_text(&sample, "endpoint", endpoint);
-	sample_number(&sample, "cpu_ns", cpu_ns);
-	sample_number(&sample, "first_ns", 1000);
-	sample_number(&sample, "last_ns", 1000 + wall_ns);
-	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_record(totals,
+			  "cpu pid=42 request_id=\"%d\" endpoint=\"%s\" cpu_ns=%ld first_ns=1000 "
+			  "last_ns=%ld",
+			  ++number, endpoint, cpu_ns, 1000 + wall_ns);
 }
 
 static void compare(void)
@@ -328,9 +322,9 @@ static void add_each_kind(void)
 		add(&before, "GET /more", 1000000 + 1000 * (i * 7 % 400),
 		    3000000 + 5000 * (i % 50));
 		add(&after, "GET /more", 1100000 + 1000 * (i * 7 % 400), 3000000 + 5000 * (i % 50));
-		add(&before, "GET /same, \"quoted\"", 500000 + 1000 * (i % 50),
+		add(&before, "GET /same, \\\"quoted\\\"", 500000 + 1000 * (i % 50),
 		    900000 + 3000 * (i % 40));
-		add(&after, "GET /same, \"quoted\"", 500000 + 1000 * (i * 3 % 50),
+		add(&after, "GET /same, \\\"quoted\\\"", 500000 + 1000 * (i * 3 % 50),
 		    900000 + 3000 * (i * 7 % 40));
 	}
 	add(&before, "GET /few", 5, 5);
@@ -514,20 +508,12 @@ FIXTURE_TEST(diff_reports_missing_keys_and_figures)
 	assert_int_equal(totals_init(&after, &by_two, 1), 0);
 	for (int i = 0; i < 2; i++) {
 		struct totals *totals = i ? &after : &before;
-		struct sample sample;
 
 		/* Of no CPU at first, of no known time. */
-		sample_begin(&sample, "cpu", 42);
-		sample_text(&sample, "request_id", "1");
-		sample_text(&sample, "endpoint", "GET /");
-		sample_number(&sample, "cpu_ns", 5 * i);
-		assert_int_equal(sample_add(&sample, totals), 0);
-		sample_begin(&sample, "cpu", 42);
-		sample_text(&sample, "request_id", "2");
-		sample_text(&sample, "endpoint", "");
-		sample_text(&sample, "tenant", "seven");
-		sample_number(&sample, "cpu_ns", 4);
-		assert_int_equal(sample_add(&sample, totals), 0);
+		sample_add_record(
+			totals, "cpu pid=42 request_id=\"1\" endpoint=\"GET /\" cpu_ns=%d", 5 * i);
+		sample_add_record(totals,
+				  "cpu pid=42 request_id=\"2\" endpoint= tenant=seven cpu_ns=4");
 	}
 	compare();
 	text = print(format_diff_table, 0, 120);
@@ -574,16 +560,11 @@ FIXTURE_TEST(diff_prefixes_threads_with_host_if_several)
 	totals_deinit(&after);
 	assert_int_equal(totals_init(&before, &by_thread, 1), 0);
 	assert_int_equal(totals_init(&after, &by_thread, 1), 0);
-	for (int i = 0; i < 3; i++) {
-		struct sample sample;
-
-		/* Those of the second recording are of two. */
-		sample_begin_on(&sample, hosts[i / 2], "cpu", 42);
-		sample_number(&sample, "tid", 7);
-		sample_text(&sample, "request_id", "1");
-		sample_number(&sample, "cpu_ns", 5);
-		assert_int_equal(sample_add(&sample, i == 0 ? &before : &after), 0);
-	}
+	/* Those of the second recording are of two. */
+	for (int i = 0; i < 3; i++)
+		sample_add_record(i == 0 ? &before : &after,
+				  "cpu host_name=%s pid=42 tid=7 request_id=\"1\" cpu_ns=5",
+				  hosts[i / 2]);
 	compare();
 	text = print(format_diff_table, 0, 120);
 	expect_in(text, "one:42/7");

@@ -51,11 +51,10 @@ static int add_request(const char *request_id, const char *endpoint)
 {
 	struct sample sample;
 
-	sample_begin(&sample, "cpu", 42);
-	sample_number(&sample, "cpu_ns", 10);
+	sample_record(&sample, "cpu pid=42 cpu_ns=10");
 	if (request_id)
-		sample_text(&sample, "request_id", request_id);
-	sample_text(&sample, "endpoint", endpoint);
+		sample_fields(&sample, "request_id=\"%s\"", request_id);
+	sample_fields(&sample, "endpoint=\"%s\"", endpoint);
 	return add(&sample, NULL);
 }
 
@@ -63,11 +62,10 @@ static int add_thread(int64_t tid, const char *thread_name, const char *comm)
 {
 	struct sample sample;
 
-	sample_begin(&sample, "cpu", 42);
-	sample_number(&sample, "cpu_ns", 10);
+	sample_record(&sample, "cpu pid=42 cpu_ns=10");
 	if (tid >= 0)
-		sample_number(&sample, "tid", tid);
-	sample_text(&sample, "thread_name", thread_name);
+		sample_fields(&sample, "tid=%ld", tid);
+	sample_fields(&sample, "thread_name=\"%s\"", thread_name);
 	return add(&sample, comm);
 }
 
@@ -120,10 +118,9 @@ FIXTURE_TEST(costs_come_from_their_own_fields)
 			const struct costs *costs;
 
 			begin("request_id");
-			sample_begin(&sample, "cpu", 42);
-			sample_text(&sample, "request_id", "r");
+			sample_record(&sample, "cpu pid=42 request_id=r");
 			for (int field = 0; field < fields; field++)
-				sample_number(&sample, cases[i].fields[field], 5 + field);
+				sample_fields(&sample, "%s=%d", cases[i].fields[field], 5 + field);
 			assert_int_equal(add(&sample, NULL), 0);
 			costs = &only_group()->costs;
 			assert_int_equal(costs->record_count, 1);
@@ -142,11 +139,7 @@ FIXTURE_TEST(costs_prefer_cpu_total_over_user_and_kernel)
 	struct sample sample;
 
 	begin("request_id");
-	sample_begin(&sample, "cpu", 42);
-	sample_text(&sample, "request_id", "r");
-	sample_number(&sample, "cpu_ns", 100);
-	sample_number(&sample, "user_ns", 1);
-	sample_number(&sample, "kernel_ns", 2);
+	sample_record(&sample, "cpu pid=42 request_id=r cpu_ns=100 user_ns=1 kernel_ns=2");
 	assert_int_equal(add(&sample, NULL), 0);
 	assert_int_equal(only_group()->costs.sums[COST_CPU], 100);
 }
@@ -181,10 +174,9 @@ static void add_whole_request(const char *const *endpoints, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct sample sample;
 
-		sample_begin(&sample, "cpu", 42);
-		sample_number(&sample, "tid", 7);
+		sample_record(&sample, "cpu pid=42 tid=7");
 		if (endpoints[i])
-			sample_text(&sample, "endpoint", endpoints[i]);
+			sample_fields(&sample, "endpoint=\"%s\"", endpoints[i]);
 		sample_decode(&sample, &view);
 		assert_int_equal(grouping_add(&grouping,
 					      &(struct selection_record){ .view = &view }, &costs,
@@ -384,7 +376,7 @@ FIXTURE_TEST(grouping_returns_enomem_for_each_failed_allocation)
 	assert_int_equal(grouping_rename(&grouping, "tid"), -ENOMEM);
 	memory_never_fails();
 	sample_begin_cpu(&sample, 42, 7, "r", 1, 0);
-	sample_text(&sample, "thread_name", "worker");
+	sample_fields(&sample, "thread_name=worker");
 	sample_decode(&sample, view);
 	begin("tid");
 	failures = 0;

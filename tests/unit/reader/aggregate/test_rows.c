@@ -50,18 +50,13 @@ static void expect_order(enum figure sort, const char *expected)
 
 FIXTURE_TEST(rows_sort_descending_with_ties_by_key_and_missing_last)
 {
-	struct sample sample;
-
 	sample_add_cpu(&totals, 1, "b", NULL, 10, 5);
 	sample_add_cpu(&totals, 1, "a", NULL, 10, 5);
 	sample_add_cpu(&totals, 1, "e", NULL, 0, 0);
 	sample_add_cpu(&totals, 1, "c", NULL, 1, 90);
 	sample_add_cpu(&totals, 1, "f", NULL, 2, 0);
 	sample_add_cpu(&totals, 1, "g", NULL, 2, 0);
-	sample_begin(&sample, "cpu", 42);
-	sample_text(&sample, "request_id", "d");
-	sample_number(&sample, "cpu_ns", 50);
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	sample_add_record(&totals, "cpu pid=42 request_id=d cpu_ns=50");
 	expect_order(FIGURE_KEY, "abcdefg");
 	expect_order(FIGURE_CPU, "cdabfge");
 	expect_order(FIGURE_SHARE, "cdabfge");
@@ -75,11 +70,9 @@ static void add_costs(const char *request_id, const char *name, int64_t value)
 {
 	struct sample sample;
 
-	sample_begin(&sample, "cpu", 42);
-	sample_text(&sample, "request_id", request_id);
-	sample_number(&sample, name, value);
+	sample_record(&sample, "cpu pid=42 request_id=%s %s=%ld", request_id, name, value);
 	if (strcmp(name, "switches_voluntary") == 0)
-		sample_number(&sample, "switches_involuntary", value);
+		sample_fields(&sample, "switches_involuntary=%ld", value);
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
@@ -119,13 +112,10 @@ static void add_span(const char *request_id, const char *endpoint, int64_t wall_
 {
 	struct sample sample;
 
-	sample_begin(&sample, "cpu", 42);
-	sample_text(&sample, "request_id", request_id);
+	sample_record(&sample, "cpu pid=42 request_id=%s", request_id);
 	if (endpoint)
-		sample_text(&sample, "endpoint", endpoint);
-	sample_number(&sample, "cpu_ns", cpu_ns);
-	sample_number(&sample, "first_ns", 100);
-	sample_number(&sample, "last_ns", 100 + wall_ns);
+		sample_fields(&sample, "endpoint=%s", endpoint);
+	sample_fields(&sample, "cpu_ns=%ld first_ns=100 last_ns=%ld", cpu_ns, 100 + wall_ns);
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
@@ -210,15 +200,9 @@ FIXTURE_TEST(rows_break_ties_by_remaining_keys)
 	static const char *const by_second[] = { "b:w", "b:x", "c:x", "a:y", "a:z" };
 
 	begin("endpoint,tenant");
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		struct sample sample;
-
-		sample_begin(&sample, "cpu", 42);
-		sample_text(&sample, "endpoint", parts[i][0]);
-		sample_text(&sample, "tenant", parts[i][1]);
-		sample_number(&sample, "cpu_ns", 1);
-		assert_int_equal(sample_add(&sample, &totals), 0);
-	}
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		sample_add_record(&totals, "cpu pid=42 endpoint=%s tenant=%s cpu_ns=1", parts[i][0],
+				  parts[i][1]);
 	for (size_t part = 0; part < 2; part++) {
 		struct rows rows;
 
@@ -276,21 +260,16 @@ FIXTURE_TEST(rows_sort_endpoints_by_request_count)
 static void add_whole_request(const char *request_id, const char *endpoint, int64_t cpu_ns,
 			      int64_t wall_ns)
 {
+	const int64_t waited_ns = wall_ns >= 0 ? wall_ns / 20 : 0;
 	struct sample sample;
 
-	sample_begin(&sample, "cpu", 42);
-	sample_text(&sample, "request_id", request_id);
-	sample_text(&sample, "endpoint", endpoint);
-	sample_number(&sample, "cpu_ns", cpu_ns);
-	sample_number(&sample, "window_ns", 500000000);
-	sample_number(&sample, "syscalls", 2);
-	sample_number(&sample, "run_queue_ns", wall_ns >= 0 ? wall_ns / 20 : 0);
-	sample_number(&sample, "blocked_ns", wall_ns >= 0 ? wall_ns / 20 : 0);
-	sample_number(&sample, "stolen_ns", wall_ns >= 0 ? wall_ns / 20 : 0);
-	if (wall_ns >= 0) {
-		sample_number(&sample, "first_ns", 1000);
-		sample_number(&sample, "last_ns", 1000 + wall_ns);
-	}
+	sample_record(&sample,
+		      "cpu pid=42 request_id=\"%s\" endpoint=\"%s\" cpu_ns=%ld "
+		      "window_ns=500000000 syscalls=2 run_queue_ns=%ld blocked_ns=%ld "
+		      "stolen_ns=%ld",
+		      request_id, endpoint, cpu_ns, waited_ns, waited_ns, waited_ns);
+	if (wall_ns >= 0)
+		sample_fields(&sample, "first_ns=1000 last_ns=%ld", 1000 + wall_ns);
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
@@ -577,11 +556,9 @@ static void add_thread(int64_t tid, const char *name)
 {
 	struct sample sample;
 
-	sample_begin(&sample, "cpu", 42);
-	sample_number(&sample, "tid", tid);
-	sample_number(&sample, "cpu_ns", 1);
+	sample_record(&sample, "cpu pid=42 tid=%ld cpu_ns=1", tid);
 	if (name)
-		sample_text(&sample, "thread_name", name);
+		sample_fields(&sample, "thread_name=%s", name);
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
@@ -597,9 +574,7 @@ FIXTURE_TEST(rows_sort_names_ascending_with_unknown_last)
 	add_thread(5, NULL);
 	expect_order(FIGURE_THREAD_NAME, "web-1:42/3web-1:42/4web-1:42/2web-1:42/1web-1:42/5");
 	begin("pid");
-	sample_begin(&sample, "process", 7);
-	sample_text(&sample, "comm", "puma");
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	sample_add_record(&totals, "process pid=7 comm=puma");
 	for (int64_t pid = 7; pid <= 42; pid += 35) {
 		sample_begin_cpu(&sample, pid, 1, "", 1, 0);
 		assert_int_equal(sample_add(&sample, &totals), 0);
@@ -613,7 +588,6 @@ FIXTURE_TEST(rows_shown_and_hidden_add_up_to_total)
 	const enum row_kind others[] = { ROW_KIND_HIDDEN, ROW_KIND_WITHOUT_KEY,
 					 ROW_KIND_UNATTRIBUTED, ROW_KIND_OVERFLOW, ROW_KIND_TOTAL };
 	struct costs sum = { 0 };
-	struct sample sample;
 	struct rows rows;
 	size_t count;
 
@@ -621,9 +595,7 @@ FIXTURE_TEST(rows_shown_and_hidden_add_up_to_total)
 		sample_add_cpu(&totals, 1, (char[]){ (char)('a' + i), '\0' }, NULL, i, 2 * i);
 	sample_add_cpu(&totals, 1, "", NULL, 1000, 1);
 	sample_add_cpu(&totals, 1, "", "cart", 500, 1);
-	sample_begin_cpu(&sample, 42, 0, "", 7, 0);
-	sample_flag(&sample, "overflow");
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	sample_add_cpu_with(&totals, 0, "", 7, 0, "flags=[overflow]");
 	totals_finish(&totals);
 	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 3), 0);
 	count = rows_count(&rows);
@@ -687,13 +659,10 @@ FIXTURE_TEST(rows_omit_hidden_row_if_all_fit)
 /* There time in no context is in the rows. */
 FIXTURE_TEST(rows_by_process_omit_overflow_and_unattributed)
 {
-	struct sample sample;
 	struct rows rows;
 
 	begin("pid");
-	sample_begin_cpu(&sample, 42, 0, "", 7, 0);
-	sample_flag(&sample, "overflow");
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	sample_add_cpu_with(&totals, 0, "", 7, 0, "flags=[overflow]");
 	totals_finish(&totals);
 	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 0), 0);
 	assert_int_equal(rows_count(&rows), 2);
@@ -708,12 +677,11 @@ static bool does_error_matter(int64_t cpu_ns, int64_t split_error_ns)
 	bool does_matter;
 
 	begin("request_id");
-	sample_begin(&sample, "cpu", 42);
-	sample_text(&sample, "request_id", "a");
+	sample_record(&sample, "cpu pid=42 request_id=a");
 	if (cpu_ns >= 0)
-		sample_number(&sample, "cpu_ns", cpu_ns);
+		sample_fields(&sample, "cpu_ns=%ld", cpu_ns);
 	if (split_error_ns >= 0)
-		sample_number(&sample, "split_error_ns", split_error_ns);
+		sample_fields(&sample, "split_error_ns=%ld", split_error_ns);
 	assert_int_equal(sample_add(&sample, &totals), 0);
 	totals_finish(&totals);
 	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 0), 0);

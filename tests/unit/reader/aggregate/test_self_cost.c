@@ -6,18 +6,11 @@
 
 static void add_self(struct totals *totals, int64_t contexts, int64_t limit, int64_t rss_bytes)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "self", 7);
-	sample_number(&sample, "window_ns", 100);
-	sample_number(&sample, "own_cpu_ns", 10);
-	sample_number(&sample, "own_rss_bytes", rss_bytes);
-	sample_number(&sample, "contexts", contexts);
-	sample_number(&sample, "contexts_max", limit);
-	sample_number(&sample, "bpf_on_switch_runs", 3);
-	sample_number(&sample, "bpf_on_switch_ns", 600);
-	sample_number(&sample, "bpf_on_exit_ns", 50);
-	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_record(totals,
+			  "self pid=7 window_ns=100 own_cpu_ns=10 own_rss_bytes=%ld contexts=%ld "
+			  "contexts_max=%ld bpf_on_switch_runs=3 bpf_on_switch_ns=600 "
+			  "bpf_on_exit_ns=50",
+			  rss_bytes, contexts, limit);
 }
 
 static int setup(void **state)
@@ -74,14 +67,11 @@ FIXTURE_TEST(self_cost_sums_programs_beyond_limit)
 {
 	struct totals *totals = *state;
 	struct sample sample;
-	char name[32];
 
-	sample_begin(&sample, "self", 7);
-	for (int i = 0; i < SELF_COST_PROGRAMS_MAX + 5; i++) {
-		(void)snprintf(name, sizeof(name), "bpf_p%d_ns", i);
-		sample_number(&sample, name, 1);
-	}
-	sample_number(&sample, "bpf__ns", 1000); /* no name in it */
+	sample_record(&sample, "self pid=7");
+	for (int i = 0; i < SELF_COST_PROGRAMS_MAX + 5; i++)
+		sample_fields(&sample, "bpf_p%d_ns=1", i);
+	sample_fields(&sample, "bpf__ns=1000"); /* no name in it */
 	assert_int_equal(sample_add(&sample, totals), 0);
 	assert_int_equal(totals->self_cost.program_count, SELF_COST_PROGRAMS_MAX);
 	assert_int_equal(totals->self_cost.run_ns, SELF_COST_PROGRAMS_MAX + 5);
@@ -91,23 +81,15 @@ FIXTURE_TEST(self_cost_ignores_invalid_program_fields)
 {
 	struct totals *totals = *state;
 	const struct self_cost *cost = &totals->self_cost;
-	struct sample sample;
 
-	sample_begin(&sample, "self", 7);
-	sample_number(&sample, "window_ns", 100);
-	sample_text(&sample, "bpf_text_ns", "5");
-	sample_number(&sample, "bpf_debt_ns", -5);
-	sample_number(&sample, "bpf_other", 5);
-	sample_number(&sample, "bpX_other_ns", 5);
-	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_record(totals, "self pid=7 window_ns=100 bpf_text_ns=\"5\" bpf_debt_ns=-5 "
+				  "bpf_other=5 bpX_other_ns=5");
 	assert_false(cost->has_programs);
 	assert_int_equal(cost->program_count, 0);
 	assert_int_equal(cost->run_ns, 0);
 	assert_int_equal(cost->windows_ns, 100);
 	/* A name of one letter is one, and no time at all a figure. */
-	sample_begin(&sample, "self", 7);
-	sample_number(&sample, "bpf_x_ns", 0);
-	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_record(totals, "self pid=7 bpf_x_ns=0");
 	assert_true(cost->has_programs);
 	assert_int_equal(cost->program_count, 1);
 	assert_string_equal(cost->programs[0].name, "x");
@@ -136,29 +118,17 @@ FIXTURE_TEST(self_cost_tracks_fill_per_map_and_ignores_zero_limit)
 {
 	static const char *const names[] = { "contexts", "accounts", "processes" };
 	struct totals *totals = *state;
-	struct sample sample;
 
 	for (int map = 0; map < _OWN_COST_MAP_MAX; map++) {
-		char limit[32];
+		const char *name = names[map];
 
-		assert_string_equal(self_cost_map_name((enum self_cost_map)map), names[map]);
-		(void)snprintf(limit, sizeof(limit), "%s_max", names[map]);
-		sample_begin(&sample, "self", 7);
-		sample_number(&sample, names[map], map + 1);
-		sample_number(&sample, limit, 10);
-		assert_int_equal(sample_add(&sample, totals), 0);
-		sample_begin(&sample, "self", 7);
-		sample_number(&sample, names[map], 5);
-		sample_number(&sample, limit, 0);
-		assert_int_equal(sample_add(&sample, totals), 0);
-		sample_begin(&sample, "self", 7);
-		sample_number(&sample, limit, 1);
-		assert_int_equal(sample_add(&sample, totals), 0);
+		assert_string_equal(self_cost_map_name((enum self_cost_map)map), name);
+		sample_add_record(totals, "self pid=7 %s=%d %s_max=10", name, map + 1, name);
+		sample_add_record(totals, "self pid=7 %s=5 %s_max=0", name, name);
+		sample_add_record(totals, "self pid=7 %s_max=1", name);
 		/* As full as another one. */
-		sample_begin(&sample, "self", 7);
-		sample_number(&sample, names[map], 10 * (map + 1));
-		sample_number(&sample, limit, 100);
-		assert_int_equal(sample_add(&sample, totals), 0);
+		sample_add_record(totals, "self pid=7 %s=%d %s_max=100", name, 10 * (map + 1),
+				  name);
 	}
 	for (int map = 0; map < _OWN_COST_MAP_MAX; map++) {
 		assert_int_equal(totals->self_cost.fills[map].used, map + 1);
@@ -172,17 +142,16 @@ static void add_window(struct totals *totals, int64_t run_ns, int64_t measured_n
 {
 	struct sample sample;
 
-	sample_begin(&sample, "self", 7);
-	sample_number(&sample, "window_ns", 1000);
-	if (run_ns) {
-		sample_number(&sample, "bpf_on_switch_runs", 2 * run_ns);
-		sample_number(&sample, "bpf_on_switch_ns", run_ns);
-		sample_number(&sample, "programs_measured_ns", measured_ns);
-	}
+	sample_record(&sample, "self pid=7 window_ns=1000");
+	if (run_ns)
+		sample_fields(&sample,
+			      "bpf_on_switch_runs=%ld bpf_on_switch_ns=%ld "
+			      "programs_measured_ns=%ld",
+			      2 * run_ns, run_ns, measured_ns);
 	if (samples)
-		sample_number(&sample, "programs_samples", samples);
+		sample_fields(&sample, "programs_samples=%ld", samples);
 	if (error)
-		sample_text(&sample, "programs_error", error);
+		sample_fields(&sample, "programs_error=\"%s\"", error);
 	assert_int_equal(sample_add(&sample, totals), 0);
 }
 

@@ -35,16 +35,12 @@ static void begin(const char *by, uint64_t step_ns)
 static void add(unsigned int end_s, int64_t window_ns, const char *request_id, const char *endpoint,
 		int64_t cpu_ns)
 {
-	unsigned int seconds = START_S + end_s;
 	struct sample sample;
 
-	sample_begin(&sample, "cpu", 42);
-	for (int i = 0; i < 4; i++)
-		sample.buffer.data[3 + i] = (char)(seconds >> (24 - 8 * i));
-	sample_number(&sample, "window_ns", window_ns);
-	sample_text(&sample, "request_id", request_id);
-	sample_text(&sample, "endpoint", endpoint);
-	sample_number(&sample, "cpu_ns", cpu_ns);
+	sample_record(&sample,
+		      "cpu pid=42 window_ns=%ld request_id=\"%s\" endpoint=\"%s\" cpu_ns=%ld",
+		      window_ns, request_id, endpoint, cpu_ns);
+	sample_set_time(&sample, START_S + end_s, 0);
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
@@ -195,16 +191,10 @@ FIXTURE_TEST(series_puts_records_held_by_filter_into_their_step)
 
 FIXTURE_TEST(series_groups_exclude_overflow_and_unknown)
 {
-	struct sample sample;
-
 	begin("endpoint", 0);
-	for (int i = 0; i < 3; i++) {
-		sample_begin(&sample, "cpu", 42);
-		sample_text(&sample, "endpoint", i == 2 ? "a" : "");
-		sample_number(&sample, "cpu_ns", 1 << i);
-		sample_flag(&sample, i == 0 ? "overflow" : i == 1 ? "unknown" : "inherited");
-		assert_int_equal(sample_add(&sample, &totals), 0);
-	}
+	sample_add_record(&totals, "cpu pid=42 endpoint= cpu_ns=1 flags=[overflow]");
+	sample_add_record(&totals, "cpu pid=42 endpoint= cpu_ns=2 flags=[unknown]");
+	sample_add_record(&totals, "cpu pid=42 endpoint=a cpu_ns=4 flags=[inherited]");
 	make(0);
 	assert_int_equal(series.step_count, 1);
 	assert_int_equal(series.steps[0].overflow.sums[COST_CPU], 1);

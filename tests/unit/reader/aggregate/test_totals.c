@@ -70,16 +70,10 @@ FIXTURE_TEST(totals_hold_nothing_if_endpoint_is_not_recorded)
 {
 	const char *by_request = "request_id";
 	struct totals *totals = *state;
-	struct sample sample;
 
 	totals_deinit(totals);
 	assert_int_equal(totals_init(totals, &by_request, 1), 0);
-	sample_begin(&sample, "meta", 7);
-	msgpack_pack_str_with_body(&sample.packer, "keys", 4);
-	msgpack_pack_array(&sample.packer, 1);
-	msgpack_pack_str_with_body(&sample.packer, "request_id", 10);
-	sample.field_count++;
-	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_record(totals, "meta pid=7 keys=[request_id]");
 	sample_add_cpu(totals, 1, "a", NULL, 10, 0);
 	assert_int_equal(totals->selection.held_bytes, 0);
 	sample_add_cpu(totals, 1, "b", "orders", 10, 0);
@@ -92,15 +86,10 @@ FIXTURE_TEST(totals_hold_nothing_if_endpoint_is_not_recorded)
 FIXTURE_TEST(totals_keep_unattributed_and_overflow_out_of_groups)
 {
 	struct totals *totals = *state;
-	struct sample sample;
 
 	sample_add_cpu(totals, 1, "", NULL, 10, 0);
-	sample_begin_cpu(&sample, 42, 1, "", 5, 0);
-	sample_flag(&sample, "unknown");
-	assert_int_equal(sample_add(&sample, totals), 0);
-	sample_begin_cpu(&sample, 42, 1, "", 3, 0);
-	sample_flag(&sample, "overflow");
-	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_cpu_with(totals, 1, "", 5, 0, "flags=[unknown]");
+	sample_add_cpu_with(totals, 1, "", 3, 0, "flags=[overflow]");
 	totals_finish(totals);
 	assert_int_equal(totals->groupings[0].group_count, 0);
 	assert_int_equal(totals->unattributed.sums[COST_CPU], 15);
@@ -123,11 +112,8 @@ FIXTURE_TEST(totals_attribute_context_without_grouping_key)
 FIXTURE_TEST(totals_attribute_context_without_keys_like_books)
 {
 	struct totals *totals = *state;
-	struct sample sample;
 
-	sample_begin(&sample, "cpu", 42);
-	sample_number(&sample, "cpu_ns", 7);
-	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_record(totals, "cpu pid=42 cpu_ns=7");
 	sample_add_cpu(totals, 1, "", NULL, 10, 0);
 	sample_add_balance(totals, 17, 7, 10, 0);
 	totals_finish(totals);
@@ -144,12 +130,11 @@ static void add_divided(struct totals *totals, bool is_measured)
 	struct sample sample;
 
 	for (size_t i = 0; i < 3; i++) {
-		sample_begin(&sample, "cpu", 42);
-		sample_text(&sample, "request_id", request_ids[i]);
+		sample_record(&sample, "cpu pid=42 request_id=%s", request_ids[i]);
 		if (is_measured)
-			sample_number(&sample, "cpu_ns", cpu_ns[i]);
+			sample_fields(&sample, "cpu_ns=%ld", cpu_ns[i]);
 		if (i == 2)
-			sample_flag(&sample, "overflow");
+			sample_fields(&sample, "flags=[overflow]");
 		assert_int_equal(sample_add(&sample, totals), 0);
 	}
 }
@@ -250,13 +235,9 @@ FIXTURE_TEST(totals_usage_requires_duration_cpu_and_single_host)
 FIXTURE_TEST(totals_count_inherited_time_in_group_and_apart)
 {
 	struct totals *totals = *state;
-	struct sample sample;
 
-	for (int i = 0; i < 3; i++) {
-		sample_begin_cpu(&sample, 42, 1, i < 2 ? "a" : "", 7, 0);
-		sample_flag(&sample, "inherited");
-		assert_int_equal(sample_add(&sample, totals), 0);
-	}
+	for (int i = 0; i < 3; i++)
+		sample_add_cpu_with(totals, 1, i < 2 ? "a" : "", 7, 0, "flags=[inherited]");
 	sample_add_cpu(totals, 1, "a", NULL, 100, 0);
 	totals_finish(totals);
 	assert_int_equal(totals->inherited.sums[COST_CPU], 14);
@@ -364,12 +345,12 @@ static void add_cpu_by_queue(struct totals *totals, const char *queue, const cha
 {
 	struct sample sample;
 
-	sample_begin(&sample, "cpu", 42);
+	sample_record(&sample, "cpu pid=42");
 	if (queue)
-		sample_text(&sample, "queue", queue);
+		sample_fields(&sample, "queue=%s", queue);
 	if (endpoint)
-		sample_text(&sample, "endpoint", endpoint);
-	sample_number(&sample, "cpu_ns", 10);
+		sample_fields(&sample, "endpoint=%s", endpoint);
+	sample_fields(&sample, "cpu_ns=10");
 	assert_int_equal(sample_add(&sample, totals), 0);
 }
 
@@ -393,15 +374,10 @@ FIXTURE_TEST(totals_group_by_first_key_without_request_id)
 FIXTURE_TEST(totals_prefer_request_id_over_earlier_key)
 {
 	struct totals *totals = *state;
-	struct sample sample;
 
 	totals_deinit(totals);
 	assert_int_equal(totals_init(totals, NULL, 1), 0);
-	sample_begin(&sample, "cpu", 42);
-	sample_text(&sample, "queue", "mails");
-	sample_text(&sample, "request_id", "a");
-	sample_number(&sample, "cpu_ns", 10);
-	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_record(totals, "cpu pid=42 queue=mails request_id=a cpu_ns=10");
 	assert_string_equal(totals->groupings[0].by, "request_id");
 	/* Of one table, too. */
 	totals_deinit(totals);
@@ -468,14 +444,11 @@ FIXTURE_TEST(totals_measure_request_across_threads_and_windows)
 	struct sample sample;
 
 	for (int i = 0; i < 3; i++) {
-		sample_begin(&sample, "cpu", 42);
-		sample_number(&sample, "tid", 7 + i);
-		sample_text(&sample, "request_id", "a");
+		sample_record(&sample, "cpu pid=42 tid=%d request_id=a", 7 + i);
 		if (i == 1)
-			sample_text(&sample, "endpoint", "orders");
-		sample_number(&sample, "cpu_ns", 10);
-		sample_number(&sample, "first_ns", 1000 - 100 * i);
-		sample_number(&sample, "last_ns", 1010 + 5 * i);
+			sample_fields(&sample, "endpoint=orders");
+		sample_fields(&sample, "cpu_ns=10 first_ns=%d last_ns=%d", 1000 - 100 * i,
+			      1010 + 5 * i);
 		assert_int_equal(sample_add(&sample, totals), 0);
 	}
 	assert_int_equal(totals_finish(totals), 0);
@@ -525,13 +498,9 @@ FIXTURE_TEST(totals_mark_missing_cost_in_its_group_and_total)
 {
 	struct totals *totals = *state;
 	const struct group *a, *b;
-	struct sample sample;
 
 	sample_add_cpu(totals, 1, "a", NULL, 10, 1);
-	sample_begin(&sample, "cpu", 42);
-	sample_text(&sample, "request_id", "a");
-	sample_number(&sample, "cpu_ns", 5);
-	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_record(totals, "cpu pid=42 request_id=a cpu_ns=5");
 	sample_add_cpu(totals, 1, "b", NULL, 2, 3);
 	totals_finish(totals);
 	a = find_group(&totals->groupings[0], "a");
@@ -600,7 +569,6 @@ FIXTURE_TEST(totals_notify_listener_of_counted_records)
 	const struct totals_listener listener = { hear_other, hear_take, hear_charge, hear_settle,
 						  &told };
 	struct totals *totals = *state;
-	struct sample sample;
 
 	totals->listener = &listener;
 	assert_int_equal(filter_add(&totals->selection.filter, "endpoint=yes"), 0);
@@ -615,9 +583,7 @@ FIXTURE_TEST(totals_notify_listener_of_counted_records)
 	filter_deinit(&totals->selection.filter);
 	told.text[0] = '\0';
 	sample_add_cpu(totals, 1, "", "", 3, 0);
-	sample_begin_cpu(&sample, 42, 0, "", 5, 0);
-	sample_flag(&sample, "overflow");
-	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_cpu_with(totals, 0, "", 5, 0, "flags=[overflow]");
 	assert_string_equal(told.text, "cn103 t1 cn205 t1 ");
 }
 
@@ -634,7 +600,7 @@ FIXTURE_TEST(totals_return_listener_error)
 	for (size_t i = 0; i < 2; i++) {
 		told.at = places[i];
 		sample_begin_cpu(&sample, 42, 1, "a", 1, 0);
-		sample_text(&sample, "endpoint", "GET /");
+		sample_fields(&sample, "endpoint=\"GET /\"");
 		assert_int_equal(sample_add(&sample, totals), -EDOM);
 	}
 	told.at = 's';
@@ -645,18 +611,12 @@ FIXTURE_TEST(totals_keep_threads_of_hosts_apart)
 {
 	static const char *const by_tid[] = { "tid", "comm" };
 	struct totals *totals = *state;
-	struct sample sample;
 
 	totals_deinit(totals);
 	assert_int_equal(totals_init(totals, by_tid, 2), 0);
-	sample_begin(&sample, "process", 42);
-	sample_text(&sample, "comm", "puma");
-	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_record(totals, "process pid=42 comm=puma");
 	sample_add_cpu(totals, 7, "a", NULL, 10, 0);
-	sample_begin_cpu(&sample, 42, 7, "a", 5, 0);
-	/* The first "web-1" of the entry is its host name. */
-	*(char *)memmem(sample.buffer.data, sample.buffer.size, "web-1", 5) = 'W';
-	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_record(totals, "cpu host_name=Web-1 pid=42 tid=7 request_id=a cpu_ns=5");
 	assert_int_equal(totals->groupings[0].group_count, 2);
 	assert_true(totals->selection.recording.has_several_hosts);
 	assert_int_equal(find_group(&totals->groupings[0], "42/7")->costs.sums[COST_CPU], 10);

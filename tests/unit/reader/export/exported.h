@@ -49,6 +49,19 @@ static inline void exported_add(struct exported *exported, struct sample *sample
 	assert_int_equal(exporter_add(exported->exporter, exported_view(sample)), 0);
 }
 
+/* The same of a record of a line (sample_record). */
+__attribute__((format(printf, 2, 3))) static inline void exported_record(struct exported *exported,
+									 const char *format, ...)
+{
+	struct sample sample;
+	va_list values;
+
+	va_start(values, format);
+	sample_record_v(&sample, format, values);
+	va_end(values);
+	exported_add(exported, &sample);
+}
+
 static inline void exported_end(struct exported *exported)
 {
 	assert_int_equal(exporter_finish(exported->exporter), 0);

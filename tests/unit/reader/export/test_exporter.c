@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <inttypes.h>
 #include <locale.h>
 
 #include "unit_test.h"
@@ -82,11 +81,7 @@ FIXTURE_TEST(exporter_lacks_slices_only_if_cpu_has_no_slices)
 	sample_begin_cpu(&sample, 7, 8, "r", 1, 1);
 	exported_add(&exported, &sample);
 	assert_true(exporter_lacks_slices(exported.exporter));
-	sample_begin(&sample, "slice", 7);
-	sample_text(&sample, "state", "running");
-	sample_number(&sample, "start_ns", 1);
-	sample_number(&sample, "end_ns", 1);
-	exported_add(&exported, &sample);
+	exported_record(&exported, "slice pid=7 state=running start_ns=1 end_ns=1");
 	assert_false(exporter_lacks_slices(exported.exporter));
 	exported_end(&exported);
 }
@@ -134,11 +129,8 @@ FIXTURE_TEST(exporter_counts_records_given_up_by_filter)
 	exported_begin(&exported, EXPORT_FORMAT_CSV, NULL, "tenant=7");
 	assert_int_equal(exporter_given_up(exported.exporter), 0);
 	while (exporter_given_up(exported.exporter) == 0) {
-		char name[16];
-
-		(void)snprintf(name, sizeof(name), "key_%" PRIu64, count);
 		sample_begin_cpu(&sample, 7, 8, "r", 1, 1);
-		sample_text(&sample, name, "of a shape of its own");
+		sample_fields(&sample, "key_%lu=\"of a shape of its own\"", count);
 		exported_add(&exported, &sample);
 		count++;
 	}
@@ -209,14 +201,8 @@ FIXTURE_TEST(exporter_add_of_slice_fails_with_enomem)
 	struct sample sample;
 
 	assert_non_null(out);
-	sample_begin(&sample, "slice", 7);
-	sample_number(&sample, "tid", 8);
-	sample_text(&sample, "request_id", "r");
-	sample_text(&sample, "state", "run_queue");
-	sample_number(&sample, "start_ns", 1);
-	sample_number(&sample, "end_ns", 2);
-	sample_number(&sample, "woken_by_pid", 7);
-	sample_number(&sample, "woken_by_tid", 9);
+	sample_record(&sample, "slice pid=7 tid=8 request_id=r state=run_queue "
+			       "start_ns=1 end_ns=2 woken_by_pid=7 woken_by_tid=9");
 	view = exported_view(&sample);
 	begin_again(EXPORT_FORMAT_PERFETTO, out);
 	assert_each_allocation_can_fail(exporter_add(exported.exporter, view),
@@ -226,14 +212,8 @@ FIXTURE_TEST(exporter_add_of_slice_fails_with_enomem)
 
 FIXTURE_TEST(openmetrics_omits_wall_time_without_request_times)
 {
-	struct sample sample;
-
 	exported_begin(&exported, EXPORT_FORMAT_OPENMETRICS, "endpoint", NULL);
-	sample_begin(&sample, "cpu", 7);
-	sample_text(&sample, "request_id", "r");
-	sample_text(&sample, "endpoint", "GET /a");
-	sample_number(&sample, "cpu_ns", 5);
-	exported_add(&exported, &sample);
+	exported_record(&exported, "cpu pid=7 request_id=r endpoint=\"GET /a\" cpu_ns=5");
 	exported_end(&exported);
 	assert_non_null(strstr(exported.text,
 			       "correlator_request_cpu_seconds{row=\"group\",endpoint=\"GET /a\","
@@ -245,14 +225,8 @@ FIXTURE_TEST(openmetrics_omits_wall_time_without_request_times)
 
 FIXTURE_TEST(openmetrics_label_names_replace_invalid_characters)
 {
-	struct sample sample;
-
 	exported_begin(&exported, EXPORT_FORMAT_OPENMETRICS, "1st.Key-z9", NULL);
-	sample_begin(&sample, "cpu", 42);
-	sample_text(&sample, "request_id", "r");
-	sample_text(&sample, "1st.Key-z9", "v");
-	sample_number(&sample, "cpu_ns", 5);
-	exported_add(&exported, &sample);
+	exported_record(&exported, "cpu pid=42 request_id=r 1st.Key-z9=v cpu_ns=5");
 	exported_end(&exported);
 	assert_non_null(strstr(exported.text, "{row=\"group\",_1st_Key_z9=\"v\""));
 }
@@ -262,12 +236,7 @@ static void add_frame_of(struct exported *folded, const char *id, const char *pa
 {
 	struct sample sample;
 
-	sample_begin(&sample, "stack", 7);
-	sample_text(&sample, "stack_id", id);
-	if (parent)
-		sample_text(&sample, "parent_id", parent);
-	sample_text(&sample, "name", name);
-	sample_text(&sample, "frame_kind", kind);
+	sample_begin_frame(&sample, 7, id, parent, name, kind);
 	exported_add(folded, &sample);
 }
 
@@ -279,24 +248,15 @@ static void add_frame(struct exported *folded, const char *id, const char *paren
 static void add_stack(struct exported *folded, const char *request_id, const char *stack_id,
 		      int64_t cpu_ns, int64_t samples)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "cpu", 7);
-	sample_text(&sample, "request_id", request_id);
-	sample_text(&sample, "endpoint", request_id);
-	sample_number(&sample, "cpu_ns", cpu_ns);
-	sample_number(&sample, "user_ns", cpu_ns);
-	sample_number(&sample, "kernel_ns", 0);
-	exported_add(folded, &sample);
+	exported_record(folded,
+			"cpu pid=7 request_id=%s endpoint=%s cpu_ns=%ld user_ns=%ld kernel_ns=0",
+			request_id, request_id, cpu_ns, cpu_ns);
 	if (samples == 0)
 		return;
-	sample_begin(&sample, "sample", 7);
-	sample_number(&sample, "tid", 7);
-	sample_text(&sample, "request_id", request_id);
-	sample_text(&sample, "stack_id", stack_id);
-	sample_number(&sample, "samples", samples);
-	sample_number(&sample, "period_ns", 10101010);
-	exported_add(folded, &sample);
+	exported_record(folded,
+			"sample pid=7 tid=7 request_id=%s stack_id=\"%s\" samples=%ld "
+			"period_ns=10101010",
+			request_id, stack_id, samples);
 }
 
 FIXTURE_TEST(folded_lines_add_up_to_exact_cpu)

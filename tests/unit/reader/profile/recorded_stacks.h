@@ -18,13 +18,35 @@ static inline void recorded_stacks_add(struct stacks *stacks, struct sample *sam
 	msgpack_sbuffer_destroy(&sample->buffer);
 }
 
+/* The same of a record of a line (sample_record). */
+__attribute__((format(printf, 2, 3))) static inline void
+recorded_stacks_record(struct stacks *stacks, const char *format, ...)
+{
+	struct sample sample;
+	va_list values;
+
+	va_start(values, format);
+	sample_record_v(&sample, format, values);
+	va_end(values);
+	recorded_stacks_add(stacks, &sample);
+}
+
+static inline void recorded_stacks_frame_of(struct stacks *stacks, const char *id,
+					    const char *parent, const char *name, const char *kind)
+{
+	struct sample sample;
+
+	sample_begin_frame(&sample, 7, id, parent, name, kind);
+	recorded_stacks_add(stacks, &sample);
+}
+
 static inline void recorded_stacks_frame(struct stacks *stacks, const char *id, const char *parent,
 					 const char *name, int64_t line)
 {
 	struct sample sample;
 
 	sample_begin_frame(&sample, 7, id, parent, name, "ruby");
-	sample_number(&sample, "line", line);
+	sample_fields(&sample, "line=%ld", line);
 	recorded_stacks_add(stacks, &sample);
 }
 
@@ -33,13 +55,10 @@ static inline void recorded_stacks_cpu_of(struct stacks *stacks, const char *req
 {
 	struct sample sample;
 
-	sample_begin(&sample, "cpu", 7);
-	sample_text(&sample, "request_id", request_id);
+	sample_record(&sample, "cpu pid=7 request_id=\"%s\"", request_id);
 	if (endpoint)
-		sample_text(&sample, "endpoint", endpoint);
-	sample_number(&sample, "cpu_ns", cpu_ns);
-	sample_number(&sample, "user_ns", cpu_ns);
-	sample_number(&sample, "kernel_ns", 0);
+		sample_fields(&sample, "endpoint=\"%s\"", endpoint);
+	sample_fields(&sample, "cpu_ns=%ld user_ns=%ld kernel_ns=0", cpu_ns, cpu_ns);
 	recorded_stacks_add(stacks, &sample);
 }
 
@@ -52,15 +71,10 @@ static inline void recorded_stacks_cpu(struct stacks *stacks, const char *reques
 static inline void recorded_stacks_off_cpu(struct stacks *stacks, const char *request_id,
 					   int64_t blocked_ns, int64_t run_queue_ns)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "cpu", 7);
-	sample_number(&sample, "tid", 8);
-	sample_text(&sample, "request_id", request_id);
-	sample_number(&sample, "cpu_ns", 5000);
-	sample_number(&sample, "blocked_ns", blocked_ns);
-	sample_number(&sample, "run_queue_ns", run_queue_ns);
-	recorded_stacks_add(stacks, &sample);
+	recorded_stacks_record(stacks,
+			       "cpu pid=7 tid=8 request_id=\"%s\" cpu_ns=5000 blocked_ns=%ld "
+			       "run_queue_ns=%ld",
+			       request_id, blocked_ns, run_queue_ns);
 }
 
 /* Left out where it is 0. */
@@ -70,29 +84,22 @@ static inline void recorded_stacks_wait(struct stacks *stacks, const char *reque
 {
 	struct sample sample;
 
-	sample_begin(&sample, "sample", 7);
-	sample_number(&sample, "tid", 8);
-	sample_text(&sample, "request_id", request_id);
-	sample_text(&sample, "stack_id", stack_id);
+	sample_record(&sample, "sample pid=7 tid=8 request_id=\"%s\" stack_id=\"%s\"", request_id,
+		      stack_id);
 	if (waits_count)
-		sample_number(&sample, "waits", waits_count);
+		sample_fields(&sample, "waits=%ld", waits_count);
 	if (blocked_ns)
-		sample_number(&sample, "blocked_ns", blocked_ns);
+		sample_fields(&sample, "blocked_ns=%ld", blocked_ns);
 	if (run_queue_ns)
-		sample_number(&sample, "run_queue_ns", run_queue_ns);
+		sample_fields(&sample, "run_queue_ns=%ld", run_queue_ns);
 	recorded_stacks_add(stacks, &sample);
 }
 
 static inline void recorded_stacks_sample(struct stacks *stacks, const char *request_id,
 					  const char *stack_id, int64_t samples)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "sample", 7);
-	sample_number(&sample, "tid", 8);
-	sample_text(&sample, "request_id", request_id);
-	sample_text(&sample, "stack_id", stack_id);
-	sample_number(&sample, "samples", samples);
-	sample_number(&sample, "period_ns", RECORDED_STACKS_PERIOD_NS);
-	recorded_stacks_add(stacks, &sample);
+	recorded_stacks_record(stacks,
+			       "sample pid=7 tid=8 request_id=\"%s\" stack_id=\"%s\" samples=%ld "
+			       "period_ns=%d",
+			       request_id, stack_id, samples, RECORDED_STACKS_PERIOD_NS);
 }

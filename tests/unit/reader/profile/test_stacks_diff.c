@@ -226,16 +226,10 @@ FIXTURE_TEST(stacks_diff_csv_rows_have_all_columns)
 /* A method of a file. */
 static void add_method(struct stacks *stacks, const char *id, const char *name, int64_t first_line)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "stack", 7);
-	sample_text(&sample, "stack_id", id);
-	sample_text(&sample, "parent_id", "1");
-	sample_text(&sample, "name", name);
-	sample_text(&sample, "file", "/app/\"a\".rb");
-	sample_text(&sample, "frame_kind", "c");
-	sample_number(&sample, "first_line", first_line);
-	recorded_stacks_add(stacks, &sample);
+	recorded_stacks_record(stacks,
+			       "stack pid=7 stack_id=\"%s\" parent_id=\"1\" name=\"%s\" "
+			       "file=\"/app/\\\"a\\\".rb\" frame_kind=c first_line=%ld",
+			       id, name, first_line);
 }
 
 /* One more than before, one less, one that only came to be, in as few requests as are tested and in
@@ -333,12 +327,9 @@ static int teardown(void **state)
 /* Each sleeps in `nap', below which are the kernel's frames, so long. */
 static void add_naps(struct stacks *stacks, int64_t nap_ns)
 {
-	struct sample sample;
-
 	recorded_stacks_frame(stacks, "1", NULL, "main", 1);
 	recorded_stacks_frame(stacks, "2", "1", "nap", 1);
-	sample_begin_frame(&sample, 7, "3", "2", "__schedule", "kernel");
-	recorded_stacks_add(stacks, &sample);
+	recorded_stacks_frame_of(stacks, "3", "2", "__schedule", "kernel");
 	for (int i = 0; i < 12; i++) {
 		int64_t spread_ns = i % 2 ? 1000 : -1000;
 		char id[32];

@@ -28,40 +28,25 @@ static int teardown(void **state)
 
 static void add_frame(struct stacks *stacks, const char *id, const char *parent, const char *name)
 {
-	struct sample sample;
-
-	sample_begin_frame(&sample, 7, id, parent, name, "ruby");
-	recorded_stacks_add(stacks, &sample);
+	recorded_stacks_frame_of(stacks, id, parent, name, "ruby");
 }
 
 static void add_cpu(struct stacks *stacks, const char *request_id, const char *endpoint,
 		    int64_t cpu_ns)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "cpu", 7);
-	sample_number(&sample, "tid", 8);
-	sample_text(&sample, "request_id", request_id);
-	sample_text(&sample, "endpoint", endpoint);
-	sample_number(&sample, "cpu_ns", cpu_ns);
-	sample_number(&sample, "user_ns", cpu_ns);
-	sample_number(&sample, "kernel_ns", 0);
-	recorded_stacks_add(stacks, &sample);
+	recorded_stacks_record(stacks,
+			       "cpu pid=7 tid=8 request_id=\"%s\" endpoint=\"%s\" cpu_ns=%ld "
+			       "user_ns=%ld kernel_ns=0",
+			       request_id, endpoint, cpu_ns, cpu_ns);
 }
 
 static void add_sample(struct stacks *stacks, const char *request_id, const char *stack_id,
 		       int64_t samples)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "sample", 7);
-	sample_number(&sample, "tid", 8);
-	sample_text(&sample, "request_id", request_id);
-	sample_text(&sample, "endpoint", "");
-	sample_text(&sample, "stack_id", stack_id);
-	sample_number(&sample, "samples", samples);
-	sample_number(&sample, "period_ns", 10101010);
-	recorded_stacks_add(stacks, &sample);
+	recorded_stacks_record(stacks,
+			       "sample pid=7 tid=8 request_id=\"%s\" endpoint= stack_id=\"%s\" "
+			       "samples=%ld period_ns=10101010",
+			       request_id, stack_id, samples);
 }
 
 static const struct stacks_place *place_of(const struct stacks *stacks, const char *name)
@@ -221,14 +206,9 @@ FIXTURE_TEST(stacks_error_is_never_zero_for_few_samples)
 static void add_place(struct stacks *stacks, int64_t pid, int64_t tid, const char *stack_id,
 		      int64_t samples)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "sample", pid);
-	sample_number(&sample, "tid", tid);
-	sample_text(&sample, "request_id", "r");
-	sample_text(&sample, "stack_id", stack_id);
-	sample_number(&sample, "samples", samples);
-	recorded_stacks_add(stacks, &sample);
+	recorded_stacks_record(stacks,
+			       "sample pid=%ld tid=%ld request_id=r stack_id=\"%s\" samples=%ld",
+			       pid, tid, stack_id, samples);
 }
 
 FIXTURE_TEST(stacks_saturate_forged_weights_and_preserve_total)
@@ -256,15 +236,8 @@ FIXTURE_TEST(stacks_saturate_forged_weights_and_preserve_total)
 /* CPU of this thread in no request. */
 static void add_cpu_of(struct stacks *stacks, const char *key, const char *value, int64_t cpu_ns)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "cpu", 7);
-	sample_number(&sample, "tid", 8);
-	sample_text(&sample, "request_id", "");
-	sample_text(&sample, key, value);
-	sample_text(&sample, "z", "z");
-	sample_number(&sample, "cpu_ns", cpu_ns);
-	recorded_stacks_add(stacks, &sample);
+	recorded_stacks_record(stacks, "cpu pid=7 tid=8 request_id= %s=\"%s\" z=z cpu_ns=%ld", key,
+			       value, cpu_ns);
 }
 
 FIXTURE_TEST(stacks_group_time_outside_requests_by_keys)
@@ -307,15 +280,9 @@ FIXTURE_TEST(stacks_exclude_overflow_and_unknown_from_requests)
 	struct stacks *stacks = *state;
 	const struct stacks_context *context = NULL;
 
-	for (int64_t i = 0; i < 3; i++) {
-		struct sample sample;
-
-		sample_begin(&sample, "cpu", 7);
-		sample_text(&sample, "request_id", "r");
-		sample_number(&sample, "cpu_ns", i + 1);
-		sample_flag(&sample, flags[i]);
-		recorded_stacks_add(stacks, &sample);
-	}
+	for (int64_t i = 0; i < 3; i++)
+		recorded_stacks_record(stacks, "cpu pid=7 request_id=r cpu_ns=%ld flags=[%s]",
+				       i + 1, flags[i]);
 	assert_int_equal(stacks_finish(stacks), 0);
 	for (int64_t i = 0; i < 3; i++) {
 		context = stacks_next(stacks, context);
@@ -359,12 +326,10 @@ FIXTURE_TEST(stacks_label_context_with_keys_up_to_maximum)
 	struct sample sample;
 	char keys[STACKS_LABELS_MAX][8];
 
-	sample_begin(&sample, "cpu", 7);
-	sample_text(&sample, "request_id", "r");
-	sample_text(&sample, "endpoint", "GET /last");
+	sample_record(&sample, "cpu pid=7 request_id=r endpoint=\"GET /last\"");
 	for (int i = 0; i < STACKS_LABELS_MAX; i++) {
 		(void)snprintf(keys[i], sizeof(keys[i]), "k%d", i);
-		sample_text(&sample, keys[i], keys[i]);
+		sample_fields(&sample, "%s=%s", keys[i], keys[i]);
 	}
 	recorded_stacks_add(stacks, &sample);
 	assert_int_equal(stacks_finish(stacks), 0);
@@ -381,7 +346,6 @@ FIXTURE_TEST(stacks_sort_places_by_process_thread_and_frame)
 {
 	static const int64_t samples[] = { 10, 11, 4, 1, 6 };
 	struct stacks *stacks = *state;
-	struct sample sample;
 	size_t count = 0;
 
 	add_frame(stacks, "1", NULL, "main");
@@ -395,11 +359,7 @@ FIXTURE_TEST(stacks_sort_places_by_process_thread_and_frame)
 	add_place(stacks, 7, 1, "1", 6);
 	/* Of nothing. */
 	add_place(stacks, 7, 9, "1", 0);
-	sample_begin(&sample, "sample", 7);
-	sample_number(&sample, "tid", 9);
-	sample_text(&sample, "request_id", "r");
-	sample_text(&sample, "stack_id", "1");
-	recorded_stacks_add(stacks, &sample);
+	recorded_stacks_record(stacks, "sample pid=7 tid=9 request_id=r stack_id=\"1\"");
 	assert_int_equal(stacks_finish(stacks), 0);
 	for (const struct stacks_place *place = stacks_next(stacks, NULL)->places; place;
 	     place = place->next, count++) {
@@ -417,19 +377,14 @@ FIXTURE_TEST(stacks_sort_places_by_process_thread_and_frame)
 FIXTURE_TEST(stacks_weigh_sample_by_its_period)
 {
 	struct stacks *stacks = *state;
-	struct sample sample;
 
 	add_frame(stacks, "1", NULL, "slow");
 	add_frame(stacks, "2", NULL, "often");
 	add_cpu(stacks, "r", "GET /", 1000);
-	for (int i = 1; i <= 2; i++) {
-		sample_begin(&sample, "sample", 7);
-		sample_text(&sample, "request_id", "r");
-		sample_text(&sample, "stack_id", i == 1 ? "1" : "2");
-		sample_number(&sample, "samples", 1);
-		sample_number(&sample, "period_ns", i == 1 ? 300 : 100);
-		recorded_stacks_add(stacks, &sample);
-	}
+	recorded_stacks_record(stacks,
+			       "sample pid=7 request_id=r stack_id=\"1\" samples=1 period_ns=300");
+	recorded_stacks_record(stacks,
+			       "sample pid=7 request_id=r stack_id=\"2\" samples=1 period_ns=100");
 	assert_int_equal(stacks_finish(stacks), 0);
 	assert_int_equal(place_of(stacks, "slow")->spent_ns, 750);
 	assert_int_equal(place_of(stacks, "often")->spent_ns, 250);
@@ -465,20 +420,13 @@ FIXTURE_TEST(frames_decode_kind_name_file_and_lines)
 	static const char *const kinds[] = { "unknown", "ruby",	  "c",	 "gc",
 					     "native",	"kernel", "cut", "of tomorrow" };
 	struct stacks *stacks = *state;
-	struct sample sample;
-	char id[8];
 
-	for (int i = 0; i < 8; i++) {
-		(void)snprintf(id, sizeof(id), "%d", i);
-		sample_begin(&sample, "stack", 7);
-		sample_text(&sample, "stack_id", id);
-		sample_text(&sample, "name", i == 0 ? "" : kinds[i]);
-		sample_text(&sample, "file", i == 0 ? "" : "/app/a.rb");
-		sample_text(&sample, "frame_kind", kinds[i]);
-		sample_number(&sample, "line", UINT32_MAX + INT64_C(2) - i);
-		sample_number(&sample, "first_line", 5 - i);
-		recorded_stacks_add(stacks, &sample);
-	}
+	for (int i = 0; i < 8; i++)
+		recorded_stacks_record(stacks,
+				       "stack pid=7 stack_id=\"%d\" name=\"%s\" file=%s "
+				       "frame_kind=\"%s\" line=%ld first_line=%d",
+				       i, i == 0 ? "" : kinds[i], i == 0 ? "" : "/app/a.rb",
+				       kinds[i], UINT32_MAX + INT64_C(2) - i, 5 - i);
 	assert_int_equal(stacks_finish(stacks), 0);
 	for (const struct frame *frame = stacks->frames.table; frame; frame = frame->hh.next) {
 		uint32_t i = frame->number;
@@ -496,9 +444,7 @@ FIXTURE_TEST(frames_decode_kind_name_file_and_lines)
 	}
 	assert_int_equal(stacks->frames.cut->kind, FRAME_KIND_CUT);
 	/* One that does not say which is none. */
-	sample_begin(&sample, "stack", 7);
-	sample_text(&sample, "name", "nameless");
-	recorded_stacks_add(stacks, &sample);
+	recorded_stacks_record(stacks, "stack pid=7 name=nameless");
 	assert_int_equal(stacks->frames.count, 8);
 }
 
@@ -586,14 +532,9 @@ static void add_span(struct stacks *stacks, const char *request_id, int64_t firs
 {
 	struct sample sample;
 
-	sample_begin(&sample, "cpu", 7);
-	sample_text(&sample, "request_id", request_id);
-	sample_text(&sample, "endpoint", "GET /");
-	sample_number(&sample, "cpu_ns", 1);
-	if (first_ns > 0) {
-		sample_number(&sample, "first_ns", first_ns);
-		sample_number(&sample, "last_ns", last_ns);
-	}
+	sample_record(&sample, "cpu pid=7 request_id=%s endpoint=\"GET /\" cpu_ns=1", request_id);
+	if (first_ns > 0)
+		sample_fields(&sample, "first_ns=%ld last_ns=%ld", first_ns, last_ns);
 	recorded_stacks_add(stacks, &sample);
 }
 
@@ -667,16 +608,11 @@ FIXTURE_TEST(stacks_filter_by_thread_name_skips_unnamed_thread)
 {
 	static const char *const names[] = { "worker 1", "", "worker 2", "worker 1" };
 	struct stacks *stacks = *state;
-	struct sample sample;
 
 	assert_int_equal(filter_add(&stacks->selection.filter, "thread_name=worker 1"), 0);
-	for (int i = 0; i < 4; i++) {
-		sample_begin(&sample, "cpu", 7);
-		sample_number(&sample, "tid", 8);
-		sample_text(&sample, "thread_name", names[i]);
-		sample_number(&sample, "cpu_ns", 1 << i);
-		recorded_stacks_add(stacks, &sample);
-	}
+	for (int i = 0; i < 4; i++)
+		recorded_stacks_record(stacks, "cpu pid=7 tid=8 thread_name=\"%s\" cpu_ns=%d",
+				       names[i], 1 << i);
 	assert_int_equal(stacks_finish(stacks), 0);
 	assert_int_equal(stacks->sums.spent_ns, 1 + 8);
 }
@@ -684,17 +620,12 @@ FIXTURE_TEST(stacks_filter_by_thread_name_skips_unnamed_thread)
 FIXTURE_TEST(stacks_skip_cpu_and_samples_before_since)
 {
 	struct stacks *stacks = *state;
-	struct sample sample;
 
 	stacks->selection.filter.since =
 		(struct filter_time){ .is_set = true, .ns = UINT64_C(1700000001) * 1000000000 };
 	add_frame(stacks, "1", NULL, "early");
-	sample_begin(&sample, "meta", 7);
-	sample_number(&sample, "interval_ns", 5);
-	recorded_stacks_add(stacks, &sample);
-	sample_begin(&sample, "process", 7);
-	sample_text(&sample, "comm", "puma");
-	recorded_stacks_add(stacks, &sample);
+	recorded_stacks_record(stacks, "meta pid=7 interval_ns=5");
+	recorded_stacks_record(stacks, "process pid=7 comm=puma");
 	add_cpu(stacks, "r", "GET /", 1);
 	add_sample(stacks, "r", "1", 1);
 	assert_null(stacks->contexts);
@@ -713,14 +644,10 @@ FIXTURE_TEST(stacks_skip_cpu_and_samples_before_since)
 
 static void encode(const char *kind, struct sample *ret_sample)
 {
-	sample_begin(ret_sample, kind, 7);
-	sample_text(ret_sample, "stack_id", "1");
-	sample_text(ret_sample, "parent_id", "2");
-	sample_text(ret_sample, "name", "main");
-	sample_text(ret_sample, "file", "main.rb");
-	sample_text(ret_sample, "request_id", "r");
-	sample_number(ret_sample, "cpu_ns", 1);
-	sample_number(ret_sample, "samples", 1);
+	sample_record(ret_sample,
+		      "%s pid=7 stack_id=\"1\" parent_id=\"2\" name=main file=main.rb "
+		      "request_id=r cpu_ns=1 samples=1",
+		      kind);
 	sample_end(ret_sample);
 }
 

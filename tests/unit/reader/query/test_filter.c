@@ -103,9 +103,7 @@ FIXTURE_TEST(filter_matches_time_without_request_by_process)
 	want("comm~pu*");
 	want("host_name=web-1");
 	want("pid=42");
-	sample_begin(&sample, "process", 42);
-	sample_text(&sample, "comm", "puma");
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	sample_add_record(&totals, "process pid=42 comm=puma");
 	sample_add_cpu(&totals, 7, "", NULL, 10, 0);
 	sample_begin_cpu(&sample, 43, 8, "", 20, 0);
 	assert_int_equal(sample_add(&sample, &totals), 0);
@@ -130,9 +128,7 @@ static void add_at(uint64_t second, const char *kind)
 	static struct record_view view;
 	struct sample sample;
 
-	sample_begin(&sample, kind, 42);
-	sample_text(&sample, "request_id", "a");
-	sample_number(&sample, "cpu_ns", 1 << second);
+	sample_record(&sample, "%s pid=42 request_id=a cpu_ns=%d", kind, 1 << second);
 	sample_decode(&sample, &view);
 	view.wall_ns = (1000 + second) * SECOND_NS;
 	assert_int_equal(totals_add(&totals, &view), 0);

@@ -64,7 +64,7 @@ FIXTURE_TEST(packing_restores_record_without_head_fields)
 	int64_t number;
 
 	sample_begin_cpu(&sample, 42, 7, "r1", 1000, 24);
-	sample_flag(&sample, "inherited");
+	sample_fields(&sample, "flags=[inherited]");
 	put(99);
 	get(&offset, 99);
 	expect_end(offset);
@@ -96,13 +96,9 @@ FIXTURE_TEST(packing_round_trips_every_integer)
 	const size_t count = sizeof(numbers) / sizeof(numbers[0]);
 	size_t offset = 0;
 
-	sample_begin(&sample, "balance", 1);
-	for (size_t i = 0; i < count; i++) {
-		char name[8];
-
-		(void)snprintf(name, sizeof(name), "n%zu", i);
-		sample_number(&sample, name, numbers[i]);
-	}
+	sample_record(&sample, "balance pid=1");
+	for (size_t i = 0; i < count; i++)
+		sample_fields(&sample, "n%zu=%ld", i, numbers[i]);
 	put(0);
 	get(&offset, 0);
 	expect_end(offset);
@@ -117,20 +113,15 @@ FIXTURE_TEST(packing_shares_shape_between_records_of_same_fields)
 	struct record_text text;
 	int64_t number;
 
-	sample_begin(&sample, "cpu", 1);
-	sample_number(&sample, "a", 5);
+	sample_record(&sample, "cpu pid=1 a=5");
 	put(1);
-	sample_begin(&sample, "cpu", 2);
-	sample_text(&sample, "a", "five");
+	sample_record(&sample, "cpu pid=2 a=five");
 	put(2);
-	sample_begin(&sample, "cpu", 3);
-	sample_number(&sample, "b", 6);
+	sample_record(&sample, "cpu pid=3 b=6");
 	put(3);
-	sample_begin(&sample, "cpu", 4);
-	sample_number(&sample, "a", 7);
+	sample_record(&sample, "cpu pid=4 a=7");
 	put(4);
-	sample_begin(&sample, "gap", 5);
-	sample_number(&sample, "a", 8);
+	sample_record(&sample, "gap pid=5 a=8");
 	put(5);
 	assert_int_equal(packing.shape_count, 4);
 	get(&offset, 1);
@@ -166,22 +157,16 @@ FIXTURE_TEST(packing_rejects_new_shapes_beyond_limit)
 	size_t size_bytes;
 
 	for (size_t i = 0; i < PACKING_SHAPES_MAX; i++) {
-		char name[8];
-
-		(void)snprintf(name, sizeof(name), "n%zu", i);
-		sample_begin(&sample, "cpu", 1);
-		sample_number(&sample, name, 1);
+		sample_record(&sample, "cpu pid=1 n%zu=1", i);
 		put(0);
 	}
 	size_bytes = packed.size_bytes;
-	sample_begin(&sample, "cpu", 1);
-	sample_number(&sample, "other", 1);
+	sample_record(&sample, "cpu pid=1 other=1");
 	decode();
 	assert_int_equal(packing_put(&packing, &view, 0, &packed), -E2BIG);
 	msgpack_sbuffer_destroy(&sample.buffer);
 	assert_int_equal(packed.size_bytes, size_bytes);
-	sample_begin(&sample, "cpu", 1);
-	sample_number(&sample, "n0", 1);
+	sample_record(&sample, "cpu pid=1 n0=1");
 	put(0);
 	assert_int_equal(packing.shape_count, PACKING_SHAPES_MAX);
 }
@@ -206,11 +191,11 @@ FIXTURE_TEST(packing_grows_for_longest_texts)
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	for (int i = 0; i < 20; i++) {
-		sample_begin(&sample, "cpu", i);
+		sample_record(&sample, "cpu pid=%d", i);
 		if (i % 2)
-			sample_text(&sample, "key", text);
+			sample_fields(&sample, "key=%s", text);
 		else
-			sample_flag(&sample, text);
+			sample_fields(&sample, "flags=[%s]", text);
 		put((uint64_t)i);
 	}
 	for (int i = 0; i < 20; i++) {

@@ -40,25 +40,28 @@ static int add_at(struct sample *sample, uint64_t wall_ns, size_t memory)
 	return r;
 }
 
-static void add(struct sample *sample)
+/* Adds a record of a line (sample_record). */
+__attribute__((format(printf, 1, 2))) static void add(const char *format, ...)
 {
-	assert_int_equal(add_at(sample, START_NS, SIZE_MAX), 0);
+	struct sample sample;
+	va_list values;
+
+	va_start(values, format);
+	sample_record_v(&sample, format, values);
+	va_end(values);
+	assert_int_equal(add_at(&sample, START_NS, SIZE_MAX), 0);
 }
 
 static int add_process(int64_t pid, const char *comm, int64_t end_ns, size_t memory)
 {
 	struct sample sample;
 
-	sample_begin(&sample, "process", pid);
-	sample_text(&sample, "comm", comm);
-	sample_number(&sample, "ppid", 3);
-	sample_number(&sample, "start_ns", 1000);
+	sample_record(&sample, "process pid=%ld comm=%s ppid=3 start_ns=1000", pid, comm);
 	if (end_ns)
-		sample_number(&sample, "end_ns", end_ns);
+		sample_fields(&sample, "end_ns=%ld", end_ns);
 	else
-		sample_text(&sample, "server", "puma");
-	sample_text(&sample, "ruby_version", "3.3\n");
-	sample_text(&sample, "mode", "lean");
+		sample_fields(&sample, "server=puma");
+	sample_fields(&sample, "ruby_version=\"3.3\n\" mode=lean");
 	return add_at(&sample, START_NS, memory);
 }
 
@@ -109,12 +112,12 @@ static void add_mode_of_process(const char *mode, bool has_bound)
 {
 	struct sample sample;
 
-	sample_begin(&sample, "process", 7);
+	sample_record(&sample, "process pid=7");
 	if (mode)
-		sample_text(&sample, "mode", mode);
+		sample_fields(&sample, "mode=%s", mode);
 	if (has_bound)
-		sample_true(&sample, "ambiguous_is_bound");
-	add(&sample);
+		sample_fields(&sample, "ambiguous_is_bound=true");
+	assert_int_equal(add_at(&sample, START_NS, SIZE_MAX), 0);
 }
 
 FIXTURE_TEST(recording_remembers_inexact_mode_without_bound)
@@ -171,7 +174,7 @@ FIXTURE_TEST(recording_resolves_comm_of_record_by_process)
 	for (int64_t pid = 7; pid <= 9; pid++) {
 		struct record_text comm;
 
-		sample_begin(&sample, "cpu", pid);
+		sample_record(&sample, "cpu pid=%ld", pid);
 		sample_decode(&sample, &view);
 		comm = recording_comm(&recording, &view);
 		assert_true(pid == 7 ? record_text_is(comm, "ruby") : !comm.bytes);
@@ -186,7 +189,7 @@ static struct record_text comm_of(const char *host, int64_t pid)
 	struct record_text comm;
 	struct sample sample;
 
-	sample_begin_on(&sample, host, "cpu", pid);
+	sample_record(&sample, "cpu host_name=%s pid=%ld", host, pid);
 	sample_decode(&sample, &view);
 	assert_int_equal(recording_add(&recording, &view), 0);
 	comm = recording_comm(&recording, &view);
@@ -196,11 +199,7 @@ static struct record_text comm_of(const char *host, int64_t pid)
 
 static void add_process_on(const char *host, int64_t pid, const char *comm)
 {
-	struct sample sample;
-
-	sample_begin_on(&sample, host, "process", pid);
-	sample_text(&sample, "comm", comm);
-	add(&sample);
+	add("process host_name=%s pid=%ld comm=%s", host, pid, comm);
 }
 
 FIXTURE_TEST(recording_finds_process_by_host_and_pid_in_any_order)
@@ -267,15 +266,8 @@ FIXTURE_TEST(recording_detects_several_hosts_in_any_order)
 
 FIXTURE_TEST(recording_deduplicates_keys_after_escaping)
 {
-	struct sample sample;
-
-	for (int i = 0; i < 2; i++) {
-		sample_begin(&sample, "cpu", 7);
-		sample_text(&sample, "a\nb", "");
-		sample_text(&sample, "a\\x0ab", "");
-		sample_text(&sample, "a", "");
-		add(&sample);
-	}
+	for (int i = 0; i < 2; i++)
+		add("cpu pid=7 a\nb= a\\x0ab= a=");
 	assert_int_equal(recording.key_count, 2);
 	assert_string_equal(recording.keys[0], "a\\x0ab");
 	assert_string_equal(recording.keys[1], "a");
@@ -283,45 +275,26 @@ FIXTURE_TEST(recording_deduplicates_keys_after_escaping)
 
 static void add_meta_with_two_keys(void)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "meta", 7);
-	msgpack_pack_str_with_body(&sample.packer, "keys", 4);
-	msgpack_pack_array(&sample.packer, 2);
-	msgpack_pack_str_with_body(&sample.packer, "request_id", 10);
-	msgpack_pack_str_with_body(&sample.packer, "queue", 5);
-	sample.field_count++;
-	add(&sample);
+	add("meta pid=7 keys=[request_id queue]");
 }
 
 FIXTURE_TEST(recording_excludes_keys_only_if_all_metas_list_keys)
 {
-	struct sample sample;
-
 	assert_true(recording_may_have_key(&recording, "endpoint"));
 	add_meta_with_two_keys();
 	assert_true(recording_may_have_key(&recording, "queue"));
 	assert_false(recording_may_have_key(&recording, "endpoint"));
-	sample_begin_cpu(&sample, 7, 1, "r", 1, 1);
-	sample_text(&sample, "endpoint", "GET /");
-	add(&sample);
+	add("cpu pid=7 tid=1 request_id=r cpu_ns=2 endpoint=\"GET /\"");
 	assert_true(recording_may_have_key(&recording, "endpoint"));
 	assert_false(recording_may_have_key(&recording, "tenant"));
-	sample_begin(&sample, "meta", 7);
-	add(&sample);
+	add("meta pid=7");
 	assert_true(recording_may_have_key(&recording, "tenant"));
 }
 
 FIXTURE_TEST(recording_keeps_keys_once_in_order_up_to_limit)
 {
-	struct sample sample;
-	char name[16];
-
 	add_meta_with_two_keys();
-	sample_begin_cpu(&sample, 7, 1, "r", 1, 1);
-	sample_text(&sample, "endpoint", "GET /");
-	sample_text(&sample, "thread_name", "worker");
-	add(&sample);
+	add("cpu pid=7 tid=1 request_id=r cpu_ns=2 endpoint=\"GET /\" thread_name=worker");
 	assert_int_equal(recording.key_count, 3);
 	assert_string_equal(recording.keys[0], "request_id");
 	assert_string_equal(recording.keys[1], "queue");
@@ -329,12 +302,8 @@ FIXTURE_TEST(recording_keeps_keys_once_in_order_up_to_limit)
 	assert_true(recording_has_key(&recording, "request_id"));
 	assert_true(recording_has_key(&recording, "endpoint"));
 	assert_false(recording_has_key(&recording, "thread_name"));
-	for (int i = 3; i < RECORDING_KEYS_MAX + 2; i++) {
-		(void)snprintf(name, sizeof(name), "key_%d", i);
-		sample_begin(&sample, "cpu", 7);
-		sample_text(&sample, name, "");
-		add(&sample);
-	}
+	for (int i = 3; i < RECORDING_KEYS_MAX + 2; i++)
+		add("cpu pid=7 key_%d=", i);
 	assert_int_equal(recording.key_count, RECORDING_KEYS_MAX);
 	assert_string_equal(recording.keys[RECORDING_KEYS_MAX - 1], "key_63");
 }
@@ -343,8 +312,7 @@ static void add_window(const char *kind, uint64_t end_ns, int64_t window_ns)
 {
 	struct sample sample;
 
-	sample_begin(&sample, kind, 7);
-	sample_number(&sample, "window_ns", window_ns);
+	sample_record(&sample, "%s pid=7 window_ns=%ld", kind, window_ns);
 	assert_int_equal(add_at(&sample, end_ns, SIZE_MAX), 0);
 }
 
@@ -365,7 +333,7 @@ FIXTURE_TEST(recording_spans_first_to_last_window)
 	add_window("balance", 4500, 1500);
 	assert_int_equal(recording.start_ns, 3000);
 	/* One whose length is not known, */
-	sample_begin(&sample, "balance", 7);
+	sample_record(&sample, "balance pid=7");
 	assert_int_equal(add_at(&sample, 2999, SIZE_MAX), 0);
 	assert_int_equal(recording.start_ns, 2999);
 	/* and one that begins before the clock does. */
@@ -381,18 +349,12 @@ static void add_meta(const char *mode, int split, const char *reason, int64_t cp
 {
 	struct sample sample;
 
-	sample_begin(&sample, "meta", 7);
-	sample_text(&sample, "mode", mode);
-	if (split >= 0) {
-		msgpack_pack_str_with_body(&sample.packer, "kernel_split", 12);
-		(void)(split ? msgpack_pack_true(&sample.packer)
-			     : msgpack_pack_false(&sample.packer));
-		sample.field_count++;
-	}
+	sample_record(&sample, "meta pid=7 mode=%s", mode);
+	if (split >= 0)
+		sample_fields(&sample, "kernel_split=%s", split ? "true" : "false");
 	if (reason)
-		sample_text(&sample, "reason", reason);
-	sample_number(&sample, "cpu_count", cpu_count);
-	sample_number(&sample, "interval_ns", cpu_count * 100);
+		sample_fields(&sample, "reason=\"%s\"", reason);
+	sample_fields(&sample, "cpu_count=%ld interval_ns=%ld", cpu_count, cpu_count * 100);
 	assert_int_equal(add_at(&sample, wall_ns, SIZE_MAX), 0);
 }
 
@@ -434,14 +396,8 @@ FIXTURE_TEST(recording_clears_cpu_count_if_recorders_differ)
 
 FIXTURE_TEST(recording_detects_second_host_by_name)
 {
-	struct sample sample;
-
 	for (int i = 0; i < 3; i++) {
-		sample_begin(&sample, "gap", 7);
-		/* The first "web-1" of the entry is its host name. */
-		if (i == 2)
-			*(char *)memmem(sample.buffer.data, sample.buffer.size, "web-1", 5) = 'W';
-		add(&sample);
+		add("gap host_name=%s pid=7", i == 2 ? "Web-1" : "web-1");
 		assert_int_equal(recording.record_count, i + 1);
 		assert_int_equal(recording.has_several_hosts, i == 2);
 	}
@@ -452,14 +408,10 @@ FIXTURE_TEST(recording_borrow_shares_metadata_without_windows)
 {
 	struct recording borrower;
 	struct recording_process_info info;
-	struct sample sample;
 	const void *cursor = NULL;
 
 	assert_int_equal(add_process(7, "puma", 0, SIZE_MAX), 0);
-	sample_begin(&sample, "cpu", 7);
-	sample_text(&sample, "endpoint", "a");
-	sample_number(&sample, "window_ns", 1000);
-	add(&sample);
+	add("cpu pid=7 endpoint=a window_ns=1000");
 	recording_init(&borrower);
 	recording_borrow(&borrower, &recording);
 	assert_int_equal(recording_duration_ns(&recording), 1000);

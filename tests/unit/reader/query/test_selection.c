@@ -111,15 +111,14 @@ static void expect(const char *expected)
 static void begin(struct sample *sample, const char *kind, const char *request_id,
 		  const char *endpoint, const char *tenant, int64_t cpu_ns)
 {
-	sample_begin(sample, kind, 7);
-	sample_number(sample, "tid", 1);
+	sample_record(sample, "%s pid=7 tid=1", kind);
 	if (request_id)
-		sample_text(sample, "request_id", request_id);
+		sample_fields(sample, "request_id=\"%s\"", request_id);
 	if (endpoint)
-		sample_text(sample, "endpoint", endpoint);
+		sample_fields(sample, "endpoint=%s", endpoint);
 	if (tenant)
-		sample_text(sample, "tenant", tenant);
-	sample_number(sample, "cpu_ns", cpu_ns);
+		sample_fields(sample, "tenant=%s", tenant);
+	sample_fields(sample, "cpu_ns=%ld", cpu_ns);
 }
 
 static size_t memory = SIZE_MAX; /* what there is of it, but for once, to add a record */
@@ -136,6 +135,18 @@ static int add_sample(struct sample *sample)
 	memory_never_fails();
 	msgpack_sbuffer_destroy(&sample->buffer);
 	return r;
+}
+
+/* Adds a record of a line (sample_record). */
+__attribute__((format(printf, 1, 2))) static void add_record(const char *format, ...)
+{
+	struct sample sample;
+	va_list values;
+
+	va_start(values, format);
+	sample_record_v(&sample, format, values);
+	va_end(values);
+	assert_int_equal(add_sample(&sample), 0);
 }
 
 static int try_add(const char *kind, const char *request_id, const char *endpoint,
@@ -224,16 +235,8 @@ FIXTURE_TEST(selection_fills_only_requested_keys)
 
 FIXTURE_TEST(selection_fills_all_keys_named_by_recording)
 {
-	struct sample sample;
-
 	selection.lends_all = true;
-	sample_begin(&sample, "meta", 7);
-	msgpack_pack_str_with_body(&sample.packer, "keys", 4);
-	msgpack_pack_array(&sample.packer, 2);
-	msgpack_pack_str_with_body(&sample.packer, "request_id", 10);
-	msgpack_pack_str_with_body(&sample.packer, "tenant", 6);
-	sample.field_count++;
-	assert_int_equal(add_sample(&sample), 0);
+	add_record("meta pid=7 keys=[request_id tenant]");
 	said.text[said.used = 0] = '\0';
 	add("r", NULL, NULL, 1);
 	expect("");
@@ -245,22 +248,14 @@ FIXTURE_TEST(selection_fills_all_keys_named_by_recording)
 
 FIXTURE_TEST(selection_fills_nothing_without_request)
 {
-	struct sample sample;
-
 	ask("endpoint");
 	add(NULL, "a", NULL, 1);
 	add(NULL, NULL, "t", 2);
 	add("", NULL, NULL, 3);
 	add("r", "a", NULL, 4);
-	begin(&sample, "cpu", "r", NULL, NULL, 5);
-	sample_flag(&sample, "overflow");
-	assert_int_equal(add_sample(&sample), 0);
-	begin(&sample, "cpu", "r", NULL, NULL, 6);
-	sample_flag(&sample, "unknown");
-	assert_int_equal(add_sample(&sample), 0);
-	begin(&sample, "cpu", "r", NULL, NULL, 7);
-	sample_flag(&sample, "inherited");
-	assert_int_equal(add_sample(&sample), 0);
+	add_record("cpu pid=7 tid=1 request_id=r cpu_ns=5 flags=[overflow]");
+	add_record("cpu pid=7 tid=1 request_id=r cpu_ns=6 flags=[unknown]");
+	add_record("cpu pid=7 tid=1 request_id=r cpu_ns=7 flags=[inherited]");
 	expect("1=a/ 2=/t 3=/ 4=a/ 5=/ 6=/ 7=a/ ");
 }
 
@@ -304,11 +299,9 @@ static int give_with_id(const char *kind, const char *id, bool is_admitted)
 	struct sample sample;
 	int r;
 
-	begin(&sample, kind, "r", "a", NULL, 1);
+	sample_record(&sample, "%s record_id=%s pid=7 tid=1 request_id=r endpoint=a cpu_ns=1", kind,
+		      id);
 	sample_decode(&sample, &view);
-	for (size_t i = 0; i < view.field_count; i++)
-		if (record_text_is(view.fields[i].name, "record_id"))
-			view.fields[i].text = (struct record_text){ id, strlen(id) };
 	if (memory != SIZE_MAX)
 		memory_fails_once_after(memory);
 	r = is_admitted ? selection_admit(&selection, &view)
@@ -380,11 +373,7 @@ static int take_lists(void *context, const struct selection_record *taken)
 
 static void add_comm(const char *comm)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "process", 7);
-	sample_text(&sample, "comm", comm);
-	assert_int_equal(add_sample(&sample), 0);
+	add_record("process pid=7 comm=%s", comm);
 }
 
 FIXTURE_TEST(selection_delivers_held_record_unchanged)
@@ -398,14 +387,7 @@ FIXTURE_TEST(selection_delivers_held_record_unchanged)
 	listing.context = &count;
 	ask("endpoint");
 	add_comm("puma");
-	begin(&sample, "cpu", "r", NULL, NULL, 1);
-	sample_flag(&sample, "inherited");
-	msgpack_pack_str_with_body(&sample.packer, "more", 4);
-	msgpack_pack_array(&sample.packer, 2);
-	msgpack_pack_str_with_body(&sample.packer, "one", 3);
-	msgpack_pack_str_with_body(&sample.packer, "two", 3);
-	sample.field_count++;
-	assert_int_equal(add_sample(&sample), 0);
+	add_record("cpu pid=7 tid=1 request_id=r cpu_ns=1 flags=[inherited] more=[one two]");
 	add_comm("another");
 	begin(&sample, "cpu", "r", "a", NULL, 2);
 	sample_decode(&sample, &view);
@@ -491,13 +473,7 @@ FIXTURE_TEST(selection_holds_no_record_beyond_shape_limit)
 {
 	ask("endpoint");
 	for (int i = 0; i <= PACKING_SHAPES_MAX; i++) {
-		struct sample sample;
-		char name[16];
-
-		begin(&sample, "cpu", "r", NULL, NULL, 0);
-		(void)snprintf(name, sizeof(name), "field%d", i);
-		sample_number(&sample, name, 1);
-		assert_int_equal(add_sample(&sample), 0);
+		add_record("cpu pid=7 tid=1 request_id=r cpu_ns=0 field%d=1", i);
 		assert_int_equal(said.used > 0, i == PACKING_SHAPES_MAX);
 	}
 	assert_int_equal(selection.given_up, PACKING_SHAPES_MAX + 1);

@@ -177,24 +177,16 @@ FIXTURE_TEST(table_of_slowest_requests_matches_golden_file)
 FIXTURE_TEST(table_shows_date_if_recording_spans_days)
 {
 	struct totals *totals = *state;
-	struct sample sample;
 	char *text;
 
 	begin_by(totals, "request_id");
-	for (int i = 0; i < 2; i++) {
-		sample_begin(&sample, "balance", 42);
-		sample_number(&sample, "window_ns", i * 86400000000000);
-		sample_number(&sample, "exec_ns", 0);
-		sample_number(&sample, "attributed_ns", 0);
-		sample_number(&sample, "unattributed_ns", 0);
-		sample_number(&sample, "residual_ns", 0);
-		sample_number(&sample, "overflow_ns", 0);
-		assert_int_equal(sample_add(&sample, totals), 0);
-	}
-	sample_begin_cpu(&sample, 42, 1, "a", 5, 5);
-	sample_number(&sample, "first_ns", 1700000000123999999);
-	sample_number(&sample, "last_ns", 1700000000123999999);
-	assert_int_equal(sample_add(&sample, totals), 0);
+	for (int i = 0; i < 2; i++)
+		sample_add_record(totals,
+				  "balance pid=42 window_ns=%ld exec_ns=0 attributed_ns=0 "
+				  "unattributed_ns=0 residual_ns=0 overflow_ns=0",
+				  i * 86400000000000);
+	sample_add_cpu_with(totals, 1, "a", 5, 5,
+			    "first_ns=1700000000123999999 last_ns=1700000000123999999");
 	totals_finish(totals);
 	text = print_slowest(totals, format_table, 100);
 	expect_in(text, "11-14 22:13:20.123");
@@ -252,15 +244,11 @@ FIXTURE_TEST(csv_matches_golden_file)
 FIXTURE_TEST(formats_mark_unmeasured_figures)
 {
 	struct totals *totals = *state;
-	struct sample sample;
 	const char *row;
 	char *text;
 
 	begin_by(totals, "request_id");
-	sample_begin(&sample, "cpu", 42);
-	sample_text(&sample, "request_id", "a");
-	sample_number(&sample, "cpu_ns", 5);
-	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_record(totals, "cpu pid=42 request_id=a cpu_ns=5");
 	totals_finish(totals);
 	text = print(format_table, totals, 0, 100);
 	expect_in(text, "a             5 ns     -     - ");
@@ -281,11 +269,8 @@ FIXTURE_TEST(formats_mark_unmeasured_figures)
 
 static void add_split(struct totals *totals, const char *request_id, int64_t split_error_ns)
 {
-	struct sample sample;
-
-	sample_begin_cpu(&sample, 42, 1, request_id, 600000, 400000);
-	sample_number(&sample, "split_error_ns", split_error_ns);
-	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_cpu_with(totals, 1, request_id, 600000, 400000, "split_error_ns=%ld",
+			    split_error_ns);
 }
 
 FIXTURE_TEST(table_shows_split_error_above_five_percent)
@@ -320,7 +305,7 @@ FIXTURE_TEST(csv_quotes_cells_and_disarms_formulas)
 
 	begin_by(*state, "request_id");
 	sample_add_cpu(*state, 1, "=1+2", NULL, 1, 0);
-	sample_add_cpu(*state, 1, "say \"a,b\"", NULL, 1, 0);
+	sample_add_cpu(*state, 1, "say \\\"a,b\\\"", NULL, 1, 0);
 	sample_add_cpu(*state, 1, "@x,y", NULL, 1, 0);
 	assert_int_equal(totals_finish(*state), 0);
 	text = print(format_csv, *state, 0, 100);
@@ -374,14 +359,12 @@ FIXTURE_TEST(formats_split_unattributed_time_by_thread)
 	char *text;
 
 	for (int i = 0; i < 7; i++) {
-		sample_begin(&sample, "cpu", 42);
-		sample_text(&sample, "request_id", "");
-		sample_text(&sample, "thread_name", i ? (char[]){ (char)('a' + i), 0 } : "\x1b");
-		sample_number(&sample, "cpu_ns", 10 - i);
+		sample_record(&sample, "cpu pid=42 request_id= thread_name=%s cpu_ns=%d",
+			      i ? (char[]){ (char)('a' + i), 0 } : "\x1b", 10 - i);
 		if (i != 2)
-			sample_number(&sample, "blocked_ns", 2000 + i);
+			sample_fields(&sample, "blocked_ns=%d", 2000 + i);
 		if (i == 1)
-			sample_flag(&sample, "unknown");
+			sample_fields(&sample, "flags=[unknown]");
 		assert_int_equal(sample_add(&sample, totals), 0);
 	}
 	totals_finish(totals);
@@ -404,13 +387,9 @@ FIXTURE_TEST(formats_split_unattributed_time_by_thread)
 FIXTURE_TEST(table_lists_unattributed_threads_without_name)
 {
 	struct totals *totals = *state;
-	struct sample sample;
 	char *text;
 
-	sample_begin(&sample, "cpu", 42);
-	sample_text(&sample, "request_id", "");
-	sample_number(&sample, "cpu_ns", 10);
-	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_record(totals, "cpu pid=42 request_id= cpu_ns=10");
 	totals_finish(totals);
 	text = print(format_table, totals, 0, 100);
 	expect_in(text, "\n(no name) ");
@@ -435,22 +414,12 @@ FIXTURE_TEST(formats_escape_hostile_keys)
 FIXTURE_TEST(table_warns_of_unbalanced_books)
 {
 	struct totals *totals = *state;
-	struct sample sample;
 	char *text;
 
 	sample_add_cpu(totals, 1, "a", NULL, 900, 0);
-	sample_begin(&sample, "balance", 42);
-	sample_number(&sample, "exec_ns", 1000);
-	sample_number(&sample, "attributed_ns", 901);
-	sample_number(&sample, "unattributed_ns", 0);
-	sample_number(&sample, "overflow_ns", 0);
-	sample_number(&sample, "residual_ns", 0);
-	sample_number(&sample, "events_lost", 7);
-	assert_int_equal(sample_add(&sample, totals), 0);
-	sample_begin(&sample, "gap", 42);
-	sample_number(&sample, "dropped_records", 12);
-	sample_text(&sample, "reason", "spool full");
-	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_record(totals, "balance pid=42 exec_ns=1000 attributed_ns=901 "
+				  "unattributed_ns=0 overflow_ns=0 residual_ns=0 events_lost=7");
+	sample_add_record(totals, "gap pid=42 dropped_records=12 reason=\"spool full\"");
 	totals_finish(totals);
 	text = print(format_table, totals, 0, 300);
 	expect_in(text, "THE BOOKS DO NOT BALANCE: 99 ns of 1,000 ns");

@@ -292,22 +292,11 @@ FIXTURE_TEST(json_meta_contains_keys_files_and_time)
 
 FIXTURE_TEST(json_process_contains_only_known_members)
 {
-	struct sample sample;
 	const json_t *processes, *process;
 
-	sample_begin(&sample, "process", 42);
-	sample_text(&sample, "comm", "ruby");
-	assert_int_equal(sample_add(&sample, &totals), 0);
-	sample_begin(&sample, "process", 43);
-	sample_text(&sample, "comm", "puma");
-	sample_text(&sample, "server", "p");
-	sample_text(&sample, "ruby_version", "3");
-	sample_text(&sample, "mode", "l");
-	sample_true(&sample, "ambiguous_is_bound");
-	sample_number(&sample, "ppid", 1);
-	sample_number(&sample, "start_ns", 1000);
-	sample_number(&sample, "end_ns", 2000);
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	sample_add_record(&totals, "process pid=42 comm=ruby");
+	sample_add_record(&totals, "process pid=43 comm=puma server=p ruby_version=\"3\" mode=l "
+				   "ambiguous_is_bound=true ppid=1 start_ns=1000 end_ns=2000");
 	print();
 	processes = member("meta", "processes");
 	assert_int_equal(json_array_size(processes), 2);
@@ -345,17 +334,12 @@ FIXTURE_TEST(json_inherited_contains_only_measured_cpu)
 static void fill(void)
 {
 	struct self_cost *own = &totals.self_cost;
-	struct sample sample;
 
 	for (int i = 0; i < 4; i++)
 		sample_add_cpu(&totals, i, i % 2 ? "odd" : "even", "GET /", 10 + i, i);
 	sample_add_balance(&totals, 60, 40, 15, 5);
-	sample_begin(&sample, "process", 43);
-	sample_text(&sample, "comm", "puma");
-	sample_text(&sample, "server", "puma");
-	sample_text(&sample, "ruby_version", "3.4.5");
-	sample_text(&sample, "mode", "lean");
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	sample_add_record(&totals,
+			  "process pid=43 comm=puma server=puma ruby_version=\"3.4.5\" mode=lean");
 	*own = (struct self_cost){ .record_count = 1, .has_programs = true, .program_count = 1 };
 	own->fills[0] = (struct self_cost_fill){ 1, 2 };
 	(void)strcpy(own->programs[0].name, "on_switch");

@@ -47,27 +47,25 @@ static void begin(const char *by)
 	grouping_split_over_time(&totals.groupings[0], 0);
 }
 
-/* A window of one second that ends so many seconds after START_S. */
-static void begin_window(struct sample *sample, unsigned int end_s, const char *request_id,
-			 const char *endpoint)
+/* Adds a window of one second that ends so many seconds after START_S, with fields of a line. */
+__attribute__((format(printf, 2, 3))) static void add_window(unsigned int end_s, const char *format,
+							     ...)
 {
-	unsigned int seconds = START_S + end_s;
+	struct sample sample;
+	va_list values;
 
-	sample_begin(sample, "cpu", 42);
-	for (int i = 0; i < 4; i++)
-		sample->buffer.data[3 + i] = (char)(seconds >> (24 - 8 * i));
-	sample_number(sample, "window_ns", S);
-	sample_text(sample, "request_id", request_id);
-	sample_text(sample, "endpoint", endpoint);
+	sample_record(&sample, "cpu pid=42 window_ns=%ld", S);
+	sample_set_time(&sample, START_S + end_s, 0);
+	va_start(values, format);
+	sample_fields_v(&sample, format, values);
+	va_end(values);
+	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
 static void add(unsigned int end_s, const char *request_id, const char *endpoint, int64_t cpu_ns)
 {
-	struct sample sample;
-
-	begin_window(&sample, end_s, request_id, endpoint);
-	sample_number(&sample, "cpu_ns", cpu_ns);
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	add_window(end_s, "request_id=\"%s\" endpoint=\"%s\" cpu_ns=%ld", request_id, endpoint,
+		   cpu_ns);
 }
 
 static int try_print(format_fn format, const struct format_options *options)
@@ -100,20 +98,14 @@ static size_t count_lines(const char *beginning)
 FIXTURE_TEST(series_table_shows_sums_and_bar_per_step)
 {
 	const struct format_options options = { .width = WIDE };
-	struct sample sample;
 
 	begin("endpoint");
 	add(1, "1", "GET /a", 8 * MS);
 	add(2, "2", "GET /a", 3 * MS);
 	add(2, "3", "GET /b", MS);
 	add(3, "", "", MS);
-	begin_window(&sample, 4, "4", "GET /a");
-	sample_number(&sample, "cpu_ns", 2 * MS);
-	sample_number(&sample, "user_ns", 3 * MS / 2);
-	sample_number(&sample, "kernel_ns", MS / 2);
-	sample_number(&sample, "run_queue_ns", 5 * MS);
-	sample_number(&sample, "blocked_ns", 6 * MS);
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	add_window(4, "request_id=\"4\" endpoint=\"GET /a\" cpu_ns=2000000 user_ns=1500000 "
+		      "kernel_ns=500000 run_queue_ns=5000000 blocked_ns=6000000");
 	print(format_series_table, &options);
 	says("began (UTC) requests cpu user kernel run queue blocked unattributed cpu as a bar");
 	says("22:13:20.000 1 8.000 ms - - - - 0 ns ████████████");
@@ -210,13 +202,10 @@ FIXTURE_TEST(series_table_counts_hidden_groups)
 FIXTURE_TEST(series_table_labels_missing_keys)
 {
 	const struct format_options options = { .width = WIDE };
-	struct sample sample;
 
 	begin("endpoint,tenant");
 	add(1, "1", "GET /a", MS);
-	begin_window(&sample, 1, "2", "");
-	sample_text(&sample, "tenant", "seven");
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	add_window(1, "request_id=\"2\" endpoint= tenant=seven");
 	print(format_series_table, &options);
 	says("endpoint tenant requests cpu peak cpu over time");
 	says("GET /a (no tenant) 1 1.000 ms 1.000 ms █ ");
@@ -259,15 +248,10 @@ FIXTURE_TEST(series_table_shows_total_without_records)
 /* Two steps, with a group, and what is in none. */
 static void fill(void)
 {
-	struct sample sample;
-
 	begin("endpoint");
 	add(1, "1", "GET /a", 1);
 	add(1, "", "", 2);
-	begin_window(&sample, 2, "2", "");
-	sample_flag(&sample, "overflow");
-	sample_number(&sample, "cpu_ns", 4);
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	add_window(2, "request_id=\"2\" endpoint= flags=[overflow] cpu_ns=4");
 	add(2, "3", "GET /b", 8);
 	add(2, "4", "GET /a", 16);
 }

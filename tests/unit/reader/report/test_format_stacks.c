@@ -167,8 +167,7 @@ static void add_frame_in(struct stacks *stacks, const char *id, const char *pare
 	struct sample sample;
 
 	sample_begin_frame(&sample, 7, id, parent, name, "ruby");
-	sample_text(&sample, "file", file);
-	sample_number(&sample, "first_line", 4);
+	sample_fields(&sample, "file=\"%s\" first_line=4", file);
 	recorded_stacks_add(stacks, &sample);
 }
 
@@ -442,7 +441,7 @@ FIXTURE_TEST(stacks_csv_rows_have_all_columns)
 	size_t rows = 0, columns;
 	char *text;
 
-	recorded_stacks_frame(*state, "1", NULL, "=a,\"b\r\n", 1);
+	recorded_stacks_frame(*state, "1", NULL, "=a,\\\"b\r\n", 1);
 	recorded_stacks_cpu(*state, "r", 1000000000);
 	recorded_stacks_cpu_of(*state, "q", "GET /q", 5000000);
 	add_sample(*state, "1", 10);
@@ -533,38 +532,22 @@ FIXTURE_TEST(stacks_formats_return_enomem_without_memory)
 
 static int setup_waits(void **state)
 {
-	static const char *const ids[] = { "5", "1", "7" };
-	static const int64_t blocked_ns[] = { 700000000, 50000000, 250000000 };
 	static struct stacks stacks;
 	struct filter filter = { 0 };
-	struct sample sample;
 
 	stacks_init(&stacks, STACKS_OFF_CPU, &filter);
 	recorded_stacks_frame(&stacks, "1", NULL, "main", 1);
 	recorded_stacks_frame(&stacks, "2", "1", "nap", 5);
 	recorded_stacks_frame(&stacks, "3", "2", "sleep", 6);
-	sample_begin_frame(&sample, 7, "4", "3", "do_syscall_64", "kernel");
-	recorded_stacks_add(&stacks, &sample);
-	sample_begin_frame(&sample, 7, "5", "4", "__schedule", "kernel");
-	recorded_stacks_add(&stacks, &sample);
-	sample_begin_frame(&sample, 7, "6", NULL, "ret_from_fork", "kernel");
-	recorded_stacks_add(&stacks, &sample);
-	sample_begin_frame(&sample, 7, "7", "6", "__schedule", "kernel");
-	recorded_stacks_add(&stacks, &sample);
-	sample_begin(&sample, "cpu", 7);
-	sample_text(&sample, "request_id", "r");
-	sample_number(&sample, "blocked_ns", 900000000);
-	sample_number(&sample, "run_queue_ns", 100000000);
-	recorded_stacks_add(&stacks, &sample);
-	for (size_t i = 0; i < 3; i++) {
-		sample_begin(&sample, "sample", 7);
-		sample_number(&sample, "tid", 8);
-		sample_text(&sample, "request_id", "r");
-		sample_text(&sample, "stack_id", ids[i]);
-		sample_number(&sample, "waits", 4);
-		sample_number(&sample, "blocked_ns", blocked_ns[i]);
-		recorded_stacks_add(&stacks, &sample);
-	}
+	recorded_stacks_frame_of(&stacks, "4", "3", "do_syscall_64", "kernel");
+	recorded_stacks_frame_of(&stacks, "5", "4", "__schedule", "kernel");
+	recorded_stacks_frame_of(&stacks, "6", NULL, "ret_from_fork", "kernel");
+	recorded_stacks_frame_of(&stacks, "7", "6", "__schedule", "kernel");
+	recorded_stacks_record(&stacks, "cpu pid=7 request_id=r blocked_ns=900000000 "
+					"run_queue_ns=100000000");
+	recorded_stacks_wait(&stacks, "r", "5", 4, 700000000, 0);
+	recorded_stacks_wait(&stacks, "r", "1", 4, 50000000, 0);
+	recorded_stacks_wait(&stacks, "r", "7", 4, 250000000, 0);
 	*state = &stacks;
 	return 0;
 }

@@ -118,9 +118,7 @@ static void tell(struct story *story)
 {
 	struct sample sample;
 
-	sample_begin(&sample, "process", 7);
-	sample_text(&sample, "comm", "puma");
-	assert_int_equal(sample_give(&sample, story), 0);
+	sample_give_record(story, "process pid=7 comm=puma");
 	sample_add_slice(story, &own, "running", 1500000, 4000000, 0, 0);
 	sample_add_slice(story, &other, "running", 4000000, 9000000, 0, 0);
 	sample_add_slice(story, &own, "run_queue", 4000000, 9000000, 0, 0);
@@ -130,17 +128,11 @@ static void tell(struct story *story)
 	sample_add_slice(story, &own, "uninterruptible", 12000000, 14000000, 0, 0);
 	sample_add_slice(story, &own, "running", 14000000, 15000000, 1, 99);
 	sample_begin_window(&sample, &own, 1500000, 15000000, 4000001);
-	sample_number(&sample, "user_ns", 3000001);
-	sample_number(&sample, "kernel_ns", 1000000);
-	sample_number(&sample, "uninterruptible_ns", 1);
-	sample_number(&sample, "syscalls", 1234);
-	sample_flag(&sample, "inherited");
+	sample_fields(&sample, "user_ns=3000001 kernel_ns=1000000 uninterruptible_ns=1 "
+			       "syscalls=1234 flags=[inherited]");
 	assert_int_equal(sample_give(&sample, story), 0);
 	sample_begin_window(&sample, &helper, 9000000, 12000000, 3000000);
-	sample_number(&sample, "user_ns", 3000000);
-	sample_number(&sample, "kernel_ns", 0);
-	sample_number(&sample, "uninterruptible_ns", 0);
-	sample_number(&sample, "syscalls", 0);
+	sample_fields(&sample, "user_ns=3000000 kernel_ns=0 uninterruptible_ns=0 syscalls=0");
 	assert_int_equal(sample_give(&sample, story), 0);
 	sample_add_window(story, &other, 4000000, 9000000, 5000000);
 }
@@ -253,18 +245,11 @@ FIXTURE_TEST(story_windows_at_80_columns_name_thread)
 				      .thread_name = "puma srv tp 001",
 				      .request_id = "r-1" };
 
-	for (; place.tid < 1234570; place.tid++) {
-		struct sample sample;
-
-		sample_begin_at(&sample, "cpu", &place);
-		sample_number(&sample, "cpu_ns", 100000000);
-		sample_number(&sample, "user_ns", 62500000);
-		sample_number(&sample, "run_queue_ns", 12500000);
-		sample_number(&sample, "blocked_ns", 987654321);
-		sample_number(&sample, "first_ns", SAMPLE_NS + 123456789 * (place.tid % 2));
-		sample_number(&sample, "last_ns", SAMPLE_NS + 246913578);
-		assert_int_equal(sample_give(&sample, &fixture->story), 0);
-	}
+	for (; place.tid < 1234570; place.tid++)
+		sample_give_at(&fixture->story, "cpu", &place,
+			       "cpu_ns=100000000 user_ns=62500000 run_queue_ns=12500000 "
+			       "blocked_ns=987654321 first_ns=%ld last_ns=%ld",
+			       SAMPLE_NS + 123456789 * (place.tid % 2), SAMPLE_NS + 246913578);
 	print(fixture, 80);
 	has("\n1234567/1234568 puma srv tp 001 ");
 	has("\n1234567/1234569 puma srv tp 001 ");
@@ -446,12 +431,8 @@ FIXTURE_TEST(story_shows_sums_without_time_and_thread)
 {
 	static const struct format_options options = { .width = 200 };
 	struct fixture *fixture = *state;
-	struct sample sample;
 
-	sample_begin(&sample, "cpu", 7);
-	sample_text(&sample, "request_id", "r-1");
-	sample_number(&sample, "cpu_ns", 77);
-	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	sample_give_record(&fixture->story, "cpu pid=7 request_id=r-1 cpu_ns=77");
 	print(fixture, 200);
 	has("77 ns");
 	has_not("after");
@@ -468,7 +449,7 @@ FIXTURE_TEST(story_json_thread_has_namespace_tid)
 	struct sample sample;
 
 	sample_begin_window(&sample, &own, 10, 20, 5);
-	sample_number(&sample, "ns_tid", 3);
+	sample_fields(&sample, "ns_tid=3");
 	assert_int_equal(sample_give(&sample, &fixture->story), 0);
 	sample_add_window(&fixture->story, &helper, 10, 20, 5);
 	print_page(fixture, format_story_json, &options);
@@ -519,11 +500,8 @@ FIXTURE_TEST(story_json_omits_unknown_members)
 	static const struct format_options options = { .width = 200 };
 	const struct sample_place nameless = { .pid = 7, .tid = 11, .request_id = "r-1" };
 	struct fixture *fixture = *state;
-	struct sample sample;
 
-	sample_begin_at(&sample, "cpu", &nameless);
-	sample_number(&sample, "run_queue_ns", 3);
-	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	sample_give_at(&fixture->story, "cpu", &nameless, "run_queue_ns=3");
 	sample_add_window(&fixture->story, &other, 10, 20, 5);
 	print_page(fixture, format_story_json, &options);
 	has("\"run_queue_ns\":3");
@@ -661,13 +639,10 @@ FIXTURE_TEST(story_shows_single_character_texts)
 	struct sample_place place = {
 		.pid = 7, .tid = 9, .thread_name = "t", .request_id = "x", .endpoint = "y"
 	};
-	struct sample sample;
 
 	sample_add_window(&fixture->story, &own, 10, 20, 5);
 	sample_add_window(&fixture->story, &place, 10, 20, 5);
-	sample_begin(&sample, "process", 7);
-	sample_text(&sample, "comm", "c");
-	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	sample_give_record(&fixture->story, "process pid=7 comm=c");
 	print(fixture, 100);
 	has_line("7/9 t 5 ns x y");
 	has_line("process 7 c on web-1");
@@ -702,25 +677,15 @@ FIXTURE_TEST(story_formats_return_enomem_without_memory)
 
 static void add_frame(struct story *story, const char *id, const char *name)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "stack", 7);
-	sample_text(&sample, "stack_id", id);
-	sample_text(&sample, "name", name);
-	sample_text(&sample, "frame_kind", "ruby");
-	assert_int_equal(sample_give(&sample, story), 0);
+	sample_give_record(story, "stack pid=7 stack_id=\"%s\" name=\"%s\" frame_kind=ruby", id,
+			   name);
 }
 
 static void add_samples(struct story *story, const struct sample_place *place, const char *stack_id,
 			int64_t samples)
 {
-	struct sample sample;
-
-	sample_begin_at(&sample, "sample", place);
-	sample_text(&sample, "stack_id", stack_id);
-	sample_number(&sample, "samples", samples);
-	sample_number(&sample, "period_ns", 10101010);
-	assert_int_equal(sample_give(&sample, story), 0);
+	sample_give_at(story, "sample", place, "stack_id=\"%s\" samples=%ld period_ns=10101010",
+		       stack_id, samples);
 }
 
 static void add_sampled_requests(struct story *story)
@@ -769,17 +734,12 @@ FIXTURE_TEST(story_json_has_sampled_stacks_of_its_request)
 static void add_waits(struct story *story)
 {
 	const struct sample_place *const places[] = { &own, &helper, &other };
-	struct sample sample;
 
 	add_frame(story, "3", "Order#lock");
-	for (size_t i = 0; i < 3; i++) {
-		sample_begin_at(&sample, "sample", places[i]);
-		sample_text(&sample, "stack_id", i < 2 ? "3" : "2");
-		sample_number(&sample, "waits", 4);
-		sample_number(&sample, "blocked_ns", 2);
-		sample_number(&sample, "run_queue_ns", 3);
-		assert_int_equal(sample_give(&sample, story), 0);
-	}
+	for (size_t i = 0; i < 3; i++)
+		sample_give_at(story, "sample", places[i],
+			       "stack_id=\"%s\" waits=4 blocked_ns=2 run_queue_ns=3",
+			       i < 2 ? "3" : "2");
 }
 
 FIXTURE_TEST(story_shows_off_cpu_stacks_below_sampled_ones)

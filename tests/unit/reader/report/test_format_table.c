@@ -122,13 +122,11 @@ static void add_process(int64_t pid, const char *mode, const char *server, bool 
 {
 	struct sample sample;
 
-	sample_begin(&sample, "process", pid);
-	sample_text(&sample, "comm", "app");
-	sample_text(&sample, "mode", mode);
+	sample_record(&sample, "process pid=%ld comm=app mode=%s", pid, mode);
 	if (server)
-		sample_text(&sample, "server", server);
+		sample_fields(&sample, "server=%s", server);
 	if (has_ended)
-		sample_number(&sample, "end_ns", 1);
+		sample_fields(&sample, "end_ns=1");
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
@@ -146,8 +144,6 @@ FIXTURE_TEST(table_header_describes_each_process)
 
 FIXTURE_TEST(table_header_counts_ended_processes_by_default)
 {
-	struct sample sample;
-
 	options.has_books = options.has_cost = false;
 	add_process(1, "exact", NULL, true);
 	add_process(2, "exact", NULL, true);
@@ -157,11 +153,7 @@ FIXTURE_TEST(table_header_counts_ended_processes_by_default)
 	says_nothing_of("keys");
 	says("next --slowest, --request ID, --by KEY, --html PAGE, --books, --cost");
 	/* The one that matters, of those that have ended. */
-	sample_begin(&sample, "process", 3);
-	sample_text(&sample, "comm", "ruby");
-	sample_text(&sample, "ruby_version", "3.3.8");
-	sample_number(&sample, "end_ns", 1);
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	sample_add_record(&totals, "process pid=3 comm=ruby ruby_version=\"3.3.8\" end_ns=1");
 	print();
 	says("processes 3 ruby (Ruby 3.3.8, ended), 2 more have ended");
 	add_process(4, "exact", "puma", false);
@@ -174,7 +166,7 @@ static void add_unattributed(const char *thread_name, int64_t cpu_ns)
 	struct sample sample;
 
 	sample_begin_cpu(&sample, 1, cpu_ns, "", cpu_ns, 0);
-	sample_text(&sample, "thread_name", thread_name);
+	sample_fields(&sample, "thread_name=\"%s\"", thread_name);
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
@@ -310,9 +302,9 @@ static void add_waiting(const char *request, const char *endpoint, int64_t gvl_n
 	struct sample sample;
 
 	sample_begin_cpu(&sample, 42, 1, request, 10, 0);
-	sample_text(&sample, "endpoint", endpoint);
+	sample_fields(&sample, "endpoint=\"%s\"", endpoint);
 	if (gvl_ns >= 0)
-		sample_number(&sample, "gvl_ns", gvl_ns);
+		sample_fields(&sample, "gvl_ns=%ld", gvl_ns);
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
@@ -342,12 +334,8 @@ FIXTURE_TEST(table_shows_gvl_column_if_measured)
 FIXTURE_TEST(table_shows_gc_column_if_measured)
 {
 	static const enum figure columns[] = { FIGURE_GC };
-	struct sample sample;
 
-	sample_begin_cpu(&sample, 42, 1, "a", 10000, 0);
-	sample_text(&sample, "endpoint", "GET /");
-	sample_number(&sample, "gc_ns", 3000);
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	sample_add_cpu_with(&totals, 1, "a", 10000, 0, "endpoint=\"GET /\" gc_ns=3000");
 	add_waiting("c", "PUT /", -1);
 	assert_int_equal(totals_finish(&totals), 0);
 	options.width = 1000;
@@ -377,21 +365,14 @@ FIXTURE_TEST(table_cuts_long_keys_shorter_after_first_key)
 {
 	static const char *const by = "first,second";
 	char first[80], second[80], expected[160];
-	struct sample sample;
 
 	totals_deinit(&totals);
 	assert_int_equal(totals_init(&totals, &by, 1), 0);
 	memset(first, 'a', sizeof(first));
 	memset(second, 'b', sizeof(second));
 	first[79] = second[79] = '\0';
-	sample_begin_cpu(&sample, 42, 1, "r", 10, 0);
-	sample_text(&sample, "first", first);
-	sample_text(&sample, "second", second);
-	assert_int_equal(sample_add(&sample, &totals), 0);
-	sample_begin_cpu(&sample, 42, 2, "q", 5, 0);
-	sample_text(&sample, "first", "short");
-	sample_text(&sample, "second", "");
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	sample_add_cpu_with(&totals, 1, "r", 10, 0, "first=%s second=%s", first, second);
+	sample_add_cpu_with(&totals, 2, "q", 5, 0, "first=short second=");
 	assert_int_equal(totals_finish(&totals), 0);
 	options.width = 300;
 	print();
@@ -420,15 +401,12 @@ FIXTURE_TEST(table_elides_middle_of_long_thread_name)
 {
 	static const char *const by = "tid";
 	char name[GROUP_NAME_BYTES + 1] = "";
-	struct sample sample;
 
 	totals_deinit(&totals);
 	assert_int_equal(totals_init(&totals, &by, 1), 0);
 	memset(name, '\a', sizeof(name) - 1);
 	(void)strcpy(name + sizeof(name) - 2, "\x0b");
-	sample_begin_cpu(&sample, 42, 1, "r", 10, 0);
-	sample_text(&sample, "thread_name", name);
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	sample_add_cpu_with(&totals, 1, "r", 10, 0, "thread_name=\"%s\"", name);
 	assert_int_equal(totals_finish(&totals), 0);
 	assert_string_equal(cell(FIGURE_THREAD_NAME), "\\x07\\x07\\x07\\x0…07\\x07\\x07\\x0b");
 }

@@ -11,11 +11,6 @@
 static struct sample sample;
 static struct record_view view;
 
-static void begin(void)
-{
-	sample_begin(&sample, "cpu", 7);
-}
-
 typedef int (*print_fn)(const struct record_view *record, FILE *out);
 
 static char *print(print_fn print_record)
@@ -54,46 +49,34 @@ static void expect(const char *rest)
 
 TEST(json_record_is_one_line_with_fields_in_order)
 {
-	begin();
+	sample_record(&sample, "cpu pid=7");
 	expect("}\n");
-	begin();
-	sample_text(&sample, "endpoint", "GET /a b~");
-	sample_number(&sample, "", 0);
-	sample_text(&sample, "request_id", "");
+	sample_record(&sample, "cpu pid=7 endpoint=\"GET /a b~\" =0 request_id=");
 	expect(",\"endpoint\":\"GET /a b~\",\"\":0,\"request_id\":\"\"}\n");
 }
 
 TEST(json_record_prints_integers_exactly)
 {
-	begin();
-	sample_number(&sample, "a", 9);
-	sample_number(&sample, "b", 10);
-	sample_number(&sample, "c", -1);
-	sample_number(&sample, "d", -1234567890);
-	sample_number(&sample, "e", INT64_MAX);
-	sample_number(&sample, "f", INT64_MIN);
+	sample_record(&sample, "cpu pid=7 a=9 b=10 c=-1 d=-1234567890 e=9223372036854775807 "
+			       "f=-9223372036854775808");
 	expect(",\"a\":9,\"b\":10,\"c\":-1,\"d\":-1234567890,\"e\":9223372036854775807,"
 	       "\"f\":-9223372036854775808}\n");
 }
 
 TEST(json_record_prints_booleans_null_and_lists)
 {
-	begin();
-	msgpack_pack_str_with_body(&sample.packer, "yes", 3);
-	msgpack_pack_true(&sample.packer);
-	msgpack_pack_str_with_body(&sample.packer, "no", 2);
-	msgpack_pack_false(&sample.packer);
-	msgpack_pack_str_with_body(&sample.packer, "nothing", 7);
-	msgpack_pack_nil(&sample.packer);
-	msgpack_pack_str_with_body(&sample.packer, "none", 4);
-	msgpack_pack_array(&sample.packer, 0);
-	msgpack_pack_str_with_body(&sample.packer, "two", 3);
-	msgpack_pack_array(&sample.packer, 2);
-	msgpack_pack_str_with_body(&sample.packer, "a", 1);
-	msgpack_pack_str_with_body(&sample.packer, "\"\n", 2);
-	sample.field_count = (uint16_t)(sample.field_count + 5);
+	sample_record(&sample,
+		      "cpu pid=7 yes=true no=false nothing=nil none=[] two=[a \"\\\"\n\"]");
 	expect(",\"yes\":true,\"no\":false,\"nothing\":null,\"none\":[],"
 	       "\"two\":[\"a\",\"\\\"\\\\x0a\"]}\n");
+}
+
+/* Not of a line, which has a meaning for some of their bytes. */
+static void add_text(const char *name, const char *text)
+{
+	sample_pack_text(&sample.packer, name, strlen(name));
+	sample_pack_text(&sample.packer, text, strlen(text));
+	sample.field_count++;
 }
 
 TEST(json_record_escapes_quotes_and_control_characters)
@@ -114,13 +97,13 @@ TEST(json_record_escapes_quotes_and_control_characters)
 	char expected[64];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		begin();
-		sample_text(&sample, "endpoint", cases[i].text);
+		sample_record(&sample, "cpu pid=7");
+		add_text("endpoint", cases[i].text);
 		(void)snprintf(expected, sizeof(expected), ",\"endpoint\":\"%s\"}\n",
 			       cases[i].expected);
 		expect(expected);
-		begin();
-		sample_text(&sample, cases[i].text, "x");
+		sample_record(&sample, "cpu pid=7");
+		add_text(cases[i].text, "x");
 		(void)snprintf(expected, sizeof(expected), ",\"%s\":\"x\"}\n", cases[i].expected);
 		expect(expected);
 	}
@@ -128,18 +111,12 @@ TEST(json_record_escapes_quotes_and_control_characters)
 
 TEST(json_record_keeps_last_value_of_duplicate_member)
 {
-	begin();
-	sample_text(&sample, "a", "first");
-	sample_text(&sample, "b", "x");
-	sample_text(&sample, "a", "last");
+	sample_record(&sample, "cpu pid=7 a=first b=x a=last");
 	expect(",\"a\":\"last\",\"b\":\"x\"}\n");
-	begin();
 	/* Only once they are escaped. */
-	sample_text(&sample, "\xff", "first");
-	sample_text(&sample, "\\xff", "last");
+	sample_record(&sample, "cpu pid=7 \xff=first \\xff=last");
 	expect(",\"\\\\xff\":\"last\"}\n");
-	begin();
-	sample_number(&sample, "pid", 7);
+	sample_record(&sample, "cpu pid=7 pid=7");
 	expect("}\n");
 }
 
@@ -147,8 +124,7 @@ TEST(json_record_field_wall_ns_replaces_record_time)
 {
 	char *line;
 
-	begin();
-	sample_number(&sample, "wall_ns", 5);
+	sample_record(&sample, "cpu pid=7 wall_ns=5");
 	sample_decode(&sample, &view);
 	line = print(json_record_print);
 	assert_memory_equal(line, "{\"wall_ns\":5,\"schema\"", 21);
@@ -160,20 +136,17 @@ TEST(json_record_field_wall_ns_replaces_record_time)
 TEST(json_record_prints_lines_longer_than_buffer)
 {
 	static char text[RECORD_VIEW_TEXT_BYTES_MAX + 1];
-	char name[16];
 
 	for (size_t size_bytes = 3900; size_bytes < 4096; size_bytes++) {
 		memset(text, 'x', size_bytes);
 		text[size_bytes] = '\0';
-		begin();
-		sample_text(&sample, "long", text);
+		sample_record(&sample, "cpu pid=7 long=%s", text);
 		expect(NULL);
 	}
-	begin();
+	sample_record(&sample, "cpu pid=7");
 	for (int i = 0; i < 20; i++) {
 		memset(text, i % 2 ? 'x' : '\x01', RECORD_VIEW_TEXT_BYTES_MAX);
-		(void)snprintf(name, sizeof(name), "long-%d", i);
-		sample_text(&sample, name, text);
+		sample_fields(&sample, "long-%d=%s", i, text);
 	}
 	expect(NULL);
 }

@@ -27,11 +27,10 @@ static void add_cpu(int64_t tid, const char *thread_name, const char *request_id
 	struct sample sample;
 
 	sample_begin_cpu(&sample, 42, tid, request_id, user_ns, 0);
-	sample_number(&sample, "window_ns", 1000);
-	sample_text(&sample, "thread_name", thread_name);
-	sample_number(&sample, "migrations", migrations);
+	sample_fields(&sample, "window_ns=1000 thread_name=\"%s\" migrations=%ld", thread_name,
+		      migrations);
 	if (flag)
-		sample_flag(&sample, flag);
+		sample_fields(&sample, "flags=[%s]", flag);
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
@@ -39,23 +38,17 @@ static void add_meta(const char *mode, int64_t cpu_count, const char *reason)
 {
 	struct sample sample;
 
-	sample_begin(&sample, "meta", 7);
-	sample_text(&sample, "mode", mode);
-	sample_number(&sample, "interval_ns", 1000000000);
+	sample_record(&sample, "meta pid=7 mode=%s interval_ns=1000000000", mode);
 	if (cpu_count > 0)
-		sample_number(&sample, "cpu_count", cpu_count);
+		sample_fields(&sample, "cpu_count=%ld", cpu_count);
 	if (reason)
-		sample_text(&sample, "reason", reason);
+		sample_fields(&sample, "reason=\"%s\"", reason);
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
 static void add_process(const char *comm)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "process", 42);
-	sample_text(&sample, "comm", comm);
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	sample_add_record(&totals, "process pid=42 comm=%s", comm);
 }
 
 /* What the table says at a width; the caller frees it. */
@@ -187,15 +180,13 @@ static void add_process_event(const char *event, const char *server, int64_t sta
 {
 	struct sample sample;
 
-	sample_begin(&sample, "process", 42);
-	sample_text(&sample, "event", event);
-	sample_text(&sample, "comm", "ruby");
+	sample_record(&sample, "process pid=42 event=%s comm=ruby", event);
 	if (server)
-		sample_text(&sample, "server", server);
+		sample_fields(&sample, "server=%s", server);
 	if (start_ns > 0)
-		sample_number(&sample, "start_ns", start_ns);
+		sample_fields(&sample, "start_ns=%ld", start_ns);
 	if (end_ns > 0)
-		sample_number(&sample, "end_ns", end_ns);
+		sample_fields(&sample, "end_ns=%ld", end_ns);
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
@@ -240,7 +231,6 @@ TEST(table_shows_window_with_largest_residual)
 
 TEST(table_shows_stolen_time_only_if_nonzero)
 {
-	struct sample sample;
 	char *text;
 
 	begin("request_id");
@@ -249,9 +239,7 @@ TEST(table_shows_stolen_time_only_if_nonzero)
 	assert_null(strstr(text, "stolen"));
 	free(text);
 	begin("request_id");
-	sample_begin_cpu(&sample, 42, 7, "req", 5, 0);
-	sample_number(&sample, "stolen_ns", 1234);
-	assert_int_equal(sample_add(&sample, &totals), 0);
+	sample_add_cpu_with(&totals, 7, "req", 5, 0, "stolen_ns=1234");
 	expect_printed(100, "  stolen 1.234 us: taken from the CPUs");
 }
 

@@ -52,15 +52,26 @@ static int add(struct sample *sample)
 	return r;
 }
 
+/* Adds a record of a line (sample_record). */
+__attribute__((format(printf, 1, 2))) static void add_record(const char *format, ...)
+{
+	struct sample sample;
+	va_list values;
+
+	va_start(values, format);
+	sample_record_v(&sample, format, values);
+	va_end(values);
+	assert_int_equal(add(&sample), 0);
+}
+
 static void begin_record(struct sample *sample, const char *kind, const char *request_id,
 			 const char *endpoint)
 {
-	sample_begin(sample, kind, 7);
-	sample_number(sample, "tid", 8);
+	sample_record(sample, "%s pid=7 tid=8", kind);
 	if (request_id)
-		sample_text(sample, "request_id", request_id);
+		sample_fields(sample, "request_id=%s", request_id);
 	if (endpoint)
-		sample_text(sample, "endpoint", endpoint);
+		sample_fields(sample, "endpoint=\"%s\"", endpoint);
 }
 
 static void add_cpu(const char *request_id, const char *endpoint, int64_t calls)
@@ -68,8 +79,7 @@ static void add_cpu(const char *request_id, const char *endpoint, int64_t calls)
 	struct sample sample;
 
 	begin_record(&sample, "cpu", request_id, endpoint);
-	sample_number(&sample, "cpu_ns", 1000);
-	sample_number(&sample, "syscalls", calls);
+	sample_fields(&sample, "cpu_ns=1000 syscalls=%ld", calls);
 	assert_int_equal(add(&sample), 0);
 }
 
@@ -79,11 +89,10 @@ static int try_call(const char *request_id, const char *endpoint, const char *na
 	struct sample sample;
 
 	begin_record(&sample, "syscall", request_id, endpoint);
-	sample_text(&sample, "syscall", name);
+	sample_fields(&sample, "syscall=\"%s\"", name);
 	if (abi)
-		sample_text(&sample, "syscall_abi", abi);
-	sample_number(&sample, "syscalls", calls);
-	sample_number(&sample, "inside_ns", 10 * calls);
+		sample_fields(&sample, "syscall_abi=%s", abi);
+	sample_fields(&sample, "syscalls=%ld inside_ns=%ld", calls, 10 * calls);
 	return add(&sample);
 }
 
@@ -94,30 +103,14 @@ static void add_call(const char *request_id, const char *endpoint, const char *n
 
 static void add_meta(const char *key)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "meta", 7);
-	msgpack_pack_str_with_body(&sample.packer, "keys", 4);
-	msgpack_pack_array(&sample.packer, 2);
-	msgpack_pack_str_with_body(&sample.packer, "request_id", 10);
-	msgpack_pack_str_with_body(&sample.packer, key, strlen(key));
-	sample.field_count++;
-	assert_int_equal(add(&sample), 0);
+	add_record("meta pid=7 keys=[request_id %s]", key);
 }
 
 static void add_balance(int64_t lost)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "balance", 7);
-	sample_number(&sample, "window_ns", 1000);
-	sample_number(&sample, "exec_ns", 0);
-	sample_number(&sample, "attributed_ns", 0);
-	sample_number(&sample, "unattributed_ns", 0);
-	sample_number(&sample, "overflow_ns", 0);
-	sample_number(&sample, "residual_ns", 0);
-	sample_number(&sample, "syscalls_lost", lost);
-	assert_int_equal(add(&sample), 0);
+	add_record("balance pid=7 window_ns=1000 exec_ns=0 attributed_ns=0 unattributed_ns=0 "
+		   "overflow_ns=0 residual_ns=0 syscalls_lost=%ld",
+		   lost);
 }
 
 /* Two requests of an endpoint, one of another, and none. */
@@ -255,15 +248,10 @@ FIXTURE_TEST(syscalls_group_by_request_if_no_endpoint_recorded)
 
 FIXTURE_TEST(syscalls_group_by_any_key)
 {
-	struct sample sample;
-
 	syscalls_deinit(&syscalls);
 	begin_with("tenant", NULL);
-	begin_record(&sample, "syscall", "a", "GET /a");
-	sample_text(&sample, "tenant", "x");
-	sample_text(&sample, "syscall", "read");
-	sample_number(&sample, "syscalls", 2);
-	assert_int_equal(add(&sample), 0);
+	add_record("syscall pid=7 tid=8 request_id=a endpoint=\"GET /a\" tenant=x syscall=read "
+		   "syscalls=2");
 	expect(format_syscalls_csv, 0,
 	       "row,tenant,requests,syscall,syscalls,inside_ns\r\ngroup,x,1,read,2,0\r\n");
 }
@@ -287,20 +275,9 @@ FIXTURE_TEST(syscalls_filter_whole_requests)
 
 FIXTURE_TEST(syscalls_of_overflow_count_as_no_requests)
 {
-	struct sample sample;
-
-	begin_record(&sample, "syscall", NULL, NULL);
-	sample_flag(&sample, "overflow");
-	sample_text(&sample, "syscall", "read");
-	sample_number(&sample, "syscalls", 2);
-	sample_number(&sample, "inside_ns", 3);
-	assert_int_equal(add(&sample), 0);
-	begin_record(&sample, "syscall", "", NULL);
-	sample_flag(&sample, "unknown");
-	sample_text(&sample, "syscall", "read");
-	sample_number(&sample, "syscalls", 4);
-	sample_number(&sample, "inside_ns", 5);
-	assert_int_equal(add(&sample), 0);
+	add_record("syscall pid=7 tid=8 flags=[overflow] syscall=read syscalls=2 inside_ns=3");
+	add_record("syscall pid=7 tid=8 request_id= flags=[unknown] syscall=read syscalls=4 "
+		   "inside_ns=5");
 	expect(format_syscalls_csv, 0,
 	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\n"
 	       "unattributed,,,read,4,5\r\noverflow,,,read,2,3\r\n");

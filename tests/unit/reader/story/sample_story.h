@@ -29,30 +29,45 @@ static inline int sample_give(struct sample *sample, struct story *story)
 	return r;
 }
 
+/* The same of a record of a line (sample_record), which has to be added. */
+__attribute__((format(printf, 2, 3))) static inline void sample_give_record(struct story *story,
+									    const char *format, ...)
+{
+	struct sample sample;
+	va_list values;
+
+	va_start(values, format);
+	sample_record_v(&sample, format, values);
+	va_end(values);
+	assert_int_equal(sample_give(&sample, story), 0);
+}
+
 static inline void sample_begin_at(struct sample *sample, const char *kind,
 				   const struct sample_place *place)
 {
-	static const char time_bytes[8] = { 0x65, 0x53, (char)0xf1, 0x01 };
-
-	msgpack_sbuffer_init(&sample->buffer);
-	msgpack_packer_init(&sample->packer, &sample->buffer, msgpack_sbuffer_write);
-	sample->field_count = 0;
-	msgpack_pack_array(&sample->packer, 2);
-	msgpack_pack_ext_with_body(&sample->packer, time_bytes, sizeof(time_bytes), 0);
-	sample->map_offset = sample->buffer.size;
-	msgpack_sbuffer_write(&sample->buffer, "\xde\0\0", 3);
-	sample_number(sample, "schema", 1);
-	sample_text(sample, "kind", kind);
-	sample_text(sample, "record_id", "id");
-	sample_text(sample, "host_name", place->host ? place->host : "web-1");
-	sample_number(sample, "pid", place->pid);
-	sample_number(sample, "tid", place->tid);
+	sample_record(sample, "%s host_name=%s pid=%ld tid=%ld", kind,
+		      place->host ? place->host : "web-1", place->pid, place->tid);
 	if (place->thread_name)
-		sample_text(sample, "thread_name", place->thread_name);
+		sample_fields(sample, "thread_name=\"%s\"", place->thread_name);
 	if (place->request_id)
-		sample_text(sample, "request_id", place->request_id);
+		sample_fields(sample, "request_id=\"%s\"", place->request_id);
 	if (place->endpoint)
-		sample_text(sample, "endpoint", place->endpoint);
+		sample_fields(sample, "endpoint=\"%s\"", place->endpoint);
+}
+
+/* Adds a record of a kind and a place, with fields of a line (sample_fields). */
+__attribute__((format(printf, 4, 5))) static inline void
+sample_give_at(struct story *story, const char *kind, const struct sample_place *place,
+	       const char *format, ...)
+{
+	struct sample sample;
+	va_list values;
+
+	sample_begin_at(&sample, kind, place);
+	va_start(values, format);
+	sample_fields_v(&sample, format, values);
+	va_end(values);
+	assert_int_equal(sample_give(&sample, story), 0);
 }
 
 /* A cpu record of a window of a second: user_ns of CPU, from first to last behind SAMPLE_NS. */
@@ -60,12 +75,10 @@ static inline void sample_begin_window(struct sample *sample, const struct sampl
 				       int64_t first_ns, int64_t last_ns, int64_t cpu_ns)
 {
 	sample_begin_at(sample, "cpu", place);
-	sample_number(sample, "window_ns", 1000000000);
-	sample_number(sample, "cpu_ns", cpu_ns);
-	sample_number(sample, "run_queue_ns", 3);
-	sample_number(sample, "blocked_ns", 2);
-	sample_number(sample, "first_ns", SAMPLE_NS + first_ns);
-	sample_number(sample, "last_ns", SAMPLE_NS + last_ns);
+	sample_fields(sample,
+		      "window_ns=1000000000 cpu_ns=%ld run_queue_ns=3 blocked_ns=2 first_ns=%ld "
+		      "last_ns=%ld",
+		      cpu_ns, SAMPLE_NS + first_ns, SAMPLE_NS + last_ns);
 }
 
 static inline void sample_add_window(struct story *story, const struct sample_place *place,
@@ -81,11 +94,10 @@ static inline void sample_begin_slice(struct sample *sample, const struct sample
 				      const char *state, int64_t start_ns, int64_t end_ns)
 {
 	sample_begin_at(sample, "slice", place);
-	sample_text(sample, "state", state);
+	sample_fields(sample, "state=%s", state);
 	if (place->fiber)
-		sample_number(sample, "fiber", place->fiber);
-	sample_number(sample, "start_ns", SAMPLE_NS + start_ns);
-	sample_number(sample, "end_ns", SAMPLE_NS + end_ns);
+		sample_fields(sample, "fiber=%ld", place->fiber);
+	sample_fields(sample, "start_ns=%ld end_ns=%ld", SAMPLE_NS + start_ns, SAMPLE_NS + end_ns);
 }
 
 /* What ran took all of its time; waker: 0 = none, else a thread of the same process. */
@@ -96,13 +108,9 @@ static inline void sample_add_slice(struct story *story, const struct sample_pla
 	struct sample sample;
 
 	sample_begin_slice(&sample, place, state, start_ns, end_ns);
-	if (!strcmp(state, "running")) {
-		sample_number(&sample, "cpu_number", cpu_number);
-		sample_number(&sample, "cpu_ns", end_ns - start_ns);
-	}
-	if (waker) {
-		sample_number(&sample, "woken_by_pid", place->pid);
-		sample_number(&sample, "woken_by_tid", waker);
-	}
+	if (!strcmp(state, "running"))
+		sample_fields(&sample, "cpu_number=%ld cpu_ns=%ld", cpu_number, end_ns - start_ns);
+	if (waker)
+		sample_fields(&sample, "woken_by_pid=%ld woken_by_tid=%ld", place->pid, waker);
 	assert_int_equal(sample_give(&sample, story), 0);
 }

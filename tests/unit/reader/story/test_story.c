@@ -93,15 +93,11 @@ FIXTURE_TEST(story_derives_missing_window_start_from_its_length)
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
 	struct sample_place place = own;
-	struct sample sample;
 
 	place.tid = 12;
 	sample_add_window(story, &place, 1, 700, 100);
 	place.tid = 13;
-	sample_begin_at(&sample, "cpu", &place);
-	sample_number(&sample, "window_ns", 1000000000);
-	sample_number(&sample, "cpu_ns", 5);
-	assert_int_equal(sample_give(&sample, story), 0);
+	sample_give_at(story, "cpu", &place, "window_ns=1000000000 cpu_ns=5");
 	sample_add_window(story, &own, -1, 700, 100);
 	finish(fixture);
 	assert_int_equal(story->window_count, 3);
@@ -115,10 +111,10 @@ FIXTURE_TEST(story_ignores_overflow_and_unknown_records)
 	struct sample sample;
 
 	sample_begin_window(&sample, &own, 0, 1, 1);
-	sample_flag(&sample, "overflow");
+	sample_fields(&sample, "flags=[overflow]");
 	assert_int_equal(sample_give(&sample, &fixture->story), 0);
 	sample_begin_window(&sample, &own, 0, 1, 1);
-	sample_flag(&sample, "unknown");
+	sample_fields(&sample, "flags=[unknown]");
 	assert_int_equal(sample_give(&sample, &fixture->story), 0);
 	finish(fixture);
 	assert_false(story_is_there(&fixture->story));
@@ -131,7 +127,7 @@ FIXTURE_TEST(story_is_inherited_if_any_record_is_inherited)
 	struct sample sample;
 
 	sample_begin_window(&sample, &own, 0, 1, 1);
-	sample_flag(&sample, "inherited");
+	sample_fields(&sample, "flags=[inherited]");
 	assert_int_equal(sample_give(&sample, &fixture->story), 0);
 	sample_add_window(&fixture->story, &own, 1, 2, 1);
 	assert_true(finish(fixture)->is_inherited);
@@ -187,7 +183,7 @@ FIXTURE_TEST(story_limits_number_of_keys)
 	sample_begin_window(&sample, &own, 0, 1, 1);
 	for (int i = 0; i < STORY_KEYS_MAX; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "key%d", i);
-		sample_text(&sample, names[i], "x");
+		sample_fields(&sample, "%s=x", names[i]);
 	}
 	assert_int_equal(sample_give(&sample, &fixture->story), 0);
 	assert_int_equal(finish(fixture)->key_count, STORY_KEYS_MAX);
@@ -232,19 +228,12 @@ FIXTURE_TEST(story_drops_and_counts_invalid_slices)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
-	struct sample sample;
 
 	sample_add_window(story, &own, 0, 80, 40);
 	sample_add_slice(story, &own, "dreaming", 0, 1, 0, 0);
 	sample_add_slice(story, &own, "blocked", 2, 1, 0, 0);
-	sample_begin_at(&sample, "slice", &own);
-	sample_text(&sample, "state", "blocked");
-	sample_number(&sample, "start_ns", 1);
-	assert_int_equal(sample_give(&sample, story), 0);
-	sample_begin_at(&sample, "slice", &own);
-	sample_number(&sample, "start_ns", 1);
-	sample_number(&sample, "end_ns", 1);
-	assert_int_equal(sample_give(&sample, story), 0);
+	sample_give_at(story, "slice", &own, "state=blocked start_ns=1");
+	sample_give_at(story, "slice", &own, "start_ns=1 end_ns=1");
 	sample_add_slice(story, &own, "blocked", 1, 1, 0, 0);
 	assert_int_equal(finish(fixture)->slices_left_out, 4);
 	assert_int_equal(story->slice_count, 1);
@@ -254,12 +243,8 @@ FIXTURE_TEST(story_adds_record_without_thread_to_sums_only)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
-	struct sample sample;
 
-	sample_begin(&sample, "cpu", 7);
-	sample_text(&sample, "request_id", "r-1");
-	sample_number(&sample, "cpu_ns", 5);
-	assert_int_equal(sample_give(&sample, story), 0);
+	sample_give_record(story, "cpu pid=7 request_id=r-1 cpu_ns=5");
 	assert_int_equal(finish(fixture)->windows_left_out, 1);
 	assert_int_equal(story->window_count, 0);
 	assert_int_equal(story->costs.sums[COST_CPU], 5);
@@ -270,22 +255,13 @@ FIXTURE_TEST(story_neighbours_exclude_incomplete_records)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
-	struct sample sample;
 
 	sample_add_window(story, &own, 0, 100, 40);
-	sample_begin(&sample, "cpu", 7);
-	sample_text(&sample, "request_id", "r-2");
-	sample_number(&sample, "cpu_ns", 5);
-	sample_number(&sample, "first_ns", SAMPLE_NS);
-	sample_number(&sample, "last_ns", SAMPLE_NS + 100);
-	assert_int_equal(sample_give(&sample, story), 0);
-	sample_begin_at(&sample, "cpu", &other);
-	sample_number(&sample, "cpu_ns", 5);
-	assert_int_equal(sample_give(&sample, story), 0);
-	sample_begin_at(&sample, "cpu", &other);
-	sample_number(&sample, "first_ns", SAMPLE_NS);
-	sample_number(&sample, "last_ns", SAMPLE_NS + 100);
-	assert_int_equal(sample_give(&sample, story), 0);
+	sample_give_record(story, "cpu pid=7 request_id=r-2 cpu_ns=5 first_ns=%ld last_ns=%ld",
+			   SAMPLE_NS, SAMPLE_NS + 100);
+	sample_give_at(story, "cpu", &other, "cpu_ns=5");
+	sample_give_at(story, "cpu", &other, "first_ns=%ld last_ns=%ld", SAMPLE_NS,
+		       SAMPLE_NS + 100);
 	assert_int_equal(finish(fixture)->beside.ranking_count, 0);
 }
 
@@ -293,17 +269,10 @@ FIXTURE_TEST(story_counts_slices_without_start_or_end)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
-	struct sample sample;
 
 	sample_add_slice(story, &own, "blocked", 20, 30, 0, 0);
-	sample_begin_at(&sample, "slice", &own);
-	sample_text(&sample, "state", "blocked");
-	sample_number(&sample, "end_ns", SAMPLE_NS + 40);
-	assert_int_equal(sample_give(&sample, story), 0);
-	sample_begin_at(&sample, "slice", &own);
-	sample_text(&sample, "state", "blocked");
-	sample_number(&sample, "start_ns", SAMPLE_NS + 40);
-	assert_int_equal(sample_give(&sample, story), 0);
+	sample_give_at(story, "slice", &own, "state=blocked end_ns=%ld", SAMPLE_NS + 40);
+	sample_give_at(story, "slice", &own, "state=blocked start_ns=%ld", SAMPLE_NS + 40);
 	finish(fixture);
 	assert_int_equal(story->slice_count, 1);
 	assert_int_equal(story->slices_left_out, 2);
@@ -326,14 +295,9 @@ FIXTURE_TEST(story_span_includes_record_without_thread)
 {
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
-	struct sample sample;
 
-	sample_begin(&sample, "cpu", 7);
-	sample_text(&sample, "request_id", "r-1");
-	sample_number(&sample, "cpu_ns", 5);
-	sample_number(&sample, "first_ns", SAMPLE_NS + 3);
-	sample_number(&sample, "last_ns", SAMPLE_NS + 9);
-	assert_int_equal(sample_give(&sample, story), 0);
+	sample_give_record(story, "cpu pid=7 request_id=r-1 cpu_ns=5 first_ns=%ld last_ns=%ld",
+			   SAMPLE_NS + 3, SAMPLE_NS + 9);
 	finish(fixture);
 	assert_int_equal(story->first_ns, SAMPLE_NS + 3);
 	assert_int_equal(story->last_ns, SAMPLE_NS + 9);
@@ -390,16 +354,10 @@ FIXTURE_TEST(story_fails_with_enomem_when_allocation_fails)
 FIXTURE_TEST(story_takes_lost_slices_from_balance)
 {
 	struct fixture *fixture = *state;
-	struct sample sample;
 
-	sample_begin(&sample, "balance", 7);
-	sample_number(&sample, "exec_ns", 0);
-	sample_number(&sample, "attributed_ns", 0);
-	sample_number(&sample, "unattributed_ns", 0);
-	sample_number(&sample, "overflow_ns", 0);
-	sample_number(&sample, "residual_ns", 0);
-	sample_number(&sample, "slices_lost", 9);
-	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	sample_give_record(&fixture->story, "balance pid=7 exec_ns=0 attributed_ns=0 "
+					    "unattributed_ns=0 overflow_ns=0 residual_ns=0 "
+					    "slices_lost=9");
 	assert_int_equal(story_slices_lost(&fixture->story), 9);
 }
 
@@ -624,23 +582,16 @@ FIXTURE_TEST(story_comm_is_last_name_of_process)
 {
 	struct fixture *fixture = *state;
 	char comm[STORY_VALUE_BYTES];
-	struct sample sample;
 
 	sample_add_window(&fixture->story, &own, 0, 1, 3);
 	finish(fixture);
 	story_comm(&fixture->story, fixture->story.windows[0].thread, comm);
 	assert_string_equal(comm, "");
-	sample_begin(&sample, "process", 8);
-	sample_text(&sample, "comm", "other");
-	assert_int_equal(sample_give(&sample, &fixture->story), 0);
-	sample_begin(&sample, "process", 7);
-	sample_text(&sample, "comm", "puma");
-	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	sample_give_record(&fixture->story, "process pid=8 comm=other");
+	sample_give_record(&fixture->story, "process pid=7 comm=puma");
 	story_comm(&fixture->story, fixture->story.windows[0].thread, comm);
 	assert_string_equal(comm, "puma");
-	sample_begin_on(&sample, "web-2", "process", 7);
-	sample_text(&sample, "comm", "elsewhere");
-	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	sample_give_record(&fixture->story, "process host_name=web-2 pid=7 comm=elsewhere");
 	story_comm(&fixture->story, fixture->story.windows[0].thread, comm);
 	assert_string_equal(comm, "puma");
 }

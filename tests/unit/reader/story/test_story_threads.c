@@ -29,17 +29,12 @@ static int touch(struct story_threads *threads, const char *host, int64_t pid, i
 	struct sample sample;
 	int r;
 
-	sample_begin(&sample, "cpu", pid);
+	sample_record(&sample, "cpu host_name=\"%s\" pid=%ld", host, pid);
 	if (tid >= 0)
-		sample_number(&sample, "tid", tid);
-	if (name) {
-		sample_text(&sample, "thread_name", name);
-		sample_number(&sample, "ns_tid", 3);
-	}
+		sample_fields(&sample, "tid=%ld", tid);
+	if (name)
+		sample_fields(&sample, "thread_name=\"%s\" ns_tid=3", name);
 	sample_decode(&sample, &view);
-	for (size_t i = 0; i < view.field_count; i++)
-		if (record_text_is(view.fields[i].name, "host_name"))
-			view.fields[i].text = (struct record_text){ host, strlen(host) };
 	r = story_threads_touch(threads, &view, 0, ret_thread);
 	msgpack_sbuffer_destroy(&sample.buffer);
 	return r;

@@ -12,7 +12,7 @@ enum {
 	STREAM_WINDOW_NS = 500000000
 };
 
-/* When window number (from 1) ends; the first second is that of sample_begin. */
+/* When window number (from 1) ends; the first second is that of sample_record. */
 static inline uint64_t stream_end_ns(uint64_t number)
 {
 	return 1700000000ULL * 1000000000 + number * STREAM_WINDOW_NS;
@@ -21,13 +21,8 @@ static inline uint64_t stream_end_ns(uint64_t number)
 /* Writes a record to a file, as if it had been told so many milliseconds after the first window. */
 static inline void stream_write(FILE *out, struct sample *sample, uint32_t ms)
 {
-	uint32_t ns = ms % 1000 * 1000000, s = 1700000001 + ms / 1000;
-
 	sample_end(sample);
-	for (int i = 0; i < 4; i++) {
-		sample->buffer.data[3 + i] = (char)(s >> (24 - 8 * i));
-		sample->buffer.data[7 + i] = (char)(ns >> (24 - 8 * i));
-	}
+	sample_set_time(sample, 1700000001 + ms / 1000, ms % 1000 * 1000000);
 	assert_int_equal(fwrite(sample->buffer.data, 1, sample->buffer.size, out),
 			 sample->buffer.size);
 	assert_int_equal(fflush(out), 0);
@@ -46,6 +41,19 @@ static inline int stream_put(struct history *history, struct sample *sample, uin
 	return r;
 }
 
+/* Adds a record of a line (sample_record) to a window. */
+__attribute__((format(printf, 3, 4))) static inline void
+stream_record(struct history *history, uint64_t window, const char *format, ...)
+{
+	struct sample sample;
+	va_list values;
+
+	va_start(values, format);
+	sample_record_v(&sample, format, values);
+	va_end(values);
+	assert_int_equal(stream_put(history, &sample, stream_end_ns(window)), 0);
+}
+
 /* What a thread did for a request in a window, of which it was busy until so long before its end.
  */
 struct stream_cpu {
@@ -60,25 +68,16 @@ struct stream_cpu {
 
 static inline void stream_cpu(struct history *history, struct stream_cpu cpu)
 {
-	uint64_t end_ns = stream_end_ns(cpu.window);
-	struct sample sample;
+	int64_t end_ns = (int64_t)stream_end_ns(cpu.window);
 
-	sample_begin(&sample, "cpu", 42);
-	sample_number(&sample, "tid", cpu.tid);
-	sample_text(&sample, "thread_name", cpu.thread_name ? cpu.thread_name : "worker");
-	sample_text(&sample, "request_id", cpu.request_id);
-	sample_text(&sample, "endpoint", cpu.endpoint ? cpu.endpoint : "");
-	sample_number(&sample, "window_ns", STREAM_WINDOW_NS);
-	sample_number(&sample, "cpu_ns", cpu.cpu_ns);
-	sample_number(&sample, "user_ns", cpu.cpu_ns);
-	sample_number(&sample, "kernel_ns", 0);
-	sample_number(&sample, "run_queue_ns", cpu.run_queue_ns);
-	sample_number(&sample, "blocked_ns", cpu.blocked_ns);
-	sample_number(&sample, "uninterruptible_ns", cpu.uninterruptible_ns);
-	sample_number(&sample, "syscalls", 7);
-	sample_number(&sample, "first_ns", (int64_t)end_ns - cpu.first_ns);
-	sample_number(&sample, "last_ns", (int64_t)end_ns - cpu.last_ns);
-	assert_int_equal(stream_put(history, &sample, end_ns), 0);
+	stream_record(history, cpu.window,
+		      "cpu pid=42 tid=%ld thread_name=\"%s\" request_id=\"%s\" endpoint=\"%s\" "
+		      "window_ns=%d cpu_ns=%ld user_ns=%ld kernel_ns=0 run_queue_ns=%ld "
+		      "blocked_ns=%ld uninterruptible_ns=%ld syscalls=7 first_ns=%ld last_ns=%ld",
+		      cpu.tid, cpu.thread_name ? cpu.thread_name : "worker", cpu.request_id,
+		      cpu.endpoint ? cpu.endpoint : "", STREAM_WINDOW_NS, cpu.cpu_ns, cpu.cpu_ns,
+		      cpu.run_queue_ns, cpu.blocked_ns, cpu.uninterruptible_ns,
+		      end_ns - cpu.first_ns, end_ns - cpu.last_ns);
 }
 
 /* A frame, which another one called ("" = nothing did), and samples of a request at it. */
@@ -94,45 +93,28 @@ static inline void stream_frame(struct history *history, uint64_t window, const 
 static inline void stream_sample(struct history *history, struct stream_cpu cpu,
 				 const char *stack_id, int64_t samples)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "sample", 42);
-	sample_number(&sample, "tid", cpu.tid);
-	sample_text(&sample, "request_id", cpu.request_id);
-	sample_text(&sample, "endpoint", cpu.endpoint ? cpu.endpoint : "");
-	sample_text(&sample, "stack_id", stack_id);
-	sample_number(&sample, "samples", samples);
-	sample_number(&sample, "period_ns", 1000000);
-	sample_number(&sample, "window_ns", STREAM_WINDOW_NS);
-	assert_int_equal(stream_put(history, &sample, stream_end_ns(cpu.window)), 0);
+	stream_record(history, cpu.window,
+		      "sample pid=42 tid=%ld request_id=\"%s\" endpoint=\"%s\" stack_id=\"%s\" "
+		      "samples=%ld period_ns=1000000 window_ns=%d",
+		      cpu.tid, cpu.request_id, cpu.endpoint ? cpu.endpoint : "", stack_id, samples,
+		      STREAM_WINDOW_NS);
 }
 
 static inline void stream_wait(struct history *history, struct stream_cpu cpu, const char *stack_id)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "sample", 42);
-	sample_number(&sample, "tid", cpu.tid);
-	sample_text(&sample, "request_id", cpu.request_id);
-	sample_text(&sample, "endpoint", cpu.endpoint ? cpu.endpoint : "");
-	sample_text(&sample, "stack_id", stack_id);
-	sample_number(&sample, "waits", 1);
-	sample_number(&sample, "blocked_ns", cpu.blocked_ns);
-	sample_number(&sample, "window_ns", STREAM_WINDOW_NS);
-	assert_int_equal(stream_put(history, &sample, stream_end_ns(cpu.window)), 0);
+	stream_record(history, cpu.window,
+		      "sample pid=42 tid=%ld request_id=\"%s\" endpoint=\"%s\" stack_id=\"%s\" "
+		      "waits=1 blocked_ns=%ld window_ns=%d",
+		      cpu.tid, cpu.request_id, cpu.endpoint ? cpu.endpoint : "", stack_id,
+		      cpu.blocked_ns, STREAM_WINDOW_NS);
 }
 
 static inline void stream_balance(struct history *history, uint64_t window, int64_t exec_ns,
 				  int64_t attributed_ns, int64_t unattributed_ns)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "balance", 42);
-	sample_number(&sample, "window_ns", STREAM_WINDOW_NS);
-	sample_number(&sample, "exec_ns", exec_ns);
-	sample_number(&sample, "attributed_ns", attributed_ns);
-	sample_number(&sample, "unattributed_ns", unattributed_ns);
-	sample_number(&sample, "overflow_ns", 0);
-	sample_number(&sample, "residual_ns", exec_ns - attributed_ns - unattributed_ns);
-	assert_int_equal(stream_put(history, &sample, stream_end_ns(window)), 0);
+	stream_record(history, window,
+		      "balance pid=42 window_ns=%d exec_ns=%ld attributed_ns=%ld "
+		      "unattributed_ns=%ld overflow_ns=0 residual_ns=%ld",
+		      STREAM_WINDOW_NS, exec_ns, attributed_ns, unattributed_ns,
+		      exec_ns - attributed_ns - unattributed_ns);
 }

@@ -14,36 +14,21 @@ static struct listing listing;
 static struct drawing drawing;
 static struct screen screen;
 
-static void put_meta(const char *mode, int has_split)
+static void put_meta(const char *mode, bool has_split)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "process", 42);
-	sample_text(&sample, "event", "found");
-	sample_text(&sample, "comm", "puma");
-	assert_int_equal(stream_put(&history, &sample, stream_end_ns(0)), 0);
-	sample_begin(&sample, "meta", 1);
-	sample_text(&sample, "mode", mode);
-	msgpack_pack_str_with_body(&sample.packer, "kernel_split", 12);
-	if (has_split)
-		msgpack_pack_true(&sample.packer);
-	else
-		msgpack_pack_false(&sample.packer);
-	sample.field_count++;
-	assert_int_equal(stream_put(&history, &sample, stream_end_ns(0)), 0);
+	stream_record(&history, 0, "process pid=42 event=found comm=puma");
+	stream_record(&history, 0, "meta pid=1 mode=%s kernel_split=%s", mode,
+		      has_split ? "true" : "false");
 }
 
 static void put_self(uint64_t window, int64_t own_cpu_ns, int64_t program_ns)
 {
 	struct sample sample;
 
-	sample_begin(&sample, "self", 1);
-	sample_number(&sample, "window_ns", STREAM_WINDOW_NS);
-	sample_number(&sample, "own_cpu_ns", own_cpu_ns);
-	if (program_ns > 0) {
-		sample_number(&sample, "bpf_on_switch_runs", 100);
-		sample_number(&sample, "bpf_on_switch_ns", program_ns);
-	}
+	sample_record(&sample, "self pid=1 window_ns=%d own_cpu_ns=%ld", STREAM_WINDOW_NS,
+		      own_cpu_ns);
+	if (program_ns > 0)
+		sample_fields(&sample, "bpf_on_switch_runs=100 bpf_on_switch_ns=%ld", program_ns);
 	assert_int_equal(stream_put(&history, &sample, stream_end_ns(window)), 0);
 }
 
@@ -76,7 +61,7 @@ static void fill(void)
 		"DELETE /session",
 	};
 
-	put_meta("exact", 1);
+	put_meta("exact", true);
 	for (int number = 0; number < 24; number++)
 		put_request(1 + (uint64_t)number / 12, number, endpoints[number % 6],
 			    1000000 * (6 - number % 6) + 1000 * number);
@@ -348,10 +333,7 @@ FIXTURE_TEST(drawing_shows_status_before_first_window)
 
 FIXTURE_TEST(drawing_explains_empty_list)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "gap", 1);
-	assert_int_equal(stream_put(&history, &sample, stream_end_ns(1)), 0);
+	stream_record(&history, 1, "gap pid=1");
 	history_close_window(&history);
 	draw(80, 12);
 	expect_row(4, "nothing ran in these windows");
@@ -439,24 +421,14 @@ FIXTURE_TEST(drawing_shows_filter_while_typed)
 
 FIXTURE_TEST(drawing_highlights_accounting_errors_as_alarm)
 {
-	struct sample sample;
-
-	put_meta("lean", 0);
+	put_meta("lean", false);
 	stream_balance(&history, 1, 1000000, 900000, 0);
-	sample_begin(&sample, "balance", 42);
-	sample_number(&sample, "window_ns", STREAM_WINDOW_NS);
-	sample_number(&sample, "exec_ns", 0);
-	sample_number(&sample, "attributed_ns", 0);
-	sample_number(&sample, "unattributed_ns", 0);
-	sample_number(&sample, "overflow_ns", 0);
-	sample_number(&sample, "residual_ns", 0);
-	sample_number(&sample, "events_lost", 3);
-	sample_number(&sample, "contexts_inherited", 50);
-	sample_number(&sample, "switches_unseen", 70);
-	assert_int_equal(stream_put(&history, &sample, stream_end_ns(1)), 0);
-	sample_begin(&sample, "gap", 1);
-	sample_number(&sample, "dropped_records", 2);
-	assert_int_equal(stream_put(&history, &sample, stream_end_ns(1)), 0);
+	stream_record(&history, 1,
+		      "balance pid=42 window_ns=%d exec_ns=0 attributed_ns=0 unattributed_ns=0 "
+		      "overflow_ns=0 residual_ns=0 events_lost=3 contexts_inherited=50 "
+		      "switches_unseen=70",
+		      STREAM_WINDOW_NS);
+	stream_record(&history, 1, "gap pid=1 dropped_records=2");
 	put_self(1, 5000000, 0);
 	history.left_out = 4;
 	history_close_window(&history);

@@ -156,24 +156,14 @@ FIXTURE_TEST(history_visits_oldest_first_until_callback_fails)
 
 FIXTURE_TEST(history_ignores_duplicate_record)
 {
-	struct sample sample;
-
-	for (int i = 0; i < 2; i++) {
-		sample_begin(&sample, "cpu", 42);
-		memcpy(memmem(sample.buffer.data, sample.buffer.size, "\xa2id", 3), "\xa2:1", 3);
-		sample_number(&sample, "cpu_ns", 9);
-		assert_int_equal(stream_put(&history, &sample, stream_end_ns(1)), 0);
-	}
+	for (int i = 0; i < 2; i++)
+		stream_record(&history, 1, "cpu record_id=:1 pid=42 cpu_ns=9");
 	assert_int_equal(history_window(&history, 0)->record_count, 1);
 }
 
 FIXTURE_TEST(history_counts_balance_without_times_as_damaged)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "balance", 42);
-	sample_number(&sample, "exec_ns", 9);
-	assert_int_equal(stream_put(&history, &sample, stream_end_ns(1)), 0);
+	stream_record(&history, 1, "balance pid=42 exec_ns=9");
 	assert_int_equal(history.damaged, 1);
 	assert_int_equal(history.count, 0);
 }
@@ -186,13 +176,8 @@ FIXTURE_TEST(history_applies_process_and_meta_records_to_all_windows)
 	static struct record_view view;
 	const char *by = "comm";
 
-	sample_begin(&sample, "process", 42);
-	sample_text(&sample, "event", "found");
-	sample_text(&sample, "comm", "puma");
-	assert_int_equal(stream_put(&history, &sample, stream_end_ns(1)), 0);
-	sample_begin(&sample, "meta", 1);
-	sample_text(&sample, "mode", "lean");
-	assert_int_equal(stream_put(&history, &sample, stream_end_ns(1)), 0);
+	stream_record(&history, 1, "process pid=42 event=found comm=puma");
+	stream_record(&history, 1, "meta pid=1 mode=lean");
 	assert_int_equal(history.count, 0);
 	put_request(5, "a", 3);
 	put_request(6, "a", 4);
@@ -206,7 +191,7 @@ FIXTURE_TEST(history_applies_process_and_meta_records_to_all_windows)
 	assert_int_equal(recording_duration_ns(&totals.selection.recording), STREAM_WINDOW_NS);
 	totals_deinit(&totals);
 	/* They were borrowed. */
-	sample_begin(&sample, "cpu", 42);
+	sample_record(&sample, "cpu pid=42");
 	sample_decode(&sample, &view);
 	comm = recording_comm(&history.selection.recording, &view);
 	assert_true(record_text_is(comm, "puma"));
@@ -256,7 +241,7 @@ FIXTURE_TEST(history_limits_number_of_windows)
 	struct sample sample;
 
 	for (uint64_t i = 1; i <= HISTORY_WINDOWS_MAX + 5; i++) {
-		sample_begin(&sample, "gap", 42);
+		sample_record(&sample, "gap pid=42");
 		assert_int_equal(stream_put(&history, &sample, stream_end_ns(1) + i), 0);
 	}
 	assert_int_equal(history.count, HISTORY_WINDOWS_MAX - 1);
@@ -266,16 +251,8 @@ FIXTURE_TEST(history_limits_number_of_windows)
 
 FIXTURE_TEST(history_drops_and_counts_records_of_excess_shapes)
 {
-	struct sample sample;
-
-	for (int i = 0; i < PACKING_SHAPES_MAX + 3; i++) {
-		char name[8];
-
-		(void)snprintf(name, sizeof(name), "n%d", i);
-		sample_begin(&sample, "cpu", 42);
-		sample_number(&sample, name, 1);
-		assert_int_equal(stream_put(&history, &sample, stream_end_ns(1)), 0);
-	}
+	for (int i = 0; i < PACKING_SHAPES_MAX + 3; i++)
+		stream_record(&history, 1, "cpu pid=42 n%d=1", i);
 	assert_int_equal(history.left_out, 3);
 	assert_int_equal(history_window(&history, 0)->record_count, PACKING_SHAPES_MAX);
 }

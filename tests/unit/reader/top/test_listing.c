@@ -155,7 +155,7 @@ FIXTURE_TEST(listing_last_seconds_span_handles_windows_near_epoch)
 		struct sample sample;
 
 		sample_begin_cpu(&sample, 42, 1, "r", 1, 0);
-		sample_number(&sample, "window_ns", 1000000000);
+		sample_fields(&sample, "window_ns=1000000000");
 		assert_int_equal(stream_put(&history, &sample, second * 1000000000), 0);
 	}
 	history_close_window(&history);

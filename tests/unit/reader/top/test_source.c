@@ -69,8 +69,7 @@ static void write_at(FILE *out, const char *kind, uint32_t ms)
 {
 	struct sample sample;
 
-	sample_begin(&sample, kind, 42);
-	sample_number(&sample, "cpu_ns", 1);
+	sample_record(&sample, "%s pid=42 cpu_ns=1", kind);
 	stream_write(out, &sample, ms);
 }
 

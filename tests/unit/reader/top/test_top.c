@@ -86,13 +86,10 @@ static void write_work(uint32_t ms, const char *endpoint, const char *request_id
 {
 	struct sample sample;
 
-	sample_begin(&sample, "cpu", 42);
-	sample_number(&sample, "tid", 43);
-	sample_text(&sample, "thread_name", "worker");
-	sample_text(&sample, "request_id", request_id);
-	sample_text(&sample, "endpoint", endpoint);
-	sample_number(&sample, "window_ns", 250000000);
-	sample_number(&sample, "cpu_ns", cpu_ns);
+	sample_record(&sample,
+		      "cpu pid=42 tid=43 thread_name=worker request_id=%s endpoint=\"%s\" "
+		      "window_ns=250000000 cpu_ns=%ld",
+		      request_id, endpoint, cpu_ns);
 	stream_write(recording, &sample, ms);
 }
 

@@ -29,6 +29,19 @@ static inline int story_tell(struct totals *totals, struct sample *sample, uint6
 	return r;
 }
 
+/* The same of a record of a line (sample_record), which has to be taken. */
+__attribute__((format(printf, 3, 4))) static inline void
+story_record(struct totals *totals, uint64_t wall_ns, const char *format, ...)
+{
+	struct sample sample;
+	va_list values;
+
+	va_start(values, format);
+	sample_record_v(&sample, format, values);
+	va_end(values);
+	assert_int_equal(story_tell(totals, &sample, wall_ns), 0);
+}
+
 struct story_cpu {
 	uint64_t wall_ns; /* of the window */
 	int64_t tid;
@@ -41,14 +54,11 @@ struct story_cpu {
 static inline void story_begin_cpu(struct sample *sample, struct story_cpu cpu)
 {
 	sample_begin_cpu(sample, 42, cpu.tid, cpu.request_id, cpu.cpu_ns, 0);
-	sample_number(sample, "window_ns", STORY_WINDOW_NS);
-	sample_text(sample, "thread_name", "worker");
+	sample_fields(sample, "window_ns=%d thread_name=worker", STORY_WINDOW_NS);
 	if (cpu.endpoint)
-		sample_text(sample, "endpoint", cpu.endpoint);
-	if (cpu.last_ns) {
-		sample_number(sample, "first_ns", cpu.first_ns);
-		sample_number(sample, "last_ns", cpu.last_ns);
-	}
+		sample_fields(sample, "endpoint=\"%s\"", cpu.endpoint);
+	if (cpu.last_ns)
+		sample_fields(sample, "first_ns=%ld last_ns=%ld", cpu.first_ns, cpu.last_ns);
 }
 
 static inline void story_cpu(struct totals *totals, struct story_cpu cpu)
@@ -63,20 +73,14 @@ static inline void story_begin_slice(struct sample *sample, const char *request_
 				     const char *state, int64_t start_ns, int64_t end_ns,
 				     int64_t cpu_number)
 {
-	sample_begin(sample, "slice", 42);
-	sample_number(sample, "tid", 7);
+	sample_record(sample, "slice pid=42 tid=7");
 	if (request_id)
-		sample_text(sample, "request_id", request_id);
-	sample_text(sample, "state", state);
-	sample_number(sample, "start_ns", start_ns);
-	sample_number(sample, "end_ns", end_ns);
-	if (cpu_number >= 0) {
-		sample_number(sample, "cpu_number", cpu_number);
-		sample_number(sample, "fiber", STORY_FIBER);
-	} else {
-		sample_number(sample, "woken_by_pid", 9);
-		sample_number(sample, "woken_by_tid", 99);
-	}
+		sample_fields(sample, "request_id=\"%s\"", request_id);
+	sample_fields(sample, "state=%s start_ns=%ld end_ns=%ld", state, start_ns, end_ns);
+	if (cpu_number >= 0)
+		sample_fields(sample, "cpu_number=%ld fiber=%d", cpu_number, STORY_FIBER);
+	else
+		sample_fields(sample, "woken_by_pid=9 woken_by_tid=99");
 }
 
 /* request_id: NULL: it has no such key. cpu_number < 0: it was not running, of no fiber that is
@@ -87,7 +91,7 @@ static inline void story_slice(struct totals *totals, const char *request_id, co
 	struct sample sample;
 
 	story_begin_slice(&sample, request_id, state, start_ns, end_ns, cpu_number);
-	sample_text(&sample, "endpoint", "GET /");
+	sample_fields(&sample, "endpoint=\"GET /\"");
 	assert_int_equal(story_tell(totals, &sample, 1000), 0);
 }
 
@@ -97,9 +101,7 @@ static inline void story_stack(struct totals *totals, const char *id, const char
 	struct sample sample;
 
 	sample_begin_frame(&sample, 42, id, parent, name, "c");
-	sample_text(&sample, "file", "app.rb");
-	sample_number(&sample, "line", 12);
-	sample_number(&sample, "first_line", 11);
+	sample_fields(&sample, "file=app.rb line=12 first_line=11");
 	assert_int_equal(story_tell(totals, &sample, wall_ns), 0);
 }
 
@@ -114,16 +116,13 @@ struct story_sample {
 
 static inline void story_begin_sample(struct sample *record, struct story_sample sample)
 {
-	sample_begin(record, "sample", 42);
-	sample_number(record, "tid", 1);
-	sample_text(record, "request_id", sample.request_id);
+	sample_record(record, "sample pid=42 tid=1 request_id=\"%s\"", sample.request_id);
 	if (sample.endpoint)
-		sample_text(record, "endpoint", sample.endpoint);
-	sample_text(record, "stack_id", sample.stack);
-	sample_number(record, "samples", sample.samples);
-	sample_number(record, "period_ns", 10);
+		sample_fields(record, "endpoint=\"%s\"", sample.endpoint);
+	sample_fields(record, "stack_id=\"%s\" samples=%ld period_ns=10", sample.stack,
+		      sample.samples);
 	if (sample.flag)
-		sample_flag(record, sample.flag);
+		sample_fields(record, "flags=[%s]", sample.flag);
 }
 
 static inline void story_sample(struct totals *totals, struct story_sample sample)
@@ -137,18 +136,10 @@ static inline void story_sample(struct totals *totals, struct story_sample sampl
 static inline void story_balance(struct totals *totals, uint64_t wall_ns, int64_t exec_ns,
 				 int64_t attributed_ns)
 {
-	struct sample sample;
-
-	sample_begin(&sample, "balance", 42);
-	sample_number(&sample, "window_ns", STORY_WINDOW_NS);
-	sample_number(&sample, "exec_ns", exec_ns);
-	sample_number(&sample, "attributed_ns", attributed_ns);
-	sample_number(&sample, "unattributed_ns", 3);
-	sample_number(&sample, "overflow_ns", 2);
-	sample_number(&sample, "residual_ns", exec_ns - attributed_ns - 5);
-	sample_number(&sample, "own_cpu_ns", 6);
-	sample_number(&sample, "events_lost", 4);
-	assert_int_equal(story_tell(totals, &sample, wall_ns), 0);
+	story_record(totals, wall_ns,
+		     "balance pid=42 window_ns=%d exec_ns=%ld attributed_ns=%ld unattributed_ns=3 "
+		     "overflow_ns=2 residual_ns=%ld own_cpu_ns=6 events_lost=4",
+		     STORY_WINDOW_NS, exec_ns, attributed_ns, exec_ns - attributed_ns - 5);
 }
 
 static inline const struct page_request *story_find(const struct page_data *data, const char *id)

@@ -166,17 +166,11 @@ FIXTURE_TEST(page_columns_encode_cells_as_recorded)
 
 FIXTURE_TEST(page_columns_encode_books_of_each_time)
 {
-	struct sample sample;
-
 	story_balance(&totals, 1000, 10, 5);
 	story_balance(&totals, 1000, 110, 100);
 	story_balance(&totals, 1100, 1000, 1009);
-	sample_begin(&sample, "self", 9);
-	sample_number(&sample, "own_cpu_ns", 77);
-	assert_int_equal(story_tell(&totals, &sample, 1100), 0);
-	sample_begin(&sample, "gap", 9);
-	sample_number(&sample, "dropped_records", 3);
-	assert_int_equal(story_tell(&totals, &sample, 1150), 0);
+	story_record(&totals, 1100, "self pid=9 own_cpu_ns=77");
+	story_record(&totals, 1150, "gap pid=9 dropped_records=3");
 	print();
 	assert_int_equal(number_of("times", "count"), 3);
 	assert_int_equal(number_of("times", "merged"), 0);

@@ -118,8 +118,7 @@ FIXTURE_TEST(page_data_keeps_time_without_request_under_nobody)
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "", "", 10, 0, 0 });
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "", "GET /", 20, 0, 0 });
 	sample_begin_cpu(&sample, 42, 0, "", 5, 0);
-	sample_text(&sample, "endpoint", "not read");
-	sample_flag(&sample, "overflow");
+	sample_fields(&sample, "endpoint=\"not read\" flags=[overflow]");
 	assert_int_equal(story_tell(&totals, &sample, 1000), 0);
 	/* Merged by window, part, group and thread, in this order. */
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "", "", 40, 0, 0 });
@@ -500,15 +499,13 @@ FIXTURE_TEST(page_data_rejects_slice_without_state_or_time)
 	for (int part = 0; part < 4; part++) {
 		struct sample sample;
 
-		sample_begin(&sample, "slice", 42);
-		sample_text(&sample, "request_id", "a");
-		sample_text(&sample, "endpoint", "GET /");
+		sample_record(&sample, "slice pid=42 request_id=a endpoint=\"GET /\"");
 		if (part != 0)
-			sample_text(&sample, "state", "blocked");
+			sample_fields(&sample, "state=blocked");
 		if (part != 1)
-			sample_number(&sample, "start_ns", 900);
+			sample_fields(&sample, "start_ns=900");
 		if (part != 2)
-			sample_number(&sample, "end_ns", 910);
+			sample_fields(&sample, "end_ns=910");
 		assert_int_equal(story_tell(&totals, &sample, 1000), 0);
 		assert_int_equal(data.slice_count, part == 3);
 	}
@@ -544,7 +541,7 @@ FIXTURE_TEST(page_data_origin_is_earliest_window_start)
 
 	story_cpu(&totals, (struct story_cpu){ 1000, 1, "a", "GET /", 1, 0, 0 });
 	sample_begin_cpu(&sample, 42, 1, "a", 1, 0);
-	sample_number(&sample, "window_ns", 800);
+	sample_fields(&sample, "window_ns=800");
 	assert_int_equal(story_tell(&totals, &sample, 1200), 0);
 	story_cpu(&totals, (struct story_cpu){ 1300, 1, "a", "GET /", 1, 0, 0 });
 	finish();
@@ -555,15 +552,10 @@ FIXTURE_TEST(page_data_keeps_threads_of_hosts_apart)
 {
 	static const char *const hosts[] = { "one", "two" };
 
-	for (int i = 0; i < 2; i++) {
-		struct sample sample;
-
-		sample_begin_on(&sample, hosts[i], "cpu", 42);
-		sample_number(&sample, "tid", 7);
-		sample_text(&sample, "request_id", hosts[i]);
-		sample_number(&sample, "cpu_ns", 1);
-		assert_int_equal(story_tell(&totals, &sample, 1000), 0);
-	}
+	for (int i = 0; i < 2; i++)
+		story_record(&totals, 1000,
+			     "cpu host_name=%s pid=42 tid=7 request_id=\"%s\" cpu_ns=1", hosts[i],
+			     hosts[i]);
 	finish();
 	assert_int_not_equal(story_find(&data, "one")->cells[0].thread,
 			     story_find(&data, "two")->cells[0].thread);

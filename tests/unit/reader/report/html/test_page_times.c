@@ -22,17 +22,17 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int add(const char *kind, uint64_t wall_ns, int64_t window_ns, const char *name,
-	       int64_t number)
+/* What the times say to a record of a line (sample_record) at a time. */
+__attribute__((format(printf, 2, 3))) static int add(uint64_t wall_ns, const char *format, ...)
 {
 	static struct record_view view;
 	struct sample sample;
+	va_list values;
 	int r;
 
-	sample_begin(&sample, kind, 1);
-	sample_number(&sample, "window_ns", window_ns);
-	if (name)
-		sample_number(&sample, name, number);
+	va_start(values, format);
+	sample_record_v(&sample, format, values);
+	va_end(values);
 	sample_decode(&sample, &view);
 	view.wall_ns = wall_ns;
 	r = page_times_add(&times, &view);
@@ -42,7 +42,7 @@ static int add(const char *kind, uint64_t wall_ns, int64_t window_ns, const char
 
 static void add_window(uint64_t wall_ns)
 {
-	assert_int_equal(add("cpu", wall_ns, 10, NULL, 0), 0);
+	assert_int_equal(add(wall_ns, "cpu pid=1 window_ns=10"), 0);
 }
 
 static void expect_ends(const uint64_t *ends, size_t count)
@@ -79,41 +79,30 @@ FIXTURE_TEST(page_times_find_later_window_between_two_ends)
 
 FIXTURE_TEST(page_times_derive_start_from_window_length)
 {
-	assert_int_equal(add("self", 100, 60, "own_cpu_ns", 7), 0);
+	assert_int_equal(add(100, "self pid=1 window_ns=60 own_cpu_ns=7"), 0);
 	assert_int_equal(times.times[0].start_ns, 100);
-	assert_int_equal(add("self", 100, 60, "own_cpu_ns", 8), 0);
+	assert_int_equal(add(100, "self pid=1 window_ns=60 own_cpu_ns=8"), 0);
 	assert_int_equal(times.times[0].self_cpu_ns, 15);
-	assert_int_equal(add("cpu", 100, 30, NULL, 0), 0);
-	assert_int_equal(add("cpu", 100, 20, NULL, 0), 0);
+	assert_int_equal(add(100, "cpu pid=1 window_ns=30"), 0);
+	assert_int_equal(add(100, "cpu pid=1 window_ns=20"), 0);
 	assert_int_equal(times.times[0].start_ns, 70);
-	assert_int_equal(add("gap", 200, 30, "dropped_records", 5), 0);
+	assert_int_equal(add(200, "gap pid=1 window_ns=30 dropped_records=5"), 0);
 	assert_int_equal(times.times[1].start_ns, 200);
 	assert_int_equal(times.times[1].books.dropped_records, 5);
 	/* Longer than time itself. */
-	assert_int_equal(add("cpu", 200, 300, NULL, 0), 0);
+	assert_int_equal(add(200, "cpu pid=1 window_ns=300"), 0);
 	assert_int_equal(times.times[1].start_ns, 0);
 	assert_int_equal(times.times[0].self_cpu_ns, 15);
-	assert_int_equal(add("cpu", 300, 10, "own_cpu_ns", 5), 0);
+	assert_int_equal(add(300, "cpu pid=1 window_ns=10 own_cpu_ns=5"), 0);
 	assert_int_equal(times.times[2].self_cpu_ns, 0);
 }
 
 FIXTURE_TEST(page_times_add_balance_to_books)
 {
-	struct sample sample;
-	static struct record_view view;
-
-	assert_int_equal(add("balance", 100, 30, "exec_ns", 5), -EBADMSG);
-	sample_begin(&sample, "balance", 1);
-	sample_number(&sample, "window_ns", 40);
-	sample_number(&sample, "exec_ns", 10);
-	sample_number(&sample, "attributed_ns", 4);
-	sample_number(&sample, "unattributed_ns", 3);
-	sample_number(&sample, "overflow_ns", 2);
-	sample_number(&sample, "residual_ns", 1);
-	sample_decode(&sample, &view);
-	view.wall_ns = 100;
-	assert_int_equal(page_times_add(&times, &view), 0);
-	msgpack_sbuffer_destroy(&sample.buffer);
+	assert_int_equal(add(100, "balance pid=1 window_ns=30 exec_ns=5"), -EBADMSG);
+	assert_int_equal(add(100, "balance pid=1 window_ns=40 exec_ns=10 attributed_ns=4 "
+				  "unattributed_ns=3 overflow_ns=2 residual_ns=1"),
+			 0);
 	assert_int_equal(times.times[0].books.exec_ns, 10);
 	assert_int_equal(times.times[0].books.balance_count, 1);
 	assert_int_equal(times.times[0].start_ns, 60);
@@ -125,8 +114,8 @@ FIXTURE_TEST(page_times_halve_merges_adjacent_windows)
 
 	for (uint64_t end = 100; end <= 400; end += 100) {
 		add_window(end);
-		assert_int_equal(add("self", end, 0, "own_cpu_ns", (int64_t)end), 0);
-		assert_int_equal(add("gap", end, 0, "dropped_records", 1), 0);
+		assert_int_equal(add(end, "self pid=1 window_ns=0 own_cpu_ns=%lu", end), 0);
+		assert_int_equal(add(end, "gap pid=1 window_ns=0 dropped_records=1"), 0);
 	}
 	page_times_halve(&times);
 	expect_ends(even, 2);
@@ -151,8 +140,8 @@ FIXTURE_TEST(page_times_halve_merges_adjacent_windows)
 
 FIXTURE_TEST(page_times_halve_keeps_earliest_start)
 {
-	assert_int_equal(add("cpu", 100, 10, NULL, 0), 0);
-	assert_int_equal(add("cpu", 200, 150, NULL, 0), 0);
+	assert_int_equal(add(100, "cpu pid=1 window_ns=10"), 0);
+	assert_int_equal(add(200, "cpu pid=1 window_ns=150"), 0);
 	page_times_halve(&times);
 	assert_int_equal(times.count, 1);
 	assert_int_equal(times.times[0].start_ns, 50);
