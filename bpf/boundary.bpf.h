@@ -163,8 +163,8 @@ static __always_inline void boundary_close(struct thread_state *thread, struct t
 }
 
 /*
- * Between a probe and the store that follows it the pointer still names the old context: what was
- * read is valid only until the thread runs on.
+ * Between a probe and the store that follows it, the thread-local still points to the old context:
+ * a context that is read there is valid only until the thread runs again.
  */
 static __always_inline void boundary_keep_change(struct thread_state *thread,
 						 struct task_struct *task, __u64 now_ns)

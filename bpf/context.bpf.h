@@ -239,10 +239,10 @@ VERIFIED_ONCE int context_forget_counters(struct thread_state *thread, int news)
 }
 
 /*
- * Finds the current thread's variable if there is reason to. If it was not allocated, it is looked
- * up again once a probe was passed, otherwise once a window: the thread may have been between
- * function entry and store when the probe was placed, or may set the variable unnoticed. A lean
- * thread always looks it up. Returns enum tls_resolution.
+ * Finds the current thread's thread-local. If the last look found that it is not allocated yet, the
+ * next look is after a probe was hit, else once per window: the thread may have been between the
+ * entry of the probed function and its store when the probe was placed, or may set the variable
+ * where no probe is. For a lean thread each call looks. Returns enum tls_resolution.
  */
 VERIFIED_ONCE int context_locate(struct thread_state *thread)
 {

@@ -365,8 +365,8 @@ __u64 any_clock_offset_ns;
 __u32 is_any_clock_offset_seen;
 
 /*
- * No probe reports its changes of context: every boundary reads it, and an interval in which it
- * changed, or may have, is ambiguous.
+ * No probe reports this thread's changes of context. So each boundary reads its context, and an
+ * interval in which it changed, or may have changed, is ambiguous.
  */
 static __always_inline bool thread_is_lean(const struct thread_state *thread)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "requests/attribution.h"
 
-/* A context is in force if any key has a value, or if the record has no keys. Time in no context
- * has every key, each with the value "". */
+/* A context is in force if at least one key has a value that is not empty. Time in no context is
+ * recorded with every key, all empty, so a record without any key is not such time either. */
 static bool has_context(const struct record_view *record)
 {
 	bool has_key = false;

@@ -68,10 +68,13 @@ struct totals {
 	size_t asked_key_count; /* when the recording had this number of keys */
 };
 
-/* by_names: what to group by, at most TOTALS_GROUPINGS_MAX; NULL: endpoint and request_id, as far
- * as they are recorded, at most by_count; without request_id, the recording's first other key. If
- * both are recorded, the grouping by endpoint is dropped at the end if it has no groups: `record'
- * asks for endpoint, whether or not it is published. Returns 0, -ENOMEM. */
+/*
+ * Begins by_count groupings (at most TOTALS_GROUPINGS_MAX), by by_names. NULL: by endpoint and by
+ * request_id, if they are recorded, but at most by_count of them; the recording's first other key
+ * stands for a request_id that is not recorded. The grouping by endpoint is then dropped by
+ * totals_finish() if no record has an endpoint: `record` always asks for it, and an application may
+ * not publish one. Returns 0, -ENOMEM.
+ */
 int totals_init(struct totals *totals, const char *const *by_names, size_t by_count);
 void totals_deinit(struct totals *totals);
 

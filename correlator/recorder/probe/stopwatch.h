@@ -25,8 +25,8 @@ struct stopwatch {
 };
 
 /*
- * Compares the counter with the clock. Call it twice at first, some time apart, and then now and
- * then.
+ * Compares the CPU's counter with the clock. Call it twice at first, with some time between, and
+ * later from time to time.
  */
 void stopwatch_set(struct stopwatch *stopwatch);
 

@@ -25,8 +25,8 @@ static bool is_work(const struct backlog *backlog, const struct segment *segment
 	       backlog->queue.memory_bytes > backlog->options.memory_bytes_max / 2;
 }
 
-/* While others fill the disk, drops nothing as long as memory has room, unless a caller of
- * backlog_settle() waits. */
+/* While other programs' data fills the disk, no segment is dropped as long as our memory has room,
+ * unless a caller of backlog_settle() waits for the records to be on the disk. */
 static bool must_replace(const struct backlog *backlog)
 {
 	return backlog->settling ||

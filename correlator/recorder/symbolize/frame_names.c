@@ -16,8 +16,8 @@ enum {
 	TRIES_MAX = 3,
 	WAYS = 8, /* slots that a frame may be in */
 	/*
-	 * Collections during which a name was certainly valid; its objects are of the old
-	 * generation then.
+	 * Garbage collections that a name must be known to have survived: its objects are of the
+	 * old generation by then.
 	 */
 	OLD_COLLECTIONS = 4,
 };

@@ -18,8 +18,8 @@ struct ways {
 };
 
 /*
- * Called at each look at the modes: starts or stops measuring the long way. If that fails, the
- * bound is wider.
+ * Starts or stops measuring the long way into the kernel, as the modes of the processes require.
+ * Call it whenever they may have changed. If it fails, the bound of the split is wider.
  */
 void ways_follow(struct ways *ways, struct session *session, const struct observed_table *table);
 /* The split was given up, and all measurements with it. */
