@@ -29,8 +29,10 @@ struct gem_state_tag {
 };
 
 /*
- *   void correlator_state_apply(struct Ruby_Profiler_State *state, uint64_t fiber);
- *   void correlator_fiber_apply(struct Ruby_Profiler_State *state, uint64_t fiber);
+ *   void correlator_state_apply(struct Ruby_Profiler_State *state, uint64_t fiber,
+ *                               uint64_t serial);
+ *   void correlator_fiber_apply(struct Ruby_Profiler_State *state, uint64_t fiber,
+ *                               uint64_t serial);
  *
  * The first stores the pointer; the second is empty, and is called when the fiber changes and the
  * state does not. If the second exists, fiber is the number of the fiber that runs from here on; 0
@@ -38,6 +40,14 @@ struct gem_state_tag {
  * parent's.
  */
 #define GEM_FIBER_SYMBOL "correlator_fiber_apply"
+
+/*
+ *   extern const uint32_t correlator_state_serials;
+ *
+ * If it exists, serial is that of the state's tag (struct gem_state_tag), or 0 = not known, or
+ * state is NULL. A state with a serial is never changed.
+ */
+#define GEM_SERIALS_SYMBOL "correlator_state_serials"
 
 /*
  *   extern _Thread_local uint64_t correlator_changes;

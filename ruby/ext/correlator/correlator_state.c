@@ -17,6 +17,8 @@ const struct correlator_state_header correlator_state_header = {
 	.magic = CORRELATOR_STATE_MAGIC,
 };
 
+const uint32_t correlator_state_serials = 1;
+
 /* Exported, so of the general dynamic model: observers look for their GOT entries. */
 _Thread_local struct Ruby_Profiler_State *ruby_profiler_state;
 _Thread_local struct correlator_thread *correlator_thread;
@@ -35,18 +37,18 @@ static __attribute__((noinline)) void store(struct Ruby_Profiler_State *state)
 
 /* A call, so that it has a frame whatever the TLS model makes of the store. */
 __attribute__((noinline)) void correlator_state_apply(struct Ruby_Profiler_State *state,
-						      uint64_t fiber)
+						      uint64_t fiber, uint64_t serial)
 {
 	/* For the probe, whatever the compiler thinks of it. */
-	__asm__ volatile("" : : "r"(fiber));
+	__asm__ volatile("" : : "r"(fiber), "r"(serial));
 	store(state);
 }
 
 /* Not empty, so that it is called, and with an instruction that the kernel emulates. */
 __attribute__((noinline)) void correlator_fiber_apply(struct Ruby_Profiler_State *state,
-						      uint64_t fiber)
+						      uint64_t fiber, uint64_t serial)
 {
-	__asm__ volatile("nop" : : "r"(state), "r"(fiber));
+	__asm__ volatile("nop" : : "r"(state), "r"(fiber), "r"(serial));
 }
 
 static struct tagged_state *tagged(struct Ruby_Profiler_State *state)

@@ -133,17 +133,23 @@ extern _Thread_local uint64_t correlator_changes CORRELATOR_EXPORT;
  * The one place that stores to ruby_profiler_state, and so the place for a probe: at its entry the
  * variable still names the state that the past belongs to. It begins with an instruction that the
  * kernel emulates for a uprobe (push, x86-64) and keeps nothing below its stack pointer. state:
- * NULL or a table, which the caller keeps alive until the next call on this native thread. Cannot
+ * NULL or a table, which the caller keeps alive until the next call on this native thread. serial:
+ * the table's, by which a probe knows what it has seen before; 0 = not known, or NULL. Cannot
  * fail.
  */
-CORRELATOR_EXPORT void correlator_state_apply(struct Ruby_Profiler_State *state, uint64_t fiber);
+CORRELATOR_EXPORT void correlator_state_apply(struct Ruby_Profiler_State *state, uint64_t fiber,
+					      uint64_t serial);
 
 /*
  * The same where the state stays and the fiber is another one: nothing is stored, this is a place
  * for a probe only. Where there is this function, both say which fiber it is from now on: a number
  * from 1 on that no other fiber of the process has had; 0 = not known.
  */
-CORRELATOR_EXPORT void correlator_fiber_apply(struct Ruby_Profiler_State *state, uint64_t fiber);
+CORRELATOR_EXPORT void correlator_fiber_apply(struct Ruby_Profiler_State *state, uint64_t fiber,
+					      uint64_t serial);
+
+/* That both are given the serial: what an observer looks for by the name of the symbol. 1. */
+extern const uint32_t correlator_state_serials CORRELATOR_EXPORT;
 
 /*
  * An empty table with room for `keys` keys (at most CORRELATOR_STATE_KEYS_MAX), and a new serial.

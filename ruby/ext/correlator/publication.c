@@ -134,7 +134,7 @@ static void show(const struct publication *from)
 	held->fiber = table ? from->fiber : 0;
 	atomic_store_explicit(&held->state, table ? atomic_load(&from->state) : Qnil,
 			      memory_order_relaxed);
-	correlator_state_apply(table, table ? from->fiber : 0);
+	correlator_state_apply(table, held->fiber, held->serial);
 }
 
 /* This native thread runs the Ruby thread of the note, or one that has none (NULL), from now on. */
@@ -389,7 +389,7 @@ bool publication_set(VALUE state, struct Ruby_Profiler_State *table, struct plac
 	if (publication->table == table) {
 		if (is_other_fiber && table && held) {
 			held->fiber = publication->fiber;
-			correlator_fiber_apply(table, publication->fiber);
+			correlator_fiber_apply(table, publication->fiber, publication->serial);
 		}
 		return false;
 	}
@@ -413,7 +413,8 @@ void publication_renew(void)
 	const struct publication *publication = own;
 
 	correlator_state_apply(publication ? publication->table : NULL,
-			       publication ? publication->fiber : 0);
+			       publication ? publication->fiber : 0,
+			       publication ? publication->serial : 0);
 }
 
 void publication_withdraw(const struct Ruby_Profiler_State *table)

@@ -62,7 +62,7 @@ static void on_resumed(rb_event_flag_t event, const rb_internal_thread_event_dat
 	(void)event;
 	(void)unused;
 	if (ruby_profiler_state != table)
-		correlator_state_apply(table, 0);
+		correlator_state_apply(table, 0, 0);
 }
 
 void Init_upstream_threads(void)
