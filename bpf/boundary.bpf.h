@@ -62,8 +62,10 @@ static __noinline int boundary_do_missed(struct thread_state *thread, struct tas
 {
 	__u32 what = 0;
 
-	if (thread->has_missed_probe)
+	if (thread->has_missed_probe) {
 		what |= BOUNDARY_ENDS_CONTEXT;
+		thread->state_serial = 0;
+	}
 	if (thread->has_missed_rename)
 		what |= BOUNDARY_ENDS_NAME;
 	charge_pending(thread, task, now_ns);
@@ -93,9 +95,10 @@ VERIFIED_ONCE int boundary_close_change(struct thread_state *thread)
 	return 0;
 }
 
-/* Brings the books of a running thread, which the caller holds, up to its last boundary. */
+/* Brings the books of a running thread, which the caller holds, up to its last boundary. what: the
+ * boundary that it is at; a probe is in no system call. */
 static __always_inline void boundary_enter(struct thread_state *thread, struct task_struct *task,
-					   __u64 now_ns)
+					   __u64 now_ns, __u32 what)
 {
 	if (thread->clock.is_off_cpu)
 		thread_enter_unseen(thread, task);
@@ -103,7 +106,7 @@ static __always_inline void boundary_enter(struct thread_state *thread, struct t
 		charge_note_pending(thread, charge_since(thread));
 	if (account_has_gap(&thread->clock))
 		account_settle_gap(&thread->clock, &thread->pending, task->sched_info.run_delay);
-	if (thread->is_change_open)
+	if (what != BOUNDARY_PROBE && thread->is_change_open)
 		(void)boundary_close_change(thread);
 	if (thread->knowledge == CONTEXT_KNOWN_TILL_IT_RUNS)
 		charge_time_off_cpu(thread, task, now_ns);
@@ -116,13 +119,13 @@ static __always_inline void boundary_enter(struct thread_state *thread, struct t
  * held; the boundary is counted as missed, and exec runtime keeps the sums right.
  */
 static __always_inline bool boundary_begin(struct thread_state *thread, struct task_struct *task,
-					   __u64 now_ns)
+					   __u64 now_ns, __u32 what)
 {
 	if (!thread_take(thread, task, now_ns, 0)) {
 		count_loss(thread->life, COUNTER_BOUNDARY_BUSY);
 		return false;
 	}
-	boundary_enter(thread, task, now_ns);
+	boundary_enter(thread, task, now_ns, what);
 	return true;
 }
 
@@ -147,15 +150,19 @@ static __always_inline void boundary_close(struct thread_state *thread, struct t
 	bool is_cheap = what & BOUNDARY_IS_CHEAP;
 	__u64 is_change, ns;
 
-	if (what & BOUNDARY_IS_LAST)
+	if (what & BOUNDARY_IS_LAST) {
 		thread->is_change_open = 0;
+		context_want_snapshot(thread);
+	}
 	if (!(what & BOUNDARY_READS)) {
 		charge_note_pending(thread, since_ns);
 		(void)account_edge(&thread->clock, &thread->pending, now_ns, next_mode);
 		return;
 	}
 	counters_look(thread, now_ns, !is_cheap);
-	is_change = context_confirm(thread, task, now_ns, is_cheap);
+	is_change = 0;
+	if (what != BOUNDARY_PROBE || !context_confirm_announced(thread, now_ns))
+		is_change = context_confirm(thread, task, now_ns, is_cheap);
 	if (thread_is_lean(thread) && thread->state_pointer != pointer)
 		(void)context_ask_unprobed(thread, now_ns);
 	ns = account_edge(&thread->clock, &thread->pending, now_ns, next_mode);

@@ -12,6 +12,10 @@
 #include "timeline.bpf.h"
 #include "wait_stack.bpf.h"
 
+enum {
+	CONTEXT_KEPT_WINDOWS = 3,
+};
+
 static __always_inline void charge_overflow(struct thread_state *thread)
 {
 	struct process_books *process = bpf_map_lookup_elem(&books, &thread->life);
@@ -97,6 +101,11 @@ static __noinline int charge_publish_snapshot(struct thread_state *thread, __u64
  * origin's. */
 static __always_inline int charge_publish_context(struct thread_state *thread, __u64 hash)
 {
+	/* After a window in which it had an account, userspace has the texts for three more,
+	 * whether or not the snapshot is there (recorder/observe/window/contexts.h). */
+	if (thread->is_recalled)
+		return thread->epoch - thread->secured_epoch <= CONTEXT_KEPT_WINDOWS ||
+		       bpf_map_lookup_elem(&contexts, &hash);
 	if (thread->snapshot_hash == hash)
 		return charge_publish_snapshot(thread, hash);
 	return !session.has_children || hash != thread->origin_hash || origin_publish(thread, hash);
@@ -161,16 +170,24 @@ static __always_inline struct account *charge_find_account(struct thread_state *
 	if (!account)
 		return charge_open_account(thread, task, epoch, &key);
 	/* If the late values do not fit, the next charge retries. */
-	if (charge_has_late_news(thread) && thread->snapshot_hash == key.context_hash)
-		(void)charge_publish_snapshot(thread, key.context_hash);
+	if (charge_has_late_news(thread) && thread->snapshot_hash == key.context_hash &&
+	    !charge_publish_snapshot(thread, key.context_hash))
+		thread->state_serial = 0;
 	return account;
 }
 
-/* Moves a late thread to open_epoch if its own window is drained already. */
+/* The window that the thread's next charge goes to: its own, or, if that is drained already because
+ * the thread is late, open_epoch. */
+static __always_inline __u32 charge_epoch(const struct thread_state *thread)
+{
+	__u32 open = open_epoch;
+
+	return (__s32)(open - thread->epoch) > 0 ? open : thread->epoch;
+}
+
 static __always_inline void charge_leave_drained_window(struct thread_state *thread)
 {
-	if ((__s32)(open_epoch - thread->epoch) > 0)
-		thread->epoch = open_epoch;
+	thread->epoch = charge_epoch(thread);
 }
 
 /*
@@ -238,6 +255,19 @@ static __always_inline void charge_doubt(struct thread_state *thread, __u64 is_d
 	thread->sure_ns = on_cpu_ns;
 }
 
+/* The account that was charged is open, and its context published: until the window ends the
+ * context can be recalled. Branch-free, as charge_remember(); serial 0 is never looked for. */
+static __always_inline void charge_note_known(struct thread_state *thread)
+{
+	__u64 is_known = thread->knowledge;
+
+	is_known = (is_known | -is_known) >> 63;
+	__asm__("" : "+r"(is_known));
+	known_context_note(thread->known_contexts, thread->state_serial & -is_known,
+			   thread->context_hash, thread->epoch, thread->reading);
+	thread->secured_epoch = thread->epoch;
+}
+
 /* See charge_pending(). */
 static __noinline int charge_to_account(struct thread_state *thread, struct task_struct *task,
 					__u64 now_ns)
@@ -262,6 +292,7 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 			account->flags |= ACCOUNT_COUNTS_GC;
 		account_fold(&account->totals, &thread->pending);
 		charge_remember(thread, charge_hash(thread));
+		charge_note_known(thread);
 		/* A switch's timestamp may be slightly older than the last edge's. */
 		account->last_ns =
 			now_ns > thread->pending_first_ns ? now_ns : thread->pending_first_ns;

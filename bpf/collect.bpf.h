@@ -189,7 +189,7 @@ int collect_current(void *context)
 	if (collect_life && thread->life != collect_life)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
-	if (!boundary_begin(thread, task, now_ns))
+	if (!boundary_begin(thread, task, now_ns, BOUNDARY_FLUSH))
 		return 0;
 	boundary_close(thread, task, now_ns, BOUNDARY_FLUSH, thread->clock.mode);
 	boundary_end(thread, task, now_ns, BOUNDARY_FLUSH);

@@ -19,6 +19,9 @@
 #include <correlator/table_probe.h>
 
 enum {
+	/* With probes in place, reading the pointer only proves that no probe was missed: it need
+	 * not be done more often. */
+	CONFIRM_PERIOD_NS = 1000 * 1000,
 	STATE_PAIRS_READ_FIRST = 8,
 	ASK_PAUSE_NS = 1000 * 1000
 };
@@ -89,6 +92,7 @@ VERIFIED_ONCE __u64 context_resolve_state(struct thread_state *thread)
 		return CONTEXT_HASH_UNKNOWN;
 	thread->is_unread = 0;
 	thread->is_put_off = 0;
+	thread->is_recalled = thread->wants_snapshot = 0;
 	thread->snapshot.late_hash = 0;
 	if (!thread->state_pointer)
 		return CONTEXT_HASH_NONE;
@@ -166,6 +170,56 @@ static __always_inline bool context_has_new_config(struct thread_state *thread)
 	return thread->generation != generation && context_compare_config(thread);
 }
 
+/*
+ * The hash of the context at pointer, which a probe announced, if the thread was charged to it in
+ * this window: nothing of it is read, and no snapshot made. 0: it must be read.
+ */
+VERIFIED_ONCE __u64 context_recall(struct thread_state *thread, __u64 pointer)
+{
+	__u64 hash;
+	__u32 epoch;
+
+	if (!thread)
+		return 0;
+	if (pointer != thread->state_pointer)
+		thread->state_serial = 0;
+	/* Before the store the past may be what is read, which is valid only until it runs on. */
+	if (!pointer || pointer != thread->next_pointer || !thread->next_serial ||
+	    thread->is_change_open)
+		return 0;
+	thread->state_serial = thread->next_serial;
+	thread->next_serial = 0;
+	epoch = charge_epoch(thread);
+	hash = known_context_find(thread->known_contexts, thread->state_serial, epoch,
+				  thread->reading);
+	if (!hash)
+		return 0;
+	thread->secured_epoch = epoch;
+	thread->is_recalled = 1;
+	thread->wants_snapshot = 0;
+	thread->is_unread = 0;
+	thread->is_put_off = 0;
+	return hash;
+}
+
+/*
+ * Whether the context must be read before an account is opened for it: it was recalled, and had no
+ * account in this window or the one before, so that userspace may soon know it no more.
+ */
+static __always_inline bool context_lacks_snapshot(const struct thread_state *thread)
+{
+	return thread->is_recalled &&
+	       (thread->wants_snapshot || charge_epoch(thread) - thread->secured_epoch > 1);
+}
+
+/* The next boundary that reads, reads the context itself: later ones cannot, or its snapshot may
+ * become an origin. */
+static __always_inline void context_want_snapshot(struct thread_state *thread)
+{
+	thread->next_serial = 0;
+	thread->wants_snapshot = 1;
+}
+
 /* Only the mode has changed: what is known stays known. */
 static __always_inline void context_take_mode(struct thread_state *thread, bool was_lean)
 {
@@ -220,10 +274,13 @@ VERIFIED_ONCE int context_take_config(struct thread_state *thread)
 		thread->config.generation = config ? config->generation : 0;
 		thread->config.reading = 0;
 	}
+	/* An announcement may be out of date: changes may have gone unnoticed. */
+	thread->next_serial = 0;
 	if (thread->config.reading == reading) {
 		context_take_mode(thread, was_lean);
 		return CONFIG_OF_MODE;
 	}
+	thread->reading++;
 	thread->tls_resolution = TLS_UNRESOLVED;
 	return news;
 }
@@ -398,13 +455,16 @@ static __always_inline bool context_is_same(struct thread_state *thread, struct 
  * maybe in another table, with a late value. */
 static __always_inline bool context_adopt(struct thread_state *thread, __u64 pointer)
 {
-	__u64 hash;
+	__u64 hash = context_recall(thread, pointer);
 	bool is_other;
 
 	thread->state_pointer = pointer;
-	hash = origin_resolve(thread, context_resolve(thread));
+	if (!hash)
+		hash = origin_resolve(thread, context_resolve(thread));
 	is_other = hash != thread->context_hash;
 	thread->context_hash = hash;
+	if (thread->is_unread || thread->is_put_off || hash < CONTEXT_HASH_FIRST)
+		thread->state_serial = 0;
 	/* The next boundary that reads still attributes everything pending to it. */
 	if (thread->is_put_off) {
 		thread->knowledge = CONTEXT_UNKNOWN;
@@ -429,6 +489,22 @@ static __always_inline bool context_adopt(struct thread_state *thread, __u64 poi
 	if (thread->is_inherited)
 		count_loss(thread->life, COUNTER_CONTEXT_INHERITED);
 	return is_other;
+}
+
+/*
+ * At a probe of an exact process: if the last probe announced the state whose time ends here, its
+ * store has happened, and the pointer is not read. Returns 1: done, the context is known; 0: it
+ * must be confirmed.
+ */
+static __always_inline bool context_confirm_announced(struct thread_state *thread, __u64 now_ns)
+{
+	if (thread->knowledge != CONTEXT_UNKNOWN || !thread->next_serial ||
+	    thread->generation != generation || now_ns - thread->confirmed_ns > CONFIRM_PERIOD_NS)
+		return false;
+	counters_find(thread, now_ns);
+	thread->is_change_open = 0;
+	(void)context_adopt(thread, thread->next_pointer);
+	return true;
 }
 
 /*
@@ -502,10 +578,11 @@ static __always_inline __u64 context_confirm(struct thread_state *thread, struct
 	/*
 	 * GC.compact protects the pages that it has emptied until it has updated all references. A
 	 * context that was unreadable then is still in force and can mostly be read later: all that
-	 * is pending belongs to it.
+	 * is pending belongs to it. The same holds for one that was recalled.
 	 */
 	if (thread->knowledge == CONTEXT_KNOWN &&
-	    !(thread->is_unread && !otel && !moved && pointer == thread->state_pointer)) {
+	    !((thread->is_unread || context_lacks_snapshot(thread)) && !otel && !moved &&
+	      pointer == thread->state_pointer)) {
 		is_same = pointer == thread->state_pointer &&
 			  (!is_lean || otel ||
 			   context_is_same(thread, task, now_ns, is_cheap, moved));

@@ -114,6 +114,10 @@ static __always_inline void thread_renew_image(struct thread_state *thread,
 	thread->is_change_open = 0;
 	thread->has_passed_probe = 0;
 	thread->changes = 0;
+	/* Its serials begin anew. */
+	thread->next_serial = thread->state_serial = 0;
+	thread->is_recalled = 0;
+	thread->reading++;
 	thread->config.flags = thread->config.generation = thread->config.reading = 0;
 	thread->is_pointer_old = compat_keeps_thread_pointer();
 	gvl_wait_none(&thread->gvl, &thread->pending, thread->clock.mark_ns);

@@ -151,8 +151,9 @@ int BPF_PROG(on_prepare_exec, struct task_struct *task)
 	struct thread_state *thread = thread_find(task);
 	__u64 now_ns = bpf_ktime_get_ns();
 
-	if (!thread || !boundary_begin(thread, task, now_ns))
+	if (!thread || !boundary_begin(thread, task, now_ns, BOUNDARY_PREPARE_EXEC))
 		return 0;
+	context_want_snapshot(thread);
 	boundary_close(thread, task, now_ns, BOUNDARY_PREPARE_EXEC, THREAD_MODE_KERNEL);
 	boundary_end(thread, task, now_ns, BOUNDARY_PREPARE_EXEC);
 	boundary_release(thread);
@@ -178,7 +179,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	process = bpf_map_lookup_elem(&books, &life);
 	if (process)
 		process->image = nothing.image;
-	if (boundary_begin(thread, task, now_ns)) {
+	if (boundary_begin(thread, task, now_ns, BOUNDARY_EXEC)) {
 		boundary_close(thread, task, now_ns, BOUNDARY_EXEC, THREAD_MODE_KERNEL);
 		boundary_end(thread, task, now_ns, BOUNDARY_EXEC);
 		boundary_release(thread);
@@ -216,7 +217,7 @@ int BPF_PROG(on_rename, struct task_struct *task)
 	if (thread->is_worker || compat_is_in_exec(task))
 		return 0;
 	now_ns = bpf_ktime_get_ns();
-	if (!boundary_begin(thread, task, now_ns)) {
+	if (!boundary_begin(thread, task, now_ns, BOUNDARY_RENAME)) {
 		thread->has_missed_rename = 1;
 		return 0;
 	}
@@ -249,7 +250,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		return 0;
 	}
 	thread->is_exiting = !task->mm;
-	if (boundary_begin(thread, task, now_ns)) {
+	if (boundary_begin(thread, task, now_ns, BOUNDARY_EXIT)) {
 		boundary_close(thread, task, now_ns, BOUNDARY_EXIT, THREAD_MODE_KERNEL);
 		boundary_end(thread, task, now_ns, BOUNDARY_EXIT);
 		boundary_release(thread);

@@ -28,6 +28,7 @@
 #include <correlator/gem_abi.h>
 #include <correlator/gvl_wait.h>
 #include <correlator/kernel_books.h>
+#include <correlator/known_context.h>
 #include <correlator/life.h>
 #include <correlator/limits.h>
 #include <correlator/missed_calls.h>
@@ -69,6 +70,10 @@ struct thread_state {
 	__u64 sure_ns; /* part of its CPU time known to be of context_hash */
 	__u64 pending_first_ns; /* 0 = nothing is pending */
 	__u64 tls_address;
+	/* The state that the last probe announced, and its serial (gem_abi.h); 0 = not known. */
+	__u64 next_pointer;
+	__u64 next_serial;
+	__u64 state_serial; /* of state_pointer's state; 0 = not known, or not all of it was read */
 	__u64 pointer_read; /* set by context_read_pointer() */
 	__u64 changes_read; /* our gem's count of changes, read with it; 0 = not counted */
 	__u64 changes; /* the count at the reading before */
@@ -107,6 +112,10 @@ struct thread_state {
 	__u32 is_otel_inherited; /* as is_inherited, for OpenTelemetry's part */
 	__u32 reads_changes; /* read the count of changes, too: no probe reports them */
 	__u32 is_unread; /* a value of the context faulted; read it again */
+	__u32 is_recalled; /* context_hash is from known_contexts: snapshot is another context's */
+	__u32 wants_snapshot; /* is_recalled: the next boundary that can must read it */
+	__u32 secured_epoch; /* is_recalled: the last window in which it had an account */
+	__u32 reading; /* number of the configuration and program; known_contexts are of one */
 	__u32 is_at_switch; /* at a switch: reads are under the run queue's lock */
 	__u32 is_put_off; /* a long value was left to a later boundary: context unknown */
 	__u32 armed_cpu; /* 1 + CPU whose edge_slot has time of this thread; 0 = none */
@@ -122,6 +131,7 @@ struct thread_state {
 	__u64 snapshot_hash; /* of snapshot; together they form an origin (origin.h) */
 	struct process_config config; /* as the thread last took it */
 	struct charged_account charged[CHARGED_KEPT]; /* the last ones, a ring */
+	struct known_context known_contexts[KNOWN_CONTEXTS];
 	__u32 charged_last;
 	__u64 opened_hash; /* context of the last account that was opened */
 	__u32 opened_epoch; /* window of that account */

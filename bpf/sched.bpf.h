@@ -5,10 +5,6 @@
 #include "boundary.bpf.h"
 #include "registration.bpf.h"
 
-enum {
-	CONFIRM_PERIOD_NS = 1000 * 1000
-};
-
 /* In addition to the values of off_cpu_reason(). */
 enum {
 	NOT_OUT = 0xff
@@ -70,7 +66,7 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 		}
 		return;
 	}
-	boundary_enter(thread, task, now_ns);
+	boundary_enter(thread, task, now_ns, BOUNDARY_LEAVING_WAIT);
 	/* The flush may charge the thread while it sleeps, and cannot read the counters of the gem
 	 * then: read all GC time up to here. */
 	counters_look(thread, now_ns, thread->gc.serial);

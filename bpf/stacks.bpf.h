@@ -247,7 +247,7 @@ int on_sample(void *context)
 		count_loss(thread->life, COUNTER_SAMPLE_LOST);
 		return 0;
 	}
-	boundary_enter(thread, task, now_ns);
+	boundary_enter(thread, task, now_ns, BOUNDARY_SAMPLE);
 	boundary_close(thread, task, now_ns, BOUNDARY_SAMPLE, thread->clock.mode);
 	boundary_end(thread, task, now_ns, BOUNDARY_SAMPLE);
 	failed = sample_count(thread, stack, tip);

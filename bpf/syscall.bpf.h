@@ -18,7 +18,7 @@ static __always_inline int enter_kernel(struct thread_state *thread, struct task
 
 	if (session.has_syscalls)
 		call = syscall_call(number, compat_is_x86(), compat_call_is_32_bit(task));
-	if (!boundary_begin(thread, task, now_ns)) {
+	if (!boundary_begin(thread, task, now_ns, BOUNDARY_CALL)) {
 		if (missed_calls_note(&thread->missed_calls, call))
 			count_loss(thread->life, COUNTER_SYSCALL_LOST);
 		return 0;
@@ -26,6 +26,7 @@ static __always_inline int enter_kernel(struct thread_state *thread, struct task
 	if (session.has_syscalls)
 		lacks_place = !syscall_counts_has_place(thread, call);
 	if (is_exec) {
+		context_want_snapshot(thread);
 		boundary_close(thread, task, now_ns, BOUNDARY_PREPARE_EXEC, THREAD_MODE_KERNEL);
 		boundary_end(thread, task, now_ns, BOUNDARY_PREPARE_EXEC);
 		charge_details(thread);
@@ -89,7 +90,8 @@ int BPF_PROG(on_sys_exit, struct pt_regs *registers)
 		return 0;
 	/* The clock is read last, unless the thread's books begin here. */
 	if (!boundary_begin(thread, task,
-			    thread->is_begun ? thread->clock.mark_ns : bpf_ktime_get_ns()))
+			    thread->is_begun ? thread->clock.mark_ns : bpf_ktime_get_ns(),
+			    BOUNDARY_RETURN))
 		return 0;
 	boundary_close(thread, task, bpf_ktime_get_ns(), BOUNDARY_RETURN, THREAD_MODE_USER);
 	if (session.has_syscalls)

@@ -21,6 +21,19 @@ static __always_inline __u32 context_fiber(const struct thread_state *thread,
 	return (__u32)uprobe_second_argument(registers);
 }
 
+/* Notes which state is stored next, if the gem passes its serial. With OpenTelemetry the context is
+ * not the state's alone. */
+static __always_inline void context_note_next(struct thread_state *thread,
+					      const struct uprobe_registers *registers)
+{
+	thread->next_serial = 0;
+	if (!(thread->config.flags & PROCESS_TELLS_SERIALS) || context_has_otel(thread) ||
+	    !context_is_published_at(&thread->config, registers->instruction_pointer))
+		return;
+	thread->next_pointer = uprobe_first_argument(registers);
+	thread->next_serial = uprobe_third_argument(registers);
+}
+
 PROGRAM("uprobe")
 int on_context_change(struct uprobe_registers *registers)
 {
@@ -33,15 +46,18 @@ int on_context_change(struct uprobe_registers *registers)
 			context_is_published_at(&thread->config, registers->instruction_pointer)))
 		return 0;
 	now_ns = bpf_ktime_get_ns();
-	if (!boundary_begin(thread, task, now_ns)) {
+	if (!boundary_begin(thread, task, now_ns, BOUNDARY_PROBE)) {
 		if (session.has_timeline)
 			thread->timeline.missed_fiber = context_fiber(thread, registers);
 		thread->has_missed_probe = 1;
+		thread->next_serial = 0;
 		return 0;
 	}
 	boundary_close(thread, task, now_ns, BOUNDARY_PROBE, THREAD_MODE_USER);
-	if (!thread_is_lean(thread))
+	if (!thread_is_lean(thread)) {
 		boundary_end(thread, task, now_ns, BOUNDARY_PROBE);
+		context_note_next(thread, registers);
+	}
 	if (session.has_timeline)
 		thread->timeline.stint.fiber = context_fiber(thread, registers);
 	/* The variable is in no known object, or a wanted key has no ID yet. */

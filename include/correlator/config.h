@@ -41,6 +41,7 @@ enum process_config_flags {
 	/* Its publisher is our gem: argument 2 of the probed function is the fiber's number, and
 	 * the pointer is set to NULL when a Ruby thread ends. */
 	PROCESS_TELLS_FIBERS = 1 << 3,
+	PROCESS_TELLS_SERIALS = 1 << 5, /* argument 3 is the serial of the state, argument 1 */
 	PROCESS_HAS_THREADS = 1 << 4, /* thread_offset is valid: our gem's correlator_thread */
 };
 

@@ -27,9 +27,9 @@ ROWS = [
     ("switch with its two system calls", "switch", "floor",
      ("exact", "syscalls", "timeline", "lean", "five maps", "bpftrace"), {"exact": 3.0}),
     ("change of context", "apply", "floor", ("exact", "timeline", "no-kernel-split"),
-     {"exact": 1.6, "no-kernel-split": 1.6}),
+     {"exact": 1.3, "no-kernel-split": 1.3}),
     ("switch of fibers between two contexts", "fiber", "floor",
-     ("exact", "timeline", "no-kernel-split", "lean", "five maps"), {}),
+     ("exact", "timeline", "no-kernel-split", "lean", "five maps"), {"exact": 1.9}),
     # No probe is in its way but the timeline's: there is no floor to compare with.
     ("switch of fibers that have a context in common", "common_fiber", None, ("exact", "timeline"), {}),
 ]

@@ -252,6 +252,8 @@ void target_config(const struct target *target, struct process_config *ret_confi
 			config.changes_words = publisher->changes_words;
 		if (publisher->has_fiber_site && target->publishers.count == 1)
 			config.flags |= PROCESS_TELLS_FIBERS;
+		if (publisher->tells_serials && target->publishers.count == 1)
+			config.flags |= PROCESS_TELLS_SERIALS;
 		if (publisher->has_threads) {
 			config.flags |= PROCESS_HAS_THREADS;
 			config.thread_offset = publisher->thread_offset;

@@ -416,3 +416,65 @@ FIXTURE_TEST(charge_defers_late_theft_when_its_window_has_ended)
 	assert_int_equal(opened[1].accounts[0].totals.user_ns, 30);
 	assert_int_equal(process.epochs[1].exec_ns, 30);
 }
+
+/* A context that was recalled by the serial of its state: the snapshot is another one's. */
+static void hold_recalled(uint64_t hash)
+{
+	hold(hash);
+	thread.is_recalled = 1;
+	thread.state_serial = 9;
+	thread.snapshot_hash = hash + 1;
+}
+
+FIXTURE_TEST(charge_to_recalled_context_relies_on_published_snapshot)
+{
+	published.hashes[published.count++] = 100;
+	hold_recalled(100);
+	charge_pending(&thread, &task, 2000);
+	assert_int_equal(opened[0].count, 1);
+	assert_int_equal(published.count, 1);
+	/* Userspace knows it for three windows more. */
+	published.count = 0;
+	thread.secured_epoch = (uint32_t)-2;
+	thread.epoch = 1;
+	hold_recalled(100);
+	charge_pending(&thread, &task, 3000);
+	assert_int_equal(opened[1].count, 1);
+	/* Later its time is in no account that nobody could name. */
+	memset(&opened[1], 0, sizeof(opened[1]));
+	thread.epoch = 5;
+	thread.secured_epoch = 1;
+	hold_recalled(100);
+	charge_pending(&thread, &task, 4000);
+	assert_int_equal(opened[1].count, 0);
+	assert_int_equal(published.count, 0);
+	assert_int_equal(process.epochs[1].overflow.user_ns, 5);
+}
+
+FIXTURE_TEST(charge_notes_context_as_known_in_its_window)
+{
+	const struct known_context *known = thread.known_contexts;
+
+	thread.epoch = 1;
+	thread.reading = 4;
+	hold(100);
+	charge_pending(&thread, &task, 2000);
+	assert_int_equal(known_context_find(known, 9, 1, 4), 0);
+	hold(100);
+	thread.state_serial = 9;
+	charge_pending(&thread, &task, 3000);
+	assert_int_equal(known_context_find(known, 9, 1, 4), 100);
+	assert_int_equal(thread.secured_epoch, 1);
+	/* What is charged to an unknown context says nothing of the last one that was known. */
+	hold(200);
+	thread.state_serial = 10;
+	thread.knowledge = CONTEXT_UNKNOWN;
+	charge_pending(&thread, &task, 4000);
+	assert_int_equal(known_context_find(known, 10, 1, 4), 0);
+	/* Nor does overflow. */
+	room.has_accounts = false;
+	hold(300);
+	thread.state_serial = 11;
+	charge_pending(&thread, &task, 5000);
+	assert_int_equal(known_context_find(known, 11, 1, 4), 0);
+}

@@ -485,3 +485,105 @@ FIXTURE_TEST(context_relocates_unallocated_variable_only_if_needed)
 	assert_int_equal(context_locate(&thread), TLS_UNALLOCATED);
 	assert_int_equal(process.losses[COUNTER_POINTER_UNREADABLE], 3);
 }
+
+enum {
+	SERIAL = 9,
+	HASH = 1000,
+	EPOCH = 3,
+};
+
+/* A thread to which a probe has announced a state that it was charged to in this window. */
+static void announce(uint64_t pointer)
+{
+	memset(&thread, 0, sizeof(thread));
+	thread.epoch = EPOCH;
+	thread.next_pointer = pointer;
+	thread.next_serial = SERIAL;
+	thread.is_unread = thread.is_put_off = 1;
+	known_context_note(thread.known_contexts, SERIAL, HASH, EPOCH, 0);
+}
+
+FIXTURE_TEST(context_is_recalled_once_by_announced_serial)
+{
+	announce(FORGED_BASE);
+	assert_int_equal(context_recall(&thread, FORGED_BASE), HASH);
+	assert_int_equal(thread.state_serial, SERIAL);
+	assert_true(thread.is_recalled && !thread.is_unread && !thread.is_put_off);
+	assert_false(context_lacks_snapshot(&thread));
+	assert_int_equal(context_recall(&thread, FORGED_BASE), 0);
+	/* Userspace knows it for one more window. */
+	thread.epoch++;
+	assert_false(context_lacks_snapshot(&thread));
+	thread.epoch++;
+	assert_true(context_lacks_snapshot(&thread));
+	thread.epoch -= 2;
+	context_want_snapshot(&thread);
+	assert_true(context_lacks_snapshot(&thread));
+	/* What is read has its snapshot. */
+	thread.state_pointer = 0;
+	(void)context_resolve(&thread);
+	assert_false(context_lacks_snapshot(&thread));
+}
+
+FIXTURE_TEST(context_is_not_recalled_if_another_state_is_in_force_or_it_is_not_known)
+{
+	announce(FORGED_BASE);
+	thread.state_serial = SERIAL - 1;
+	assert_int_equal(context_recall(&thread, FORGED_BASE + 8), 0);
+	assert_int_equal(thread.state_serial, 0);
+	/* The store is still ahead: the announcement stays. */
+	assert_int_equal(context_recall(&thread, FORGED_BASE), HASH);
+	announce(0);
+	assert_int_equal(context_recall(&thread, 0), 0);
+	announce(FORGED_BASE);
+	thread.epoch++;
+	assert_int_equal(context_recall(&thread, FORGED_BASE), 0);
+	assert_int_equal(thread.state_serial, SERIAL);
+	assert_false(thread.is_recalled);
+	announce(FORGED_BASE);
+	thread.reading++;
+	assert_int_equal(context_recall(&thread, FORGED_BASE), 0);
+	announce(FORGED_BASE);
+	thread.next_serial = 0;
+	assert_int_equal(context_recall(&thread, FORGED_BASE), 0);
+}
+
+FIXTURE_TEST(context_adopts_recalled_state_without_reading_it)
+{
+	announce(FORGED_BASE + FORGED_BYTES);
+	thread.life = LIFE;
+	assert_true(context_adopt(&thread, FORGED_BASE + FORGED_BYTES));
+	assert_int_equal(thread.context_hash, HASH);
+	assert_int_equal(thread.knowledge, CONTEXT_KNOWN);
+	assert_int_equal(thread.state_serial, SERIAL);
+	/* Not readable: nothing of it may be recalled. */
+	announce(FORGED_BASE + FORGED_BYTES);
+	thread.life = LIFE;
+	thread.epoch++;
+	(void)context_adopt(&thread, FORGED_BASE + FORGED_BYTES);
+	assert_int_equal(thread.context_hash, CONTEXT_HASH_UNKNOWN);
+	assert_int_equal(thread.state_serial, 0);
+}
+
+/* The pointer may be the old one: what is read then is valid only until the thread runs on. */
+FIXTURE_TEST(context_is_not_recalled_while_store_may_be_ahead)
+{
+	announce(FORGED_BASE);
+	thread.is_change_open = 1;
+	assert_int_equal(context_recall(&thread, FORGED_BASE), 0);
+	thread.is_change_open = 0;
+	assert_int_equal(context_recall(&thread, FORGED_BASE), HASH);
+}
+
+FIXTURE_TEST(context_forgets_announcement_with_new_configuration_or_mode)
+{
+	announce(FORGED_BASE);
+	(void)context_take_config(&thread);
+	assert_int_equal(thread.next_serial, 0);
+	assert_int_equal(thread.reading, 0);
+	announce(FORGED_BASE);
+	thread.config.reading = 5;
+	(void)context_take_config(&thread);
+	assert_int_equal(thread.next_serial, 0);
+	assert_int_equal(thread.reading, 1);
+}

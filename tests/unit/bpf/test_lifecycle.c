@@ -533,7 +533,7 @@ FIXTURE_TEST(exec_of_busy_thread_sets_origin_later)
 	run(on_exec, &kernel.current);
 	thread->is_busy = 0;
 	assert_false(process_of(LIFE)->has_origin);
-	assert_true(boundary_begin(thread, &kernel.current, NOW_NS));
+	assert_true(boundary_begin(thread, &kernel.current, NOW_NS, BOUNDARY_EXEC));
 	assert_of_origin(SERIAL + 1);
 	assert_int_equal(thread->has_missed_exec, 0);
 }
@@ -546,7 +546,7 @@ FIXTURE_TEST(exec_after_missed_probe_sets_no_origin)
 	run(on_rename, &kernel.current);
 	run(on_exec, &kernel.current);
 	thread->is_busy = 0;
-	assert_true(boundary_begin(thread, &kernel.current, NOW_NS));
+	assert_true(boundary_begin(thread, &kernel.current, NOW_NS, BOUNDARY_EXEC));
 	assert_false(process_of(LIFE)->has_origin);
 	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
 }
@@ -814,4 +814,15 @@ FIXTURE_TEST(library_load_is_reported_once_per_interval)
 	process_of(LIFE)->has_books = false;
 	load();
 	assert_int_equal(kernel.told_count, 2);
+}
+
+FIXTURE_TEST(exec_forgets_serials_of_former_program)
+{
+	thread->next_serial = thread->state_serial = 7;
+	thread->is_recalled = 1;
+	thread_renew_image(thread, &kernel.current);
+	assert_int_equal(thread->next_serial, 0);
+	assert_int_equal(thread->state_serial, 0);
+	assert_int_equal(thread->is_recalled, 0);
+	assert_int_equal(thread->reading, 1);
 }

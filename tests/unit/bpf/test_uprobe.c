@@ -270,3 +270,114 @@ FIXTURE_TEST(probe_missed_while_busy_sets_fiber_later)
 	(void)boundary_do_missed(thread, &kernel.current, kernel.now_ns);
 	assert_int_equal(*fiber, 0);
 }
+
+static void pass_with_state(uint64_t address, uint64_t state, uint64_t serial)
+{
+	struct uprobe_registers registers = { .instruction_pointer = address };
+
+#ifdef __TARGET_ARCH_arm64
+	registers.x[0] = state;
+	registers.x[2] = serial;
+#else
+	registers.general[14] = state; /* rdi, rdx: linux/ptrace.h, struct pt_regs */
+	registers.general[12] = serial;
+#endif
+	kernel.now_ns += 2 * (uint64_t)PAUSE_NS;
+	assert_int_equal(on_context_change(&registers), 0);
+}
+
+FIXTURE_TEST(probe_notes_state_and_serial_that_our_gem_passes)
+{
+	const uint64_t state_address = 4096;
+
+	pass_with_state(PUBLISHER, state_address, 7);
+	assert_int_equal(thread->next_serial, 0);
+	thread->config.flags |= PROCESS_TELLS_SERIALS;
+	pass_with_state(PUBLISHER, state_address, 7);
+	assert_int_equal(thread->next_pointer, state_address);
+	assert_int_equal(thread->next_serial, 7);
+	/* Another object's arguments are anything. */
+	pass_with_state(PUBLISHER - 1, state_address, 8);
+	assert_int_equal(thread->next_serial, 0);
+	/* With OpenTelemetry the context is not the state's alone. */
+	pass_with_state(PUBLISHER, state_address, 8);
+	native_session.watches_otel = 1;
+	thread->config.flags |= PROCESS_HAS_OTEL;
+	pass_with_state(PUBLISHER, state_address, 9);
+	assert_int_equal(thread->next_serial, 0);
+}
+
+FIXTURE_TEST(probe_missed_while_busy_forgets_serials)
+{
+	thread->config.flags |= PROCESS_TELLS_SERIALS;
+	pass_with_state(PUBLISHER, 4096, 7);
+	thread->state_serial = 6;
+	thread->is_busy = 1;
+	pass_with_state(PUBLISHER, 4096, 8);
+	assert_int_equal(thread->next_serial, 0);
+	(void)boundary_do_missed(thread, &kernel.current, kernel.now_ns);
+	assert_int_equal(thread->state_serial, 0);
+}
+
+/* The store of the last probe has happened: what it announced is in force, if that was not long
+ * ago. */
+FIXTURE_TEST(probe_reads_pointer_only_if_state_was_not_announced_lately)
+{
+	const uint64_t state_address = 4096, hash = 1000;
+
+	thread->config.flags |= PROCESS_TELLS_SERIALS;
+	for (uint32_t is_late = 0; is_late <= 1; is_late++) {
+		thread->knowledge = CONTEXT_UNKNOWN;
+		thread->next_pointer = state_address;
+		thread->next_serial = 7;
+		thread->state_pointer = 0;
+		known_context_note(thread->known_contexts, 7, hash, thread->epoch, thread->reading);
+		thread->confirmed_ns = kernel.now_ns + 2 * (uint64_t)PAUSE_NS;
+		if (is_late)
+			thread->confirmed_ns -= CONFIRM_PERIOD_NS + 1;
+		pass_with_state(PUBLISHER, 0, 0);
+		/* There the variable is NULL. */
+		assert_int_equal(thread->state_pointer, is_late ? 0 : state_address);
+		assert_int_equal(thread->context_hash, is_late ? CONTEXT_HASH_NONE : hash);
+	}
+}
+
+/* The thread is in a state that was recalled, and had its last account in that window. */
+static void recall_in(uint32_t epoch)
+{
+	const uint64_t table[2 + 2 * STATE_PAIRS_READ_FIRST] = { 0, 2 };
+	uint64_t address = forged_words(&memory, table, sizeof(table) / sizeof(table[0]));
+
+	forged_write(&memory, thread->tls_address, &address, sizeof(address));
+	thread->state_pointer = address;
+	thread->knowledge = CONTEXT_KNOWN;
+	thread->context_hash = 1000;
+	thread->is_recalled = 1;
+	thread->wants_snapshot = 0;
+	thread->secured_epoch = epoch;
+}
+
+FIXTURE_TEST(recalled_context_is_read_before_userspace_may_forget_it)
+{
+	thread->epoch = current_epoch = open_epoch = 7;
+	recall_in(6);
+	(void)context_confirm(thread, &kernel.current, kernel.now_ns, false);
+	assert_int_equal(thread->is_recalled, 1);
+	recall_in(5);
+	(void)context_confirm(thread, &kernel.current, kernel.now_ns, false);
+	assert_int_equal(thread->is_recalled, 0);
+	assert_int_equal(thread->knowledge, CONTEXT_KNOWN);
+}
+
+/* Its snapshot may become an origin, or cannot be read later. */
+FIXTURE_TEST(recalled_context_is_read_before_exec_and_exit)
+{
+	unsigned long long arguments[] = { (uintptr_t)&kernel.current, 0 };
+
+	recall_in(0);
+	assert_int_equal(on_prepare_exec(arguments), 0);
+	assert_int_equal(thread->is_recalled, 0);
+	recall_in(0);
+	boundary_close(thread, &kernel.current, kernel.now_ns, BOUNDARY_EXIT, THREAD_MODE_KERNEL);
+	assert_int_equal(thread->is_recalled, 0);
+}

@@ -60,7 +60,7 @@ static void wake_up(uint64_t after_ns, uint64_t run_queue_ns)
 /* All that is pending goes to its account, as at the end of a window. */
 static void charge(void)
 {
-	assert_true(boundary_begin(thread, &kernel.current, kernel.now_ns));
+	assert_true(boundary_begin(thread, &kernel.current, kernel.now_ns, BOUNDARY_SAMPLE));
 	charge_so_far(thread, &kernel.current, kernel.now_ns);
 	thread_release(thread);
 }

@@ -183,6 +183,13 @@ bool probe_site_find_fiber(const struct elf_image *image, struct probe_site *ret
 	return find_named(image, &own_fiber, ret_site) == 1;
 }
 
+bool probe_site_tells_serials(const struct elf_image *image)
+{
+	struct elf_symbol symbol;
+
+	return elf_image_find_defined(image, GEM_SERIALS_SYMBOL, &symbol);
+}
+
 int probe_site_find(const struct elf_image *image, const char *symbol,
 		    struct probe_site ret_sites[static PROBE_SITES_MAX])
 {

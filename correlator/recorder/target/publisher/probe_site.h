@@ -60,3 +60,6 @@ int probe_site_find(const struct elf_image *image, const char *symbol,
  * number. False if it does not exist.
  */
 bool probe_site_find_fiber(const struct elf_image *image, struct probe_site *ret_site);
+
+/* Whether the third argument of both functions is the serial of the state (gem_abi.h). */
+bool probe_site_tells_serials(const struct elf_image *image);

@@ -61,6 +61,7 @@ struct site_note {
 	struct probe_site sites[PROBE_SITES_MAX];
 	bool has_fiber_site;
 	struct probe_site fiber_site;
+	bool tells_serials;
 };
 
 static void find_sites(const struct publishers *publishers, struct publisher *publisher)
@@ -76,12 +77,15 @@ static void find_sites(const struct publishers *publishers, struct publisher *pu
 		note->has_fiber_site =
 			note->count && probe_site_find_fiber(object_file_image(publisher->file),
 							     &note->fiber_site);
+		note->tells_serials =
+			note->count && probe_site_tells_serials(object_file_image(publisher->file));
 		note->is_known = !object_file_is_late(publisher->file);
 	}
 	memcpy(publisher->sites, note->sites, sizeof(publisher->sites));
 	publisher->site_count = note->count;
 	publisher->has_fiber_site = note->has_fiber_site;
 	publisher->fiber_site = note->fiber_site;
+	publisher->tells_serials = note->tells_serials;
 }
 
 int publishers_note(struct publishers *publishers, const struct loaded_object *object)

@@ -42,6 +42,7 @@ struct publisher {
 	size_t site_count;
 	bool has_fiber_site; /* the object reports fiber switches */
 	struct probe_site fiber_site;
+	bool tells_serials; /* at its sites, argument 3 is the serial of the state (gem_abi.h) */
 	unsigned int doubts; /* consecutive looks that found values no loader writes */
 	bool is_located; /* tls is valid: the loader is done with the object */
 	struct tls_symbol tls;

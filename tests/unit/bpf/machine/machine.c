@@ -119,6 +119,14 @@ struct waits_map {
 	uint32_t count;
 };
 
+/* What userspace knows of a context (recorder/observe/window/contexts.h). */
+enum context_standing {
+	CONTEXT_FORGOTTEN = 0, /* or not met yet */
+	CONTEXT_NAMED = 1, /* by the last drain */
+	CONTEXT_RETIRED = 2, /* no more: its snapshot was removed, its texts are still there */
+	CONTEXT_RETIRED_LONG = 3, /* two drains ago: the next one forgets it */
+};
+
 struct machine_process {
 	uint64_t life; /* 0 = free */
 	bool has_origin;
@@ -143,6 +151,8 @@ static struct {
 	struct clock_offset clock_offsets[CPUS];
 	struct machine_process processes[PROCESSES];
 	uint32_t contexts_count;
+	bool is_published[CONTEXTS_ROOM]; /* in the map */
+	enum context_standing standings[CONTEXTS_ROOM];
 	struct process_life lives[TGIDS];
 	bool watched[TGIDS];
 	uint64_t events[_EVENT_KIND_MAX], event_lives[_EVENT_KIND_MAX];
@@ -304,7 +314,8 @@ __attribute__((noipa)) void *native_find(const void *map, const void *key)
 	if (map == &contexts) {
 		uint32_t i = find_context(*(const uint64_t *)key);
 
-		return i < machine.contexts_count ? &machine.snapshots[i] : NULL;
+		return i < machine.contexts_count && machine.is_published[i] ? &machine.snapshots[i]
+									     : NULL;
 	}
 	if (map == &lives) {
 		struct process_life *known = &machine.lives[*(const uint32_t *)key];
@@ -360,12 +371,16 @@ static long open_wait(struct waits_map *map, const struct sample_key *key,
 
 static long publish_context(uint64_t hash, const struct context_snapshot *snapshot)
 {
-	if (find_context(hash) < machine.contexts_count)
-		return -EEXIST;
-	if (machine.contexts_count == CONTEXTS_ROOM)
+	uint32_t i = find_context(hash);
+
+	if (i == CONTEXTS_ROOM)
 		return -E2BIG;
-	machine.hashes[machine.contexts_count] = hash;
-	machine.snapshots[machine.contexts_count++] = *snapshot;
+	if (i < machine.contexts_count && machine.is_published[i])
+		return -EEXIST;
+	machine.contexts_count += i == machine.contexts_count;
+	machine.hashes[i] = hash;
+	machine.snapshots[i] = *snapshot;
+	machine.is_published[i] = true;
 	return 0;
 }
 
@@ -498,6 +513,17 @@ static bool read_counters(void *buffer, uint64_t size_bytes, uint64_t at)
 	return true;
 }
 
+/* The address of a table, and a number that another table there does not have. */
+static uint64_t address_of(uint32_t table)
+{
+	return table ? TABLE + table * BLOCK_BYTES : 0;
+}
+
+static uint64_t serial_of(uint32_t table)
+{
+	return table ? 1 + table + (uint64_t)(TABLES + 1) * machine.world->values[table] : 0;
+}
+
 /* User memory: each thread's variable, and the tables. */
 __attribute__((noipa)) long native_read_user(void *buffer, __u32 size_bytes, const void *address)
 {
@@ -519,7 +545,7 @@ __attribute__((noipa)) long native_read_user(void *buffer, __u32 size_bytes, con
 	table = machine.world->threads[thread].has_new_memory
 			? 1
 			: machine.world->threads[thread].table;
-	words[VARIABLE_OFFSET / 8] = table ? TABLE + table * BLOCK_BYTES : 0;
+	words[VARIABLE_OFFSET / 8] = address_of(table);
 	words[VARIABLE_OFFSET / 8 + CHANGES_WORDS] = machine.world->threads[thread].changes;
 	memcpy(buffer, (const char *)words + at % BLOCK_BYTES, size_bytes);
 	return 0;
@@ -621,10 +647,18 @@ static void pass_edge(const struct happening *happening)
 		end_program(on_sys_exit(arguments));
 }
 
-static void pass_probe(void)
+static void pass_probe(const struct happening *happening)
 {
+	const struct thread *thread = &machine.world->threads[happening->thread];
 	struct uprobe_registers registers = { .instruction_pointer = PUBLISHER_START };
 
+#ifdef __TARGET_ARCH_arm64
+	registers.x[0] = address_of(thread->next_table);
+	registers.x[2] = thread->is_hidden ? 0 : serial_of(thread->next_table);
+#else
+	registers.general[14] = address_of(thread->next_table);
+	registers.general[12] = thread->is_hidden ? 0 : serial_of(thread->next_table);
+#endif
 	end_program(on_context_change(&registers));
 }
 
@@ -710,7 +744,8 @@ static void configure(uint32_t i)
 		config->thread_offset = COUNTERS_OFFSET;
 		config->changes_words = machine.world->mode.counts_changes ? CHANGES_WORDS : 0;
 		config->flags = (process->is_ready ? PROCESS_READY | PROCESS_HAS_THREADS : 0) |
-				(process->is_lean ? PROCESS_IS_LEAN : 0);
+				(process->is_lean ? PROCESS_IS_LEAN : 0) |
+				(machine.world->mode.counts_changes ? PROCESS_TELLS_SERIALS : 0);
 		config->publisher_start = PUBLISHER_START;
 		config->publisher_end = PUBLISHER_END;
 		config->generation = process->generation;
@@ -829,7 +864,7 @@ void machine_meet(const struct world *world, const struct happening *happening)
 		pass_edge(happening);
 		break;
 	case STEP_PROBE:
-		pass_probe();
+		pass_probe(happening);
 		break;
 	case STEP_INTERRUPT:
 		end_program(collect_current(NULL));
@@ -879,7 +914,8 @@ static uint32_t context_of(uint64_t hash)
 
 	if (hash == CONTEXT_HASH_NONE)
 		return 0;
-	if (i == machine.contexts_count)
+	if (i == machine.contexts_count ||
+	    (!machine.is_published[i] && machine.standings[i] == CONTEXT_FORGOTTEN))
 		return LEDGER_UNKNOWN;
 	return (uint32_t)(machine.snapshots[i].values[0].raw >> 1);
 }
@@ -907,6 +943,33 @@ static void drain_accounts(struct accounts_map *map, struct share_table *share, 
 		share_remove(share, FAMILY);
 	}
 	map->count = 0;
+}
+
+static bool is_named(const struct ledger *drained, uint64_t hash)
+{
+	for (uint32_t row = 0; row < drained->count; row++)
+		if (drained->rows[row].context_hash == hash)
+			return true;
+	return false;
+}
+
+static void retire_contexts(const struct ledger *drained)
+{
+	for (uint32_t i = 0; i < machine.contexts_count; i++) {
+		enum context_standing *standing = &machine.standings[i];
+
+		if (is_named(drained, machine.hashes[i])) {
+			*standing = CONTEXT_NAMED;
+		} else if (*standing == CONTEXT_NAMED) {
+			*standing = CONTEXT_RETIRED;
+			if (machine.is_published[i])
+				share_remove(&contexts_share, FAMILY);
+			machine.is_published[i] = false;
+		} else {
+			*standing = *standing == CONTEXT_RETIRED ? CONTEXT_RETIRED_LONG
+								 : CONTEXT_FORGOTTEN;
+		}
+	}
 }
 
 /* Those of overflow to their processes'. */
@@ -976,6 +1039,7 @@ void machine_drain(const struct world *world, struct ledger *ret)
 
 	ledger_clear(ret);
 	drain_accounts(&machine.accounts[parity], &accounts_share[parity], ret);
+	retire_contexts(ret);
 	drain_syscalls(&machine.syscalls[parity], world, ret);
 	memset(&syscalls_share[parity], 0, sizeof(syscalls_share[0]));
 	drain_waits(&machine.waits[parity], world, ret);

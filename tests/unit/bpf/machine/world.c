@@ -257,7 +257,9 @@ static bool meet_store(struct world *world, struct thread *thread, const struct 
 
 	if (thread->is_storing)
 		store(thread, thread->next_table);
-	else if (process->is_lean || process->standing == PROCESS_STRANGER || step->what < 32)
+	else if (process->is_lean || process->standing == PROCESS_STRANGER ||
+		 (step->what < 32 && !world->mode.counts_changes))
+		/* Our gem does not store where no probe can be. */
 		store(thread, step->what % (TABLES + 1));
 	else
 		return false;
@@ -278,6 +280,17 @@ static bool meet_rewrite(struct world *world, uint32_t table, uint32_t value)
 	for (uint32_t i = 0; i < THREADS; i++)
 		if (world->threads[i].table == table)
 			store(&world->threads[i], table);
+	return true;
+}
+
+/* The thread's memory cannot be read, or can be again. Not where the programs may know the context
+ * by what our gem has told them: the model does not. */
+static bool meet_hide(const struct world *world, struct thread *thread)
+{
+	if (!thread->is_living || (!thread->is_hidden && world->mode.counts_changes &&
+				   !world->processes[thread->process].is_lean))
+		return false;
+	thread->is_hidden = !thread->is_hidden;
 	return true;
 }
 
@@ -438,7 +451,8 @@ static bool meet_current(struct world *world, const struct step *step, struct ha
 		return false;
 	switch (step->kind) {
 	case STEP_ENTER:
-		if (thread->is_in_call)
+		/* A probe without a store is another gem's. */
+		if (thread->is_in_call || (thread->is_storing && world->mode.counts_changes))
 			return false;
 		thread->is_storing = false;
 		thread->is_in_call = thread->has_called = true;
@@ -608,8 +622,7 @@ static bool meet_rest(struct world *world, const struct step *step, struct happe
 	case STEP_REWRITE:
 		return meet_rewrite(world, 1 + step->who % TABLES, 1 + step->what % VALUES);
 	case STEP_HIDE:
-		world->threads[thread].is_hidden = !world->threads[thread].is_hidden;
-		return world->threads[thread].is_living;
+		return meet_hide(world, &world->threads[thread]);
 	case STEP_CONFIGURE:
 		return meet_configure(world, step, ret);
 	case STEP_FIND:

@@ -360,6 +360,22 @@ TEST(probe_site_of_own_gem_is_its_only_function)
 	assert_int_equal(sites[0].bytes[0], 0x55);
 }
 
+static bool tells_serials(const char *path)
+{
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(open_elf(fd, &image), 0);
+	return probe_site_tells_serials(image);
+}
+
+TEST(probe_site_tells_serials_if_gem_says_so)
+{
+	assert_true(tells_serials(FIXTURE_OWN_GEM));
+	assert_false(tells_serials(FIXTURE_UPSTREAM_GEM));
+}
+
 /* Ours may be older than that it tells of fibers. */
 TEST(probe_site_of_fibers_is_separate)
 {
