@@ -87,8 +87,10 @@ class BoundTest(BoundedTest):
             return records.TOLERANCE_NS + stolen_ns + self.PROBE_NS * begins[name]
 
         self.assert_bounded({name: exact[name]["cpu_ns"] for name in begins}, found, slack_ns)
-        self.assertTrue(any(exact[name]["cpu_ns"] > lean[name]["cpu_ns"] + slack_ns(name) for name in begins),
-                        "all was seen: this proves nothing")
+        # Something was missed, beyond what the two recorders differ by. Not beyond what was stolen as well: on some
+        # machines that is more than all that lean can miss here.
+        self.assertTrue(any(exact[name]["cpu_ns"] > lean[name]["cpu_ns"] + slack_ns(name) - stolen_ns
+                            for name in begins), "all was seen: this proves nothing")
 
     def test_whatever_comes_and_goes_unseen_is_ambiguous(self):
         self.check("false")

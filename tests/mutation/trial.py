@@ -96,7 +96,7 @@ def describe(test):
                         if entry["name"] == "ENVIRONMENT"), ())
     target = target_of(test["name"])
     if target != "correlator":
-        # Of a program that several tests share, only the program itself is built anew or not.
+        # Several tests may share a program: ninja builds the program, not the test.
         target = pathlib.Path(test["command"][0]).name
     return Test(test["name"], tuple(test["command"]), tuple(environment), target)
 

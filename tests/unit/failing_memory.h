@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory that runs out. Unit tests are linked so that what they test asks here for memory
- * (CMakeLists.txt): so many more times it gets some, and then none; or once none, and then some
- * again, so that what goes on without it is not saved by the next failure.
+ * Memory that runs out. Unit tests are linked so that the code under test allocates here
+ * (CMakeLists.txt): a given number of allocations succeed; then all fail, or only the next one, so
+ * that code that goes on without it is not stopped by a second failure.
  */
 #pragma once
 

@@ -465,7 +465,7 @@ FIXTURE_TEST(charge_notes_context_as_known_in_its_window)
 	charge_pending(&thread, &task, 3000);
 	assert_int_equal(known_context_find(known, 9, 1, 4), 100);
 	assert_int_equal(thread.secured_epoch, 1);
-	/* What is charged to an unknown context says nothing of the last one that was known. */
+	/* A charge to an unknown context does not note the last known one. */
 	hold(200);
 	thread.state_serial = 10;
 	thread.knowledge = CONTEXT_UNKNOWN;

@@ -519,7 +519,7 @@ FIXTURE_TEST(context_is_recalled_once_by_announced_serial)
 	thread.epoch -= 2;
 	context_want_snapshot(&thread);
 	assert_true(context_lacks_snapshot(&thread));
-	/* What is read has its snapshot. */
+	/* A context that is read has its snapshot. */
 	thread.state_pointer = 0;
 	(void)context_resolve(&thread);
 	assert_false(context_lacks_snapshot(&thread));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What report does on a terminal, and without memory; what it prints is in cases/report.txt. */
+/* report on a terminal, and without memory. Its output is in cases/report.txt. */
 #include <fcntl.h>
 #include <pty.h>
 #include <stdbool.h>
@@ -130,7 +130,7 @@ FIXTURE_TEST(report_shows_progress_on_terminal_and_clears_it)
 	assert_int_equal(unlink(path), 0);
 }
 
-/* What it prints by endpoint on a terminal of so many columns. */
+/* Returns its output by endpoint on a terminal of this many columns. */
 static const char *report_on_screen(unsigned short columns)
 {
 	const struct winsize size = { .ws_row = 25, .ws_col = columns };

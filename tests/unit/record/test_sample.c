@@ -5,7 +5,7 @@
 
 static struct sample sample;
 
-/* What msgpack-c reads in the fields of the sample. */
+/* The fields of the sample, as msgpack-c reads and prints them. */
 static const char *fields(void)
 {
 	static char text[4096];

@@ -119,7 +119,7 @@ struct waits_map {
 	uint32_t count;
 };
 
-/* What userspace knows of a context (recorder/observe/window/contexts.h). */
+/* Standing of a context in userspace (recorder/observe/window/contexts.h). */
 enum context_standing {
 	CONTEXT_FORGOTTEN = 0, /* or not met yet */
 	CONTEXT_NAMED = 1, /* by the last drain */

@@ -560,7 +560,7 @@ FIXTURE_TEST(diff_prefixes_threads_with_host_if_several)
 	totals_deinit(&after);
 	assert_int_equal(totals_init(&before, &by_thread, 1), 0);
 	assert_int_equal(totals_init(&after, &by_thread, 1), 0);
-	/* Those of the second recording are of two. */
+	/* The second recording has two hosts. */
 	for (int i = 0; i < 3; i++)
 		sample_add_record(i == 0 ? &before : &after,
 				  "cpu host_name=%s pid=42 tid=7 request_id=\"1\" cpu_ns=5",

@@ -47,7 +47,7 @@ static void begin(const char *by)
 	grouping_split_over_time(&totals.groupings[0], 0);
 }
 
-/* Adds a window of one second that ends so many seconds after START_S, with fields of a line. */
+/* Adds a window of one second that ends this many seconds after START_S, with fields of a line. */
 __attribute__((format(printf, 2, 3))) static void add_window(unsigned int end_s, const char *format,
 							     ...)
 {

@@ -22,7 +22,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* What the times say to a record of a line (sample_record) at a time. */
+/* Gives the times a record of a line (sample_record), at a time. */
 __attribute__((format(printf, 2, 3))) static int add(uint64_t wall_ns, const char *format, ...)
 {
 	static struct record_view view;
