@@ -12,10 +12,6 @@
 #include "timeline.bpf.h"
 #include "wait_stack.bpf.h"
 
-enum {
-	CONTEXT_KEPT_WINDOWS = 3,
-};
-
 static __always_inline void charge_overflow(struct thread_state *thread)
 {
 	struct process_books *process = bpf_map_lookup_elem(&books, &thread->life);
@@ -101,8 +97,7 @@ static __noinline int charge_publish_snapshot(struct thread_state *thread, __u64
  * origin's. */
 static __always_inline int charge_publish_context(struct thread_state *thread, __u64 hash)
 {
-	/* After a window in which it had an account, userspace has the texts for three more,
-	 * whether or not the snapshot is there (recorder/observe/window/contexts.h). */
+	/* Until then userspace has the texts, whether or not the snapshot is there. */
 	if (thread->is_recalled)
 		return thread->epoch - thread->secured_epoch <= CONTEXT_KEPT_WINDOWS ||
 		       bpf_map_lookup_elem(&contexts, &hash);

@@ -226,31 +226,13 @@ static inline int sample_is_in_kernel(const struct sample_registers *met)
 #endif
 }
 
-/* The second argument of the function whose entry was hit: rsi, x1. */
-static inline __u64 uprobe_first_argument(const struct uprobe_registers *registers)
+/* Argument 1, 2 or 3 of the function whose entry was hit. */
+static inline __u64 uprobe_argument(const struct uprobe_registers *registers, int number)
 {
 #ifdef __TARGET_ARCH_arm64
-	return registers->x[0];
+	return registers->x[number - 1];
 #else
-	return registers->general[14];
-#endif
-}
-
-static inline __u64 uprobe_third_argument(const struct uprobe_registers *registers)
-{
-#ifdef __TARGET_ARCH_arm64
-	return registers->x[2];
-#else
-	return registers->general[12];
-#endif
-}
-
-static inline __u64 uprobe_second_argument(const struct uprobe_registers *registers)
-{
-#ifdef __TARGET_ARCH_arm64
-	return registers->x[1];
-#else
-	return registers->general[13];
+	return registers->general[15 - number]; /* rdi, rsi, rdx */
 #endif
 }
 

@@ -18,7 +18,7 @@ static __always_inline __u32 context_fiber(const struct thread_state *thread,
 	if (!(thread->config.flags & PROCESS_TELLS_FIBERS) ||
 	    !context_is_published_at(&thread->config, registers->instruction_pointer))
 		return 0;
-	return (__u32)uprobe_second_argument(registers);
+	return (__u32)uprobe_argument(registers, 2);
 }
 
 /* Notes which state is stored next, if the gem passes its serial. With OpenTelemetry the context is
@@ -30,8 +30,8 @@ static __always_inline void context_note_next(struct thread_state *thread,
 	if (!(thread->config.flags & PROCESS_TELLS_SERIALS) || context_has_otel(thread) ||
 	    !context_is_published_at(&thread->config, registers->instruction_pointer))
 		return;
-	thread->next_pointer = uprobe_first_argument(registers);
-	thread->next_serial = uprobe_third_argument(registers);
+	thread->next_pointer = uprobe_argument(registers, 1);
+	thread->next_serial = uprobe_argument(registers, 3);
 }
 
 PROGRAM("uprobe")

@@ -69,6 +69,14 @@ struct context_snapshot {
 _Static_assert(sizeof(struct context_snapshot) == 16 + KEYS_MAX * sizeof(struct value_snapshot),
 	       "layout");
 
+enum {
+	/* Drains of both maps of accounts, after which userspace forgets a context whose snapshot
+	 * it has removed (recorder/observe/window/contexts.h). */
+	CONTEXT_RETIRED_DRAINS = 2,
+	/* Windows after the last one with an account, through which it still has the texts. */
+	CONTEXT_KEPT_WINDOWS = 1 + CONTEXT_RETIRED_DRAINS,
+};
+
 /* Context hashes with a fixed meaning; a computed hash is never below CONTEXT_HASH_FIRST. */
 enum context_hash_value {
 	CONTEXT_HASH_NONE = 0, /* the pointer is NULL: no context is in force */

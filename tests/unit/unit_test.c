@@ -25,7 +25,7 @@ static struct {
 	size_t file_count;
 } registered;
 
-/* Those that register run file by file. */
+/* Files register their tests one after the other. */
 static struct file *file_at(const char *path)
 {
 	struct file *file = registered.files + registered.file_count;

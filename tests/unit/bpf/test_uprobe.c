@@ -2,6 +2,8 @@
 /* What a probe does, and when userspace is asked to look at a process: bpf/uprobe.bpf.h. */
 #include "bpf/two_tasks.h"
 
+#include "bpf/probe_arguments.h"
+
 #include "unit_test.h"
 
 UNIT_TEST_ALONE;
@@ -225,11 +227,7 @@ static void pass_to_fiber(uint64_t address, uint64_t number)
 {
 	struct uprobe_registers registers = { .instruction_pointer = address };
 
-#ifdef __TARGET_ARCH_arm64
-	registers.x[1] = number;
-#else
-	registers.general[13] = number; /* rsi: linux/ptrace.h, struct pt_regs */
-#endif
+	set_argument(&registers, 2, number);
 	kernel.now_ns += 2 * (uint64_t)PAUSE_NS;
 	assert_int_equal(on_context_change(&registers), 0);
 }
@@ -275,13 +273,8 @@ static void pass_with_state(uint64_t address, uint64_t state, uint64_t serial)
 {
 	struct uprobe_registers registers = { .instruction_pointer = address };
 
-#ifdef __TARGET_ARCH_arm64
-	registers.x[0] = state;
-	registers.x[2] = serial;
-#else
-	registers.general[14] = state; /* rdi, rdx: linux/ptrace.h, struct pt_regs */
-	registers.general[12] = serial;
-#endif
+	set_argument(&registers, 1, state);
+	set_argument(&registers, 3, serial);
 	kernel.now_ns += 2 * (uint64_t)PAUSE_NS;
 	assert_int_equal(on_context_change(&registers), 0);
 }

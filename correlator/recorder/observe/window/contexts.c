@@ -5,13 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <correlator/snapshot.h>
+
 #include "base/hash.h"
 #include "base/hash_table.h"
-
-/* Number of drains that cover both maps of accounts. */
-enum {
-	DRAINS_OF_BOTH_MAPS = 2
-};
 
 struct entry {
 	struct context context;
@@ -109,7 +106,7 @@ void context_table_end_window(struct context_table *table, uint64_t window,
 		if (!entry->retired_window) {
 			on_retired(user, entry->context.hash);
 			entry->retired_window = window;
-		} else if (window - entry->retired_window >= DRAINS_OF_BOTH_MAPS) {
+		} else if (window - entry->retired_window >= CONTEXT_RETIRED_DRAINS) {
 			HASH_DEL(table->entries, entry);
 			free(entry);
 		}

@@ -77,6 +77,8 @@ static struct session_config native_session;
 #include "syscall.bpf.h"
 #include "uprobe.bpf.h"
 
+#include "bpf/probe_arguments.h"
+
 enum {
 	MAP_ROOM = 512,
 	SYSCALLS_ROOM = 4 * MAP_ROOM,
@@ -652,13 +654,8 @@ static void pass_probe(const struct happening *happening)
 	const struct thread *thread = &machine.world->threads[happening->thread];
 	struct uprobe_registers registers = { .instruction_pointer = PUBLISHER_START };
 
-#ifdef __TARGET_ARCH_arm64
-	registers.x[0] = address_of(thread->next_table);
-	registers.x[2] = thread->is_hidden ? 0 : serial_of(thread->next_table);
-#else
-	registers.general[14] = address_of(thread->next_table);
-	registers.general[12] = thread->is_hidden ? 0 : serial_of(thread->next_table);
-#endif
+	set_argument(&registers, 1, address_of(thread->next_table));
+	set_argument(&registers, 3, thread->is_hidden ? 0 : serial_of(thread->next_table));
 	end_program(on_context_change(&registers));
 }
 

@@ -316,13 +316,19 @@ TEST(probe_site_is_missing_for_function_outside_file)
 }
 
 #if defined(FIXTURE_OWN_GEM) || defined(FIXTURE_AARCH64_REFERRING_DESCRIPTOR)
-static int find_in_file(const char *path, struct probe_site sites[static PROBE_SITES_MAX])
+static void open_path(const char *path, struct elf_image **ret_image)
 {
-	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
-	assert_int_equal(open_elf(fd, &image), 0);
+	assert_int_equal(open_elf(fd, ret_image), 0);
+}
+
+static int find_in_file(const char *path, struct probe_site sites[static PROBE_SITES_MAX])
+{
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+
+	open_path(path, &image);
 	return probe_site_find(image, "ruby_profiler_state", sites);
 }
 
@@ -363,10 +369,8 @@ TEST(probe_site_of_own_gem_is_its_only_function)
 static bool tells_serials(const char *path)
 {
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
-	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	assert_true(fd >= 0);
-	assert_int_equal(open_elf(fd, &image), 0);
+	open_path(path, &image);
 	return probe_site_tells_serials(image);
 }
 
