@@ -186,7 +186,9 @@ static int report(struct report_options *options)
 	totals.selection.filter = options->filter;
 	options->filter = (struct filter){ 0 };
 	if (wanted)
-		story_init(&story, &totals, options->request);
+		r = story_init(&story, &totals, options->request);
+	if (r < 0)
+		return log_error_errno(r, "cannot report");
 	r = report_files_read(options, &totals, wanted, files, 0, options->path_count);
 	if (r == 0 && wanted)
 		r = finish_story(&story);

@@ -13,7 +13,7 @@ import subprocess
 
 import harness
 import records
-from harness import Recording, Workload
+from harness import Recording, Workload, run_correlator
 
 KEYS = ("-k", "request_id")
 HZ = 997
@@ -210,7 +210,7 @@ class StacksTest(harness.LiveTest):
         def enough(found):
             return sum(record["samples"] for record in records.of_kind(found, "sample")) > SAMPLES
 
-        self.record(Burner("short_requests.rb"), enough, "-k", "endpoint")
+        found = self.record(Burner("short_requests.rb"), enough, "-k", "endpoint")
         shown = self.read_stacks("--where", "endpoint=GET /mixed")
         self.assertEqual(0, shown["all"]["not_sampled_cpu_ns"])
         methods = {method["name"].rpartition("#")[2]: method for method in shown["methods"]}
@@ -218,6 +218,16 @@ class StacksTest(harness.LiveTest):
             share = 100 * used_ns / sum(self.said.values())
             self.assertAlmostEqual(share, methods[name]["share_percent"], msg=name,
                                    delta=3 * methods[name]["error_percent"] + 2)
+        self.assert_one_is_told_by_others(found)
+
+    def assert_one_is_told_by_others(self, found):
+        request = next(record["request_id"] for record in records.of_kind(found, "cpu") if record.get("request_id"))
+        shown = run_correlator("report", "--request", request, "-f", "json", self.output)
+        code = json.loads(shown.stdout)["stacks"]["all"]
+        self.assertGreater(code["cpu_ns"], 0)
+        self.assertEqual(code["cpu_ns"], code["sampled_cpu_ns"])
+        self.assertEqual((1, 1), (code["sampled_contexts"], code["pooled_contexts"]))
+        self.assertGreater(code["samples"], 1)
 
     def test_frames_are_what_ruby_says_they_are(self):
         found = self.observe([], "-i", "200ms")

@@ -173,7 +173,7 @@ class TopTest(harness.LiveTest):
         terminal.await_text(r"GET /busy[\s\S]*^total")
         terminal.press("c")
         screen = terminal.await_text(r"the code of endpoint=GET /busy\n[\s\S]*spin_ms")
-        self.assertRegex(screen, r"CPU .*, exact; spread over stacks by \d+ samples")
+        self.assertRegex(screen, r"CPU .*, exact; that of \d+ contexts? is spread over stacks by \d+ samples?")
         terminal.press("Escape", "Enter")
         terminal.await_text(r"^request.*\n *busy-\d+")
         terminal.press("Space", "c")

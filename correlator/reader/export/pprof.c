@@ -241,7 +241,7 @@ static int put_context(struct writer *writer, const struct stacks_context *conte
 {
 	int r = 0;
 
-	if (!context->is_spread && context->spent_ns > 0)
+	if (stacks_unsampled_ns(context) > 0)
 		return put_not_sampled(writer, context);
 	for (const struct stacks_place *place = context->places; place && r == 0;
 	     place = place->next)

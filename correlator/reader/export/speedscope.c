@@ -45,9 +45,9 @@ static void sum_up(struct writer *writer, const struct stack_group *group)
 	for (size_t i = group->begin; i < group->begin + group->count; i++) {
 		const struct stacks_context *context = writer->contexts[i];
 
-		saturated_add_to(&writer->spent_ns, context->spent_ns);
-		if (!context->is_spread)
-			saturated_add_to(&writer->not_sampled_ns, context->spent_ns);
+		if (context->is_chosen)
+			saturated_add_to(&writer->spent_ns, context->spent_ns);
+		saturated_add_to(&writer->not_sampled_ns, stacks_unsampled_ns(context));
 		stack_sums_add(&writer->sums, context);
 	}
 }
@@ -193,7 +193,8 @@ static void group_contexts(struct writer *writer)
 		for (end = begin; end < writer->context_count &&
 				  stacks_value(writer->contexts[end], "endpoint") == group.endpoint;
 		     end++)
-			saturated_add_to(&group.spent_ns, writer->contexts[end]->spent_ns);
+			if (writer->contexts[end]->is_chosen)
+				saturated_add_to(&group.spent_ns, writer->contexts[end]->spent_ns);
 		group.count = end - begin;
 		if (group.endpoint && group.spent_ns > 0)
 			writer->groups[writer->group_count++] = group;
@@ -203,7 +204,8 @@ static void group_contexts(struct writer *writer)
 
 int speedscope_print(const struct stacks *stacks, FILE *out)
 {
-	size_t context_count = HASH_COUNT(stacks->contexts) + 1; /* plus the rest */
+	/* Plus the rest. */
+	size_t context_count = HASH_COUNT(stacks->contexts) + HASH_COUNT(stacks->lenders) + 1;
 	_cleanup_free_ const struct stacks_context **contexts =
 		calloc(context_count, sizeof(struct stacks_context *));
 	_cleanup_free_ struct stack_group *groups = calloc(context_count, sizeof(*groups));

@@ -48,6 +48,10 @@ void stacks_deinit(struct stacks *stacks)
 		HASH_DELETE(hh, stacks->contexts, context);
 		free_context(context);
 	}
+	HASH_ITER(hh, stacks->lenders, context, next) {
+		HASH_DELETE(hh, stacks->lenders, context);
+		free_context(context);
+	}
 	free_context(stacks->rest);
 	frames_deinit(&stacks->frames);
 	selection_deinit(&stacks->selection);
@@ -65,33 +69,43 @@ static void join(struct stacks_request *request, struct stacks_context *context)
 	}
 }
 
+static struct stacks_context **table_of(struct stacks *stacks, const struct selection_record *taken)
+{
+	return taken->is_wanted ? &stacks->contexts : &stacks->lenders;
+}
+
 static int new_context(struct stacks *stacks, const struct selection_record *taken, const char *id,
 		       size_t size_bytes, struct stacks_context **ret_context)
 {
-	struct stacks_context *context = calloc(1, sizeof(*context) + size_bytes);
+	struct stacks_context **table = table_of(stacks, taken), *context;
 
+	if (!taken->is_wanted && HASH_COUNT(*table) >= STACKS_CONTEXTS_MAX)
+		return 0;
+	context = calloc(1, sizeof(*context) + size_bytes);
 	if (!context)
 		return -ENOMEM;
 	context->attribution = taken->attribution;
+	context->is_wanted = taken->is_wanted;
 	memcpy(context->id, id, size_bytes);
 	*ret_context = context;
-	if (HASH_COUNT(stacks->contexts) >= STACKS_CONTEXTS_MAX) {
+	if (HASH_COUNT(*table) >= STACKS_CONTEXTS_MAX) {
 		stacks->rest = context;
 		return 0;
 	}
-	HASH_ADD_KEYPTR_BYHASHVALUE(hh, stacks->contexts, context->id, size_bytes,
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, *table, context->id, size_bytes,
 				    hash_table_key(stacks->seed, id, size_bytes), context);
 	if (!context->hh.tbl) {
 		free(context);
 		return -ENOMEM;
 	}
 	context->is_request = taken->request != NULL;
-	if (taken->request)
+	if (taken->request && taken->is_wanted)
 		join((struct stacks_request *)taken->request, context);
 	return 0;
 }
 
-/* Finds or adds the record's context; stacks->rest if there is no room. 0, -ENOMEM. */
+/* Finds or adds the record's context. If there is no room: stacks->rest, or NULL if it is not
+ * wanted. 0, -ENOMEM. */
 static int find_context(struct stacks *stacks, const struct selection_record *taken,
 			struct stacks_context **ret_context)
 {
@@ -101,8 +115,9 @@ static int find_context(struct stacks *stacks, const struct selection_record *ta
 		record_context_part_id(taken->view, taken->attribution, id, &is_request);
 	unsigned int hash = hash_table_key(stacks->seed, id, size_bytes);
 
-	HASH_FIND_BYHASHVALUE(hh, stacks->contexts, id, size_bytes, hash, *ret_context);
-	if (!*ret_context && HASH_COUNT(stacks->contexts) >= STACKS_CONTEXTS_MAX)
+	HASH_FIND_BYHASHVALUE(hh, *table_of(stacks, taken), id, size_bytes, hash, *ret_context);
+	if (!*ret_context && taken->is_wanted &&
+	    HASH_COUNT(stacks->contexts) >= STACKS_CONTEXTS_MAX)
 		*ret_context = stacks->rest;
 	return *ret_context ? 0 : new_context(stacks, taken, id, size_bytes, ret_context);
 }
@@ -139,9 +154,13 @@ static int set_labels(struct stacks *stacks, struct stacks_context *context,
 {
 	int r = 0;
 
-	for (size_t i = 0; i < record->field_count && r == 0; i++)
-		if (record->fields[i].is_key && record->fields[i].text.size_bytes > 0)
-			r = set_label(stacks, context, &record->fields[i]);
+	for (size_t i = 0; i < record->field_count && r == 0; i++) {
+		const struct record_field *field = &record->fields[i];
+
+		if (field->is_key && field->text.size_bytes > 0 &&
+		    (context->is_wanted || record_text_is(field->name, STACKS_POOL_KEY)))
+			r = set_label(stacks, context, field);
+	}
 	return r;
 }
 
@@ -163,6 +182,8 @@ static void add_spent(struct stacks *stacks, struct stacks_context *context,
 			context->lacks_spent = true;
 	}
 	stacks->cpu_records_left_out += context == stacks->rest;
+	if (record->wall_ns > context->window_ns)
+		context->window_ns = record->wall_ns;
 	if (costs.lacks_span) {
 		context->lacks_span = true;
 		return;
@@ -183,7 +204,8 @@ static int find_place(struct stacks *stacks, struct stacks_context *context,
 	HASH_FIND_BYHASHVALUE(hh, stacks->places, &wanted->where, sizeof(wanted->where), hash,
 			      place);
 	*ret_place = place;
-	if (place || HASH_COUNT(stacks->places) >= STACKS_PLACES_MAX)
+	if (place || HASH_COUNT(stacks->places) >= STACKS_PLACES_MAX ||
+	    (!context->is_wanted && stacks->lender_places >= STACKS_PLACES_MAX / 2))
 		return 0;
 	place = malloc(sizeof(*place));
 	if (!place)
@@ -196,6 +218,7 @@ static int find_place(struct stacks *stacks, struct stacks_context *context,
 	}
 	place->next = context->places;
 	context->places = place;
+	stacks->lender_places += !context->is_wanted;
 	*ret_place = place;
 	return 0;
 }
@@ -257,7 +280,7 @@ static int add_sample(struct stacks *stacks, struct stacks_context *context,
 	if (r != 0)
 		return r;
 	if (!place) {
-		stacks->samples_left_out += samples;
+		stacks->samples_left_out += context->is_wanted ? samples : 0;
 		return 0;
 	}
 	place->samples += samples;
@@ -274,18 +297,21 @@ static int take(void *user, const struct selection_record *taken)
 	struct stacks *stacks = user;
 	int r;
 
-	if (!taken->is_wanted || (!is_cpu && taken->view->kind != RECORD_KIND_SAMPLE))
+	if (!is_cpu && taken->view->kind != RECORD_KIND_SAMPLE)
+		return 0;
+	/* Waits are exact: none stands for others. */
+	if (!taken->is_wanted && stacks->measure != STACKS_CPU)
 		return 0;
 	r = find_context(stacks, taken, &context);
-	if (r < 0)
+	if (r < 0 || !context)
 		return r;
-	stacks->has_wanted |= is_cpu;
+	stacks->has_wanted |= is_cpu && taken->is_wanted;
 	if (context != stacks->rest)
 		r = set_labels(stacks, context, taken->view);
 	if (r < 0 || !is_cpu)
 		return r < 0 ? r : add_sample(stacks, context, taken->view);
 	add_spent(stacks, context, taken->view);
-	if (context->is_request)
+	if (context->request)
 		context->request->last_part = context;
 	return 0;
 }
@@ -347,7 +373,7 @@ static int finish_context(struct stacks *stacks, struct stacks_context *context)
 	int r = 0;
 
 	context->pool_key = stacks_value(context, STACKS_POOL_KEY);
-	context->is_chosen = true;
+	context->is_chosen = context->is_wanted;
 	for (struct stacks_place *place = context->places; place; place = place->next)
 		if (!place->where.frame)
 			place->where.frame = stacks->frames.unknown;
@@ -366,6 +392,9 @@ int stacks_finish(struct stacks *stacks)
 		r = frames_finish(&stacks->frames);
 
 	HASH_ITER(hh, stacks->contexts, context, next)
+		if (r == 0)
+			r = finish_context(stacks, context);
+	HASH_ITER(hh, stacks->lenders, context, next)
 		if (r == 0)
 			r = finish_context(stacks, context);
 	if (r == 0 && stacks->rest)
@@ -399,16 +428,30 @@ const struct frames_text *stacks_value(const struct stacks_context *context, con
 	return NULL;
 }
 
+int64_t stacks_unsampled_ns(const struct stacks_context *context)
+{
+	return context->is_chosen && !context->is_spread ? context->spent_ns : 0;
+}
+
+/* The contexts, then stacks->rest, then the lenders. */
+static const struct stacks_context *next_context(const struct stacks *stacks,
+						 const struct stacks_context *cursor)
+{
+	if (cursor == stacks->rest && cursor)
+		return stacks->lenders;
+	if (cursor && (cursor->hh.next || !cursor->is_wanted))
+		return cursor->hh.next;
+	if (!cursor && stacks->contexts)
+		return stacks->contexts;
+	return stacks->rest ? stacks->rest : stacks->lenders;
+}
+
 const struct stacks_context *stacks_next(const struct stacks *stacks,
 					 const struct stacks_context *cursor)
 {
-	do {
-		if (cursor == stacks->rest && cursor)
-			return NULL;
-		cursor = cursor ? cursor->hh.next : stacks->contexts;
-		if (!cursor)
-			cursor = stacks->rest;
-	} while (cursor && !cursor->is_chosen);
+	do
+		cursor = next_context(stacks, cursor);
+	while (cursor && !stacks_is_shown(cursor));
 	return cursor;
 }
 
@@ -479,8 +522,11 @@ int stacks_keep_slowest(struct stacks *stacks, const struct stacks_slowest *slow
 
 struct stacks_part stacks_part(const struct stacks_place *place, enum stacks_whose whose)
 {
-	return whose == STACKS_OWN ? (struct stacks_part){ place->own_ns, place->samples }
-				   : (struct stacks_part){ place->spent_ns - place->own_ns, 0 };
+	bool has_samples = (whose == STACKS_OWN) == place->where.context->is_chosen;
+
+	return (struct stacks_part){ whose == STACKS_OWN ? place->own_ns
+							 : place->spent_ns - place->own_ns,
+				     has_samples ? place->samples : 0 };
 }
 
 bool stacks_label_is_of(const struct stacks_label *label, enum stacks_whose whose)

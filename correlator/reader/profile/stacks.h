@@ -4,8 +4,8 @@
  *
  * - The exact CPU of a long request is spread over the stacks it was sampled in, in proportion to
  *   the time that each stack's samples stand for.
- * - The CPU of an endpoint's short requests is spread over the stacks of all of them together
- *   (stacks_spread.h).
+ * - The CPU of an endpoint's short requests is spread over the stacks of all of them together. If
+ *   the filter leaves too few, the samples of the others stand for them (stacks_spread.h).
  * - Time outside requests is grouped by its keys and spread the same way, apart from requests.
  * - The CPU of an endpoint without a sample is "not sampled".
  *
@@ -30,7 +30,7 @@
 
 enum {
 	STACKS_CONTEXTS_MAX = 1000000, /* requests and other contexts: about 200 bytes each */
-	STACKS_PLACES_MAX = 4000000, /* some 130 bytes each */
+	STACKS_PLACES_MAX = 4000000, /* some 130 bytes each; half of them of lenders at most */
 	STACKS_LABELS_MAX = RECORDING_KEYS_MAX, /* keys per context */
 };
 
@@ -68,21 +68,33 @@ struct stacks_label {
 	const struct frames_text *value;
 };
 
+/* The samples that split a context's CPU. All but the first: of the same endpoint. */
+enum stacks_source {
+	STACKS_SOURCE_OWN = 0,
+	STACKS_SOURCE_CHOSEN,
+	STACKS_SOURCE_WINDOW, /* of the same window, whether they are chosen or not */
+	STACKS_SOURCE_RECORDING,
+	_STACKS_SOURCE_MAX,
+};
+
 /* A request, or one of its parts (same keys); or all time outside requests with the same keys. */
 struct stacks_context {
 	UT_hash_handle hh;
 	enum attribution attribution; /* the first record's */
 	bool is_request;
+	bool is_wanted; /* passed the filter; else it may lend, and lacks the next three */
 	struct stacks_context *request; /* the request's first part; may be this one */
 	struct stacks_context *next_part; /* next part of the request, or NULL */
 	struct stacks_context
 		*last_part; /* in the first part: the part that has the last cpu record, or NULL */
 	/* After stacks_finish: */
 	bool is_chosen;
-	bool is_spread; /* its time is spread over places; else it is in no stack */
-	bool is_pooled; /* its time is spread together with others of its endpoint */
+	bool is_spread; /* chosen, and its time is spread over places; else it is in no stack */
+	bool is_lending; /* its places have time of others */
+	enum stacks_source source;
 	const struct frames_text *pool_key; /* value of STACKS_POOL_KEY, or NULL */
 	int64_t spent_ns; /* exact, by measure */
+	uint64_t window_ns; /* wall clock: when its last window ended; 0 = it has no cpu record */
 	int64_t first_ns; /* wall clock of its first and last activity; 0 = not known */
 	int64_t last_ns;
 	bool lacks_spent; /* this and lacks_span: missing in some cpu record */
@@ -99,11 +111,13 @@ struct stacks_sums {
 	int64_t spent_ns; /* exact: the sum of the two below */
 	int64_t sampled_ns; /* contexts that are spread over stacks */
 	int64_t unsampled_ns;
-	int64_t pooled_ns; /* part of sampled_ns: pooled contexts */
 	uint64_t sampled_contexts;
 	uint64_t unsampled_contexts; /* with spent_ns > 0 */
-	uint64_t pooled_contexts; /* part of sampled_contexts */
-	uint64_t samples;
+	/* Parts of sampled_ns and sampled_contexts: contexts that were spread by samples of others.
+	 * STACKS_SOURCE_OWN is 0. */
+	int64_t pooled_ns[_STACKS_SOURCE_MAX];
+	uint64_t pooled_contexts[_STACKS_SOURCE_MAX];
+	uint64_t samples; /* of the chosen and the lending contexts */
 	int64_t period_ns; /* mean time that a sample stands for; waits: mean length */
 	double squares; /* sum over samples of the square of each one's time, ns^2 */
 };
@@ -115,6 +129,8 @@ struct stacks {
 	struct frames frames;
 	struct stacks_context *contexts; /* uthash, in order of appearance */
 	struct stacks_context *rest; /* contexts that did not fit: only their sum is known */
+	struct stacks_context *lenders; /* uthash: CPU that the filter left out; never chosen */
+	size_t lender_places; /* places of these, part of all */
 	struct stacks_place *places; /* uthash: places of all contexts */
 	struct stacks_sums sums; /* after stacks_finish */
 	uint64_t samples_left_out; /* samples whose context or place did not fit */
@@ -165,7 +181,8 @@ enum stacks_whose {
 
 struct stacks_part {
 	int64_t spent_ns;
-	uint64_t samples; /* a place's samples count as its own */
+	uint64_t samples; /* a place's samples count as its own, those of a context that is not
+			   * chosen as others' */
 };
 
 /* After stacks_finish. */
@@ -184,7 +201,17 @@ const struct frame *stacks_shown_frame(enum stacks_measure measure, const struct
 /* The context's value of a key, or NULL. */
 const struct frames_text *stacks_value(const struct stacks_context *context, const char *key);
 
-/* Iterates the chosen contexts: cursor starts at NULL; NULL at the end. */
+/* Whether its places may have time of a chosen context. */
+static inline bool stacks_is_shown(const struct stacks_context *context)
+{
+	return context->is_chosen || context->is_lending;
+}
+
+/* The context's own time that is in no stack; 0 unless it is chosen. */
+int64_t stacks_unsampled_ns(const struct stacks_context *context);
+
+/* Iterates the chosen contexts, and those that lend to them: cursor starts at NULL; NULL at the
+ * end. */
 const struct stacks_context *stacks_next(const struct stacks *stacks,
 					 const struct stacks_context *cursor);
 

@@ -145,7 +145,7 @@ static int add_side(struct side *side, const struct stacks *stacks)
 		return -ENOMEM;
 	side->rows = rows;
 	while (r == 0 && (context = stacks_next(stacks, context)))
-		if (stacks_is_counted(context))
+		if (context->is_chosen && stacks_is_counted(context))
 			r = add_request(side, context);
 	side->rows = NULL;
 	return r;

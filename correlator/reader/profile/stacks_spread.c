@@ -13,11 +13,12 @@ struct member {
 	int kind; /* -1: a request; else its attribution */
 };
 
-/* The chosen contexts of one kind and endpoint. */
+/* The contexts of one kind and endpoint, by window. */
 struct pool {
 	const struct member *members;
 	size_t count;
 	int64_t long_ns; /* least CPU of a long context */
+	struct stacks_place **places; /* room for those of all members */
 };
 
 static int compare_ids(const struct stacks_context *first, const struct stacks_context *second)
@@ -94,7 +95,7 @@ static void distribute(struct stacks_place **places, size_t count, int64_t sum_n
 	}
 }
 
-/* Computes own_ns of the context's places, and sorts them. */
+/* Computes own_ns of the places of a chosen context, and sorts them. */
 static int spread_own(struct stacks_context *context)
 {
 	size_t count = count_places(context);
@@ -112,7 +113,8 @@ static int spread_own(struct stacks_context *context)
 		places[i]->own_ns = places[i]->spent_ns = 0;
 	}
 	*link = NULL;
-	distribute(places, count, context->spent_ns, PART_OWN);
+	if (context->is_chosen)
+		distribute(places, count, context->spent_ns, PART_OWN);
 	return 0;
 }
 
@@ -121,7 +123,6 @@ static void take_own(struct stacks_context *context)
 	for (struct stacks_place *place = context->places; place; place = place->next)
 		place->spent_ns = place->own_ns;
 	context->is_spread = true;
-	context->is_pooled = false;
 }
 
 static bool is_long(const struct pool *pool, const struct stacks_context *context)
@@ -129,23 +130,117 @@ static bool is_long(const struct pool *pool, const struct stacks_context *contex
 	return context->places && context->spent_ns >= pool->long_ns;
 }
 
-static size_t find_places_of(const struct pool *pool, bool of_long, struct stacks_place **places)
+/* A short context with time that is not spread yet. */
+static bool is_waiting(const struct pool *pool, const struct stacks_context *context)
+{
+	return context->is_chosen && !context->is_spread && !is_long(pool, context);
+}
+
+/* Some of the pool's contexts, in a row. */
+struct circle {
+	const struct member *members;
+	size_t count;
+};
+
+enum lenders {
+	LENDERS_CHOSEN, /* short ones */
+	LENDERS_SHORT, /* chosen or not */
+	LENDERS_LONG,
+};
+
+static bool lends(const struct pool *pool, const struct stacks_context *context,
+		  enum lenders lenders)
+{
+	if (is_long(pool, context))
+		return lenders == LENDERS_LONG;
+	return lenders == LENDERS_SHORT || (lenders == LENDERS_CHOSEN && context->is_chosen);
+}
+
+/* The lenders of a circle; their places are pool->places. */
+struct loan {
+	size_t place_count;
+	int64_t spent_ns; /* what the lenders used */
+	bool has_others; /* not all of those with places are chosen */
+};
+
+static struct loan find_lenders(const struct pool *pool, const struct circle *circle,
+				enum lenders lenders)
+{
+	struct loan loan = { 0 };
+
+	for (size_t i = 0; i < circle->count; i++) {
+		const struct stacks_context *context = circle->members[i].context;
+
+		if (!lends(pool, context, lenders))
+			continue;
+		saturated_add_to(&loan.spent_ns, context->spent_ns);
+		loan.place_count += put_places(context, pool->places + loan.place_count);
+		loan.has_others |= context->places && !context->is_chosen;
+	}
+	return loan;
+}
+
+/* Sums up the circle's waiting contexts. *ret_only: NULL unless it is a single one. Returns how
+ * many these are. */
+static size_t sum_up_waiting(const struct pool *pool, const struct circle *circle,
+			     int64_t *ret_spent_ns, const struct stacks_context **ret_only)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < pool->count; i++)
-		if (is_long(pool, pool->members[i].context) == of_long)
-			count += put_places(pool->members[i].context, places + count);
+	*ret_spent_ns = 0;
+	*ret_only = NULL;
+	for (size_t i = 0; i < circle->count; i++)
+		if (is_waiting(pool, circle->members[i].context)) {
+			saturated_add_to(ret_spent_ns, circle->members[i].context->spent_ns);
+			*ret_only = count++ == 0 ? circle->members[i].context : NULL;
+		}
 	return count;
 }
 
-/* The places of the pool's short contexts, or those of its long ones if the short ones have
- * none. */
-static size_t find_places(const struct pool *pool, struct stacks_place **places)
+/* Spreads the time of the circle's waiting contexts over the samples of its lenders, if there are
+ * samples, and these used at least least_ns. */
+static void borrow(const struct pool *pool, const struct circle *circle, enum lenders lenders,
+		   enum stacks_source source, int64_t least_ns)
 {
-	size_t count = find_places_of(pool, false, places);
+	const struct stacks_context *only;
+	struct loan loan;
+	int64_t waiting_ns;
 
-	return count > 0 ? count : find_places_of(pool, true, places);
+	if (sum_up_waiting(pool, circle, &waiting_ns, &only) == 0)
+		return;
+	loan = find_lenders(pool, circle, lenders);
+	if (loan.place_count == 0 || loan.spent_ns < least_ns)
+		return;
+	if (only && loan.place_count == count_places(only))
+		source = STACKS_SOURCE_OWN;
+	else if (!loan.has_others)
+		source = STACKS_SOURCE_CHOSEN;
+	qsort(pool->places, loan.place_count, sizeof(struct stacks_place *), compare_places);
+	distribute(pool->places, loan.place_count, waiting_ns, PART_SPENT);
+	for (size_t i = 0; i < circle->count; i++) {
+		struct stacks_context *context = circle->members[i].context;
+
+		context->is_lending |= lends(pool, context, lenders);
+		if (is_waiting(pool, context)) {
+			context->is_spread = true;
+			context->source = source;
+		}
+	}
+}
+
+static void borrow_in_windows(const struct pool *pool)
+{
+	struct circle circle = { pool->members, 0 };
+
+	for (size_t begin = 0; begin < pool->count; begin += circle.count) {
+		circle.members = pool->members + begin;
+		for (circle.count = 1; begin + circle.count < pool->count &&
+				       circle.members[circle.count].context->window_ns ==
+					       circle.members[0].context->window_ns;
+		     circle.count++)
+			;
+		borrow(pool, &circle, LENDERS_SHORT, STACKS_SOURCE_WINDOW, pool->long_ns);
+	}
 }
 
 /* Caps own_ns: a place holds no more of its context's time than spent_ns. */
@@ -156,63 +251,54 @@ static void bound_own(struct stacks_context *context)
 			place->own_ns = place->spent_ns;
 }
 
-static void spread_short(const struct pool *pool, struct stacks_place **places)
+static int spread_pool(const struct pool *pool)
 {
-	int64_t short_ns = 0;
-	size_t short_count = 0, place_count;
-	bool is_own;
-
-	for (size_t i = 0; i < pool->count; i++)
-		if (!is_long(pool, pool->members[i].context)) {
-			saturated_add_to(&short_ns, pool->members[i].context->spent_ns);
-			short_count++;
-		}
-	if (short_count == 0)
-		return;
-	place_count = find_places(pool, places);
-	qsort(places, place_count, sizeof(struct stacks_place *), compare_places);
-	distribute(places, place_count, short_ns, PART_SPENT);
-	is_own = short_count == 1 && place_count > 0;
-	for (size_t i = 0; i < pool->count; i++) {
-		struct stacks_context *context = pool->members[i].context;
-
-		if (is_long(pool, context))
-			continue;
-		bound_own(context);
-		context->is_spread = place_count > 0;
-		context->is_pooled = context->is_spread && !(is_own && context->places);
-	}
-}
-
-static int spread_pool(const struct pool *pool, struct stacks_place **places)
-{
+	const struct circle all = { pool->members, pool->count };
 	int r = 0;
 
 	for (size_t i = 0; i < pool->count && r == 0; i++) {
-		r = spread_own(pool->members[i].context);
-		if (is_long(pool, pool->members[i].context))
-			take_own(pool->members[i].context);
+		struct stacks_context *context = pool->members[i].context;
+
+		r = spread_own(context);
+		if (context->is_chosen && is_long(pool, context))
+			take_own(context);
 	}
-	if (r == 0)
-		spread_short(pool, places);
-	return r;
+	if (r < 0)
+		return r;
+	borrow(pool, &all, LENDERS_CHOSEN, STACKS_SOURCE_CHOSEN, pool->long_ns);
+	borrow_in_windows(pool);
+	borrow(pool, &all, LENDERS_SHORT, STACKS_SOURCE_RECORDING, 0);
+	borrow(pool, &all, LENDERS_LONG, STACKS_SOURCE_RECORDING, 0);
+	for (size_t i = 0; i < pool->count; i++)
+		bound_own(pool->members[i].context);
+	return 0;
 }
 
-static void add_to_sums(struct stacks_sums *sums, const struct stacks_context *context)
+static void add_chosen(struct stacks_sums *sums, const struct stacks_context *context)
 {
+	bool has_any = context->places || context->spent_ns > 0;
+
 	saturated_add_to(&sums->spent_ns, context->spent_ns);
-	sums->samples += context->samples;
 	if (!context->is_spread) {
 		saturated_add_to(&sums->unsampled_ns, context->spent_ns);
 		sums->unsampled_contexts += context->spent_ns > 0;
 		return;
 	}
 	saturated_add_to(&sums->sampled_ns, context->spent_ns);
-	sums->sampled_contexts += context->places || context->spent_ns > 0;
-	if (context->is_pooled) {
-		saturated_add_to(&sums->pooled_ns, context->spent_ns);
-		sums->pooled_contexts += context->places || context->spent_ns > 0;
+	sums->sampled_contexts += has_any;
+	if (context->source != STACKS_SOURCE_OWN) {
+		saturated_add_to(&sums->pooled_ns[context->source], context->spent_ns);
+		sums->pooled_contexts[context->source] += has_any;
 	}
+}
+
+static void add_to_sums(struct stacks_sums *sums, const struct stacks_context *context)
+{
+	if (context->is_chosen)
+		add_chosen(sums, context);
+	if (!stacks_is_shown(context))
+		return;
+	sums->samples += context->samples;
 	for (const struct stacks_place *place = context->places; place; place = place->next)
 		sums->squares += (double)place->spent_ns * (double)place->spent_ns /
 				 (double)(place->samples ? place->samples : 1);
@@ -225,22 +311,40 @@ static int compare_members(const void *a, const void *b)
 	if (first->kind != second->kind)
 		return first->kind < second->kind ? -1 : 1;
 	/* Equal texts have equal addresses. */
-	return (first->context->pool_key > second->context->pool_key) -
-	       (first->context->pool_key < second->context->pool_key);
+	if (first->context->pool_key != second->context->pool_key)
+		return first->context->pool_key < second->context->pool_key ? -1 : 1;
+	return compare_u64(first->context->window_ns, second->context->window_ns);
+}
+
+static bool are_of_one_pool(const struct member *first, const struct member *second)
+{
+	return first->kind == second->kind && first->context->pool_key == second->context->pool_key;
+}
+
+/* Waits are exact: only those of chosen contexts count. */
+static struct member *add_members(const struct stacks *stacks, struct stacks_context *contexts,
+				  struct member *next)
+{
+	for (struct stacks_context *context = contexts; context; context = context->hh.next) {
+		context->is_spread = context->is_lending = false;
+		context->source = STACKS_SOURCE_OWN;
+		if (context->is_chosen || stacks->measure == STACKS_CPU)
+			*next++ = (struct member){ context, context->is_request
+								    ? -1
+								    : (int)context->attribution };
+	}
+	return next;
 }
 
 /* Contexts that did not fit (stacks->rest) have no samples, and are in no pool. Returns the number
  * of members. */
 static size_t find_members(const struct stacks *stacks, struct member *members)
 {
-	struct stacks_context *context;
-	size_t count = 0;
+	struct member *end = add_members(stacks, stacks->contexts, members);
+	size_t count;
 
-	for (context = stacks->contexts; context; context = context->hh.next)
-		if (context->is_chosen)
-			members[count++] = (struct member){
-				context, context->is_request ? -1 : (int)context->attribution
-			};
+	end = add_members(stacks, stacks->lenders, end);
+	count = (size_t)(end - members);
 	qsort(members, count, sizeof(*members), compare_members);
 	return count;
 }
@@ -269,7 +373,7 @@ static size_t pool_size(const struct stacks *stacks, const struct member *member
 	size_t size = 1;
 
 	while (stacks->measure == STACKS_CPU && size < count &&
-	       compare_members(&members[0], &members[size]) == 0)
+	       are_of_one_pool(&members[0], &members[size]))
 		size++;
 	return size;
 }
@@ -290,7 +394,7 @@ static int spread_members(const struct stacks *stacks, const struct member *memb
 {
 	_cleanup_free_ struct stacks_place **places =
 		malloc((place_count + 1) * sizeof(struct stacks_place *));
-	struct pool pool = { .long_ns = find_long_ns(stacks) };
+	struct pool pool = { .long_ns = find_long_ns(stacks), .places = places };
 	int r = 0;
 
 	if (!places)
@@ -298,15 +402,15 @@ static int spread_members(const struct stacks *stacks, const struct member *memb
 	for (size_t begin = 0; begin < count && r == 0; begin += pool.count) {
 		pool.members = members + begin;
 		pool.count = pool_size(stacks, members + begin, count - begin);
-		r = spread_pool(&pool, places);
+		r = spread_pool(&pool);
 	}
 	return r;
 }
 
 int stacks_spread(struct stacks *stacks)
 {
-	_cleanup_free_ struct member *members =
-		calloc(HASH_COUNT(stacks->contexts) + 1, sizeof(*members));
+	_cleanup_free_ struct member *members = calloc(
+		HASH_COUNT(stacks->contexts) + HASH_COUNT(stacks->lenders) + 1, sizeof(*members));
 	size_t count, place_count;
 	int r;
 

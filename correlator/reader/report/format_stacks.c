@@ -15,7 +15,7 @@ enum {
 	NAME_COLUMNS_MIN = 20,
 	PLACE_COLUMNS_MIN = 12, /* with less room, a place is shown only if it fits whole */
 	INDENT_MAX = 24,
-	HEADING_BYTES = 192, /* one sentence of the heading */
+	HEADING_BYTES = 640, /* some sentences of the heading */
 	LEAST_SHARE = 100, /* less than a hundredth of all is not shown */
 };
 
@@ -26,24 +26,52 @@ struct view {
 	FILE *out;
 };
 
+/* Appends to a text of HEADING_BYTES which samples stand for contexts that are too short for their
+ * own. */
+static void describe_pooled(const struct stacks_sums *sums, char *text)
+{
+	static const char *const sources[_STACKS_SOURCE_MAX] = {
+		[STACKS_SOURCE_CHOSEN] = "those of the endpoint",
+		[STACKS_SOURCE_WINDOW] = "all of the endpoint in the same window, selected or not,",
+		[STACKS_SOURCE_RECORDING] = "all of the endpoint, selected or not,",
+	};
+	char pooled[DISPLAY_NUMBER_BYTES];
+
+	for (size_t i = STACKS_SOURCE_CHOSEN; i < _STACKS_SOURCE_MAX; i++) {
+		bool is_one = sums->pooled_contexts[i] == 1;
+		size_t size_bytes = strlen(text);
+
+		if (sums->pooled_contexts[i] == 0)
+			continue;
+		display_duration(sums->pooled_ns[i], pooled);
+		(void)snprintf(text + size_bytes, HEADING_BYTES - size_bytes,
+			       " %" PRIu64 " (%s) %s too short for samples of %s own: %s stand for"
+			       " %s.",
+			       sums->pooled_contexts[i], pooled, is_one ? "is" : "are",
+			       is_one ? "its" : "their", sources[i], is_one ? "it" : "them");
+	}
+}
+
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 static void print_heading_of_samples(const struct view *view, const char *spent,
 				     const char *unsampled)
 {
 	const struct stacks_sums *sums = view->sums;
-	char pooled[DISPLAY_NUMBER_BYTES], text[HEADING_BYTES] = "";
+	char text[HEADING_BYTES] = "";
 
-	display_duration(sums->pooled_ns, pooled);
-	if (sums->pooled_contexts > 0)
-		(void)snprintf(text, sizeof(text),
-			       " %" PRIu64 " of these (%s) are too short for samples of their own:"
-			       " those of their endpoint stand for them.",
-			       sums->pooled_contexts, pooled);
+	describe_pooled(sums, text);
 	display_sentence(view->out, view->options->width, 0,
-			 "CPU %s, exact; spread over stacks by %" PRIu64 " samples in %" PRIu64
-			 " contexts.%s Not sampled: %s in %" PRIu64
-			 " contexts. ± is the standard error of a share.",
-			 spent, sums->samples, sums->sampled_contexts, text, unsampled,
-			 sums->unsampled_contexts);
+			 "CPU %s, exact; that of %" PRIu64
+			 " context%s is spread over stacks by %" PRIu64
+			 " sample%s.%s Not sampled: %s in %" PRIu64
+			 " context%s. ± is the standard error of a share.",
+			 spent, sums->sampled_contexts, plural(sums->sampled_contexts),
+			 sums->samples, plural(sums->samples), text, unsampled,
+			 sums->unsampled_contexts, plural(sums->unsampled_contexts));
 }
 
 static void print_heading(const struct view *view)

@@ -3,6 +3,7 @@
  * number of its parent: nested, they would be too deep for parsers. */
 #include "reader/report/format_stacks.h"
 
+#include "base/compare.h"
 #include "reader/profile/stack_methods.h"
 #include "reader/profile/stack_tree.h"
 #include "reader/report/json_part.h"
@@ -213,6 +214,32 @@ static void set_count(json_t *object, const char *name, uint64_t count, int *r)
 	json_part_set(object, name, json_integer((json_int_t)count), r);
 }
 
+/* Adds what the samples of others stand for, and the parts of it that samples of contexts which are
+ * not chosen stand for, too. */
+static void add_pooled(struct view *view, json_t *object)
+{
+	static const char *const names[_STACKS_SOURCE_MAX][2] = {
+		[STACKS_SOURCE_WINDOW] = { "pooled_by_window_cpu_ns", "pooled_by_window_contexts" },
+		[STACKS_SOURCE_RECORDING] = { "pooled_by_recording_cpu_ns",
+					      "pooled_by_recording_contexts" },
+	};
+	const struct stacks_sums *sums = &view->stacks->sums;
+	int *r = &view->sheet.r;
+	uint64_t contexts = 0;
+	int64_t spent_ns = 0;
+
+	for (size_t i = STACKS_SOURCE_CHOSEN; i < _STACKS_SOURCE_MAX; i++) {
+		saturated_add_to(&spent_ns, sums->pooled_ns[i]);
+		contexts += sums->pooled_contexts[i];
+	}
+	json_part_set(object, "pooled_cpu_ns", json_integer(spent_ns), r);
+	set_count(object, "pooled_contexts", contexts, r);
+	for (size_t i = STACKS_SOURCE_WINDOW; i < _STACKS_SOURCE_MAX; i++) {
+		json_part_set(object, names[i][0], json_integer(sums->pooled_ns[i]), r);
+		set_count(object, names[i][1], sums->pooled_contexts[i], r);
+	}
+}
+
 static void add_sums(struct view *view)
 {
 	const struct stacks_sums *sums = &view->stacks->sums;
@@ -223,11 +250,9 @@ static void add_sums(struct view *view)
 	json_part_set(object, terms->spent_ns, json_integer(sums->spent_ns), r);
 	json_part_set(object, terms->sampled_ns, json_integer(sums->sampled_ns), r);
 	if (view->stacks->measure == STACKS_CPU)
-		json_part_set(object, "pooled_cpu_ns", json_integer(sums->pooled_ns), r);
+		add_pooled(view, object);
 	json_part_set(object, terms->not_sampled_ns, json_integer(sums->unsampled_ns), r);
 	set_count(object, terms->sampled_contexts, sums->sampled_contexts, r);
-	if (view->stacks->measure == STACKS_CPU)
-		set_count(object, "pooled_contexts", sums->pooled_contexts, r);
 	set_count(object, terms->not_sampled_contexts, sums->unsampled_contexts, r);
 	set_count(object, terms->samples, sums->samples, r);
 	sheet_member(&view->sheet, "all", object);

@@ -2,6 +2,7 @@
 #include "reader/story/story.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -278,38 +279,69 @@ static int add_stacks(struct story *story, const struct record_view *record)
 	return r;
 }
 
+/* Takes the request's records, and those of others, whose samples may stand for it (stacks.h). A
+ * recording without stacks has no use for these; its first frames come with the first samples. */
+static int add_code(struct story *story, const struct selection_record *taken)
+{
+	struct record_text id;
+
+	if (is_own(story, taken, &id))
+		return taken->is_wanted ? add_stacks(story, taken->view) : 0;
+	return story->has_frames ? stacks_add(&story->stacks[STACKS_CPU], taken->view) : 0;
+}
+
 static int take(void *context, const struct selection_record *taken)
 {
 	struct story *story = context;
 	enum record_kind kind = taken->view->kind;
-	struct record_text id;
 	int r = 0;
 
 	if (kind == RECORD_KIND_CPU || kind == RECORD_KIND_SLICE)
 		r = add_activity(story, taken);
-	if (r == 0 && taken->is_wanted && is_own(story, taken, &id) &&
-	    (kind == RECORD_KIND_CPU || kind == RECORD_KIND_SAMPLE))
-		r = add_stacks(story, taken->view);
+	if (r == 0 && (kind == RECORD_KIND_CPU || kind == RECORD_KIND_SAMPLE))
+		r = add_code(story, taken);
 	return r;
 }
 
 /* Takes all frames: only the samples show which ones are the request's. */
 static int other(void *context, const struct record_view *record)
 {
-	return record->kind == RECORD_KIND_STACK ? add_stacks(context, record) : 0;
+	struct story *story = context;
+
+	if (record->kind != RECORD_KIND_STACK)
+		return 0;
+	story->has_frames = true;
+	return add_stacks(story, record);
 }
 
-void story_init(struct story *story, struct totals *totals, const char *request_id)
+static int select_request(const char *request_id, struct filter *ret_filter)
 {
+	_cleanup_free_ char *condition = NULL;
+
+	*ret_filter = (struct filter){ 0 };
+	if (asprintf(&condition, "request_id=%s", request_id) < 0)
+		return -ENOMEM;
+	return filter_add(ret_filter, condition);
+}
+
+int story_init(struct story *story, struct totals *totals, const char *request_id)
+{
+	int r = 0;
+
 	*story = (struct story){ .request_id = request_id,
 				 .totals = totals,
 				 .listener = { .other = other, .take = take, .context = story } };
 	story_threads_init(&story->threads);
 	beside_init(&story->beside);
-	for (int measure = 0; measure < _STACKS_MEASURE_MAX; measure++)
-		stacks_init(&story->stacks[measure], (enum stacks_measure)measure,
-			    &(struct filter){ 0 });
+	for (int measure = 0; measure < _STACKS_MEASURE_MAX; measure++) {
+		struct filter filter = { 0 };
+
+		if (r == 0)
+			r = select_request(request_id, &filter);
+		stacks_init(&story->stacks[measure], (enum stacks_measure)measure, &filter);
+	}
 	totals->listener = &story->listener;
+	return r;
 }
 
 int story_add(struct story *story, const struct record_view *record)

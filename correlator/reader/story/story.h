@@ -72,12 +72,14 @@ struct story {
 	int64_t last_ns;
 	uint64_t windows_left_out; /* did not fit; the sums include them */
 	uint64_t slices_left_out; /* did not fit, or are invalid (slice_view_read) */
+	bool has_frames;
 	struct stacks stacks[_STACKS_MEASURE_MAX]; /* of this request only; empty if not recorded */
 	struct story_hint hints[STORY_HINTS_MAX]; /* similar ids, most similar first */
 };
 
-/* totals: after totals_init, grouped by endpoint. Borrows request_id. */
-void story_init(struct story *story, struct totals *totals, const char *request_id);
+/* totals: after totals_init, grouped by endpoint. Borrows request_id. 0, -ENOMEM; even then call
+ * story_deinit. */
+int story_init(struct story *story, struct totals *totals, const char *request_id);
 void story_deinit(struct story *story);
 
 /* Replaces totals_add: adds a record of any kind to the totals and, if they accept it, to the

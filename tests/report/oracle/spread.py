@@ -3,9 +3,11 @@
 How the exact time is spread over stacks, by the README's rule ("Stacks"), in fractions.
 
 A part is what a request has with the same keys, or what ran in no request with the same keys. It is long where it has
-as much CPU as eight samples stand for; then its CPU is spread over its own samples. The CPU of the short parts of one
-endpoint is spread over all their samples; where they have none, over those of its long parts. Waits have their own
-time: what no stack was told of is in [unknown] where the part has a stack, else in none.
+as much CPU as eight samples stand for; then its CPU is spread over its own samples. The CPU of the chosen short parts of
+one endpoint is spread over all their samples, if they are long together; else over those of all its short parts of the
+same window, chosen or not, if these are long together; else over those of all its short parts, and where they have
+none, of its long parts. Waits have their own time: what no stack was told of is in [unknown] where the part has a
+stack, else in none.
 """
 import collections
 import dataclasses
@@ -67,14 +69,16 @@ class Place:
 
 
 class Part:
-    def __init__(self, pool):
+    def __init__(self, pool, is_chosen):
         self.pool = pool
-        self.spent_ns = 0
+        self.is_chosen = is_chosen
+        self.spent_ns = self.window_ns = 0
         self.places = {}
 
     def take(self, record, is_waits):
         if record.kind == "cpu":
             self.spent_ns += spent_ns(record, is_waits)
+            self.window_ns = max(self.window_ns, record.wall_ns)
             return
         samples, weight_ns = weigh(record, is_waits)
         if weight_ns:
@@ -90,12 +94,15 @@ class Part:
 
 
 def find_parts(chosen, is_waits):
-    parts = {}
-    for record in [record for record in chosen.records if record.kind in ("cpu", "sample")]:
+    """Also those that are not chosen; their waits say nothing of others."""
+    parts, are_chosen = {}, set(chosen.records)
+    for record in chosen.records if is_waits else chosen.recording.activity:
+        if record.kind not in ("cpu", "sample"):
+            continue
         keys = {key: value for key, value in record.values.items() if key not in rule.WHAT_RAN}
-        kind = "request" if record.request else record.attribution
-        identity = kind, record.request, frozenset(keys.items())
-        parts.setdefault(identity, Part((kind, keys.get("endpoint")))).take(record, is_waits)
+        kind, is_chosen = "request" if record.request else record.attribution, record in are_chosen
+        identity = kind, record.request, frozenset(keys.items()), is_chosen
+        parts.setdefault(identity, Part((kind, keys.get("endpoint")), is_chosen)).take(record, is_waits)
     for part in parts.values() if is_waits else ():
         part.add_untold()
     return list(parts.values())
@@ -112,32 +119,45 @@ def distribute(sum_ns, places):
 
 
 class Spread:
-    """All that is chosen, over the places of its parts."""
+    """All that is chosen, over the places of its parts, or of those that stand for them."""
 
     def __init__(self, chosen, is_waits):
         parts = find_parts(chosen, is_waits)
-        self.places = places_of(parts)
-        self.samples = sum(place.samples for place in self.places)
+        places = places_of(parts)
+        period_ns = sum(place.weight_ns for place in places) // (sum(place.samples for place in places) or 1)
+        self.long_ns = 0 if is_waits else LONG_SAMPLES * period_ns
         self.unknown_ns = 0
-        period_ns = sum(place.weight_ns for place in self.places) // (self.samples or 1)
-        long_ns = 0 if is_waits else LONG_SAMPLES * period_ns
+        self.shown = {part: None for part in parts if part.is_chosen}
         pools = collections.defaultdict(lambda: ([], []))
         for part in parts:
-            is_long = part.places and part.spent_ns >= long_ns
-            pools[part.pool][0 if is_long else 1].append(part)
+            pools[part.pool][0 if part.places and part.spent_ns >= self.long_ns else 1].append(part)
         for long, short in pools.values():
             self.spread_pool(long, short, is_waits)
-        self.sampled_ns = sum(part.spent_ns for part in parts) - self.unknown_ns
+        self.places = places_of(self.shown)
+        self.samples = sum(place.samples for place in self.places)
+        self.sampled_ns = sum(part.spent_ns for part in parts if part.is_chosen) - self.unknown_ns
 
     def spread_pool(self, long, short, is_waits):
         for part in long:
-            distribute(part.spent_ns, list(part.places.values()))
-        short_ns = sum(part.spent_ns for part in short)
-        places = places_of(short) or places_of([] if is_waits else long)
-        if places:
-            distribute(short_ns, places)
-        else:
-            self.unknown_ns += short_ns
+            if part.is_chosen:
+                distribute(part.spent_ns, list(part.places.values()))
+        waiting = {part for part in short if part.is_chosen}
+        self.borrow(waiting, waiting, self.long_ns)
+        for window_ns in {part.window_ns for part in waiting}:
+            lenders = [part for part in short if part.window_ns == window_ns]
+            self.borrow(waiting, lenders, self.long_ns, window_ns)
+        self.borrow(waiting, short)
+        self.borrow(waiting, [] if is_waits else long)
+        self.unknown_ns += sum(part.spent_ns for part in waiting)
+
+    def borrow(self, waiting, lenders, least_ns=0, window_ns=None):
+        """What waits, of this window or of all, is spread over the places of the lenders, and waits no more."""
+        borrowers = {part for part in waiting if window_ns in (None, part.window_ns)}
+        places = places_of(lenders)
+        if borrowers and places and sum(part.spent_ns for part in lenders) >= least_ns:
+            distribute(sum(part.spent_ns for part in borrowers), places)
+            self.shown |= dict.fromkeys(lenders)
+            waiting -= borrowers
 
     def error_percent(self, ns):
         """The standard error of a share: as many independent samples as these weigh, and two more of each kind."""

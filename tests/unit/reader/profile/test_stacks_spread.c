@@ -57,6 +57,16 @@ static const struct stacks_place *place_of(const struct stacks *stacks, const ch
 	return NULL;
 }
 
+static uint64_t pooled_contexts(const struct stacks *stacks)
+{
+	return stacks->sums.pooled_contexts[STACKS_SOURCE_CHOSEN];
+}
+
+static int64_t pooled_ns(const struct stacks *stacks)
+{
+	return stacks->sums.pooled_ns[STACKS_SOURCE_CHOSEN];
+}
+
 #define FIXTURE_TEST(test) TEST_WITH(test, setup, teardown)
 
 FIXTURE_TEST(spread_pools_samples_of_short_requests_by_endpoint)
@@ -79,8 +89,8 @@ FIXTURE_TEST(spread_pools_samples_of_short_requests_by_endpoint)
 	assert_int_equal(place_of(stacks, "b")->own_ns, 9000000);
 	assert_int_equal(place_of(stacks, "d")->own_ns, 500000000);
 	assert_int_equal(stacks->sums.sampled_ns, stacks->sums.spent_ns);
-	assert_int_equal(stacks->sums.pooled_ns, 30000002);
-	assert_int_equal(stacks->sums.pooled_contexts, 3);
+	assert_int_equal(pooled_ns(stacks), 30000002);
+	assert_int_equal(pooled_contexts(stacks), 3);
 	assert_int_equal(stacks->sums.sampled_contexts, 4);
 	assert_int_equal(stacks->sums.unsampled_contexts, 0);
 }
@@ -98,7 +108,7 @@ FIXTURE_TEST(spread_uses_own_samples_of_long_request)
 	assert_int_equal(stacks_finish(stacks), 0);
 	assert_int_equal(spent_in(stacks, "one"), long_ns);
 	assert_int_equal(spent_in(stacks, "two"), long_ns);
-	assert_int_equal(stacks->sums.pooled_contexts, 2);
+	assert_int_equal(pooled_contexts(stacks), 2);
 }
 
 FIXTURE_TEST(spread_does_not_pool_single_request)
@@ -109,8 +119,8 @@ FIXTURE_TEST(spread_does_not_pool_single_request)
 	recorded_stacks_sample(stacks, "a", "1", 1);
 	assert_int_equal(stacks_finish(stacks), 0);
 	assert_int_equal(place_of(stacks, "a")->own_ns, 1000000);
-	assert_int_equal(stacks->sums.pooled_contexts, 0);
-	assert_int_equal(stacks->sums.pooled_ns, 0);
+	assert_int_equal(pooled_contexts(stacks), 0);
+	assert_int_equal(pooled_ns(stacks), 0);
 }
 
 FIXTURE_TEST(spread_uses_long_samples_if_short_requests_have_none)
@@ -127,7 +137,7 @@ FIXTURE_TEST(spread_uses_long_samples_if_short_requests_have_none)
 	assert_int_equal(spent_in(stacks, "one"), long_ns + 1000000);
 	assert_int_equal(spent_in(stacks, "two"), 2 * long_ns + 2000000);
 	assert_int_equal(place_of(stacks, "long")->own_ns, long_ns);
-	assert_int_equal(stacks->sums.pooled_contexts, 1);
+	assert_int_equal(pooled_contexts(stacks), 1);
 	assert_int_equal(stacks->sums.unsampled_ns, 5000000);
 	assert_int_equal(stacks->sums.unsampled_contexts, 1);
 }
@@ -144,7 +154,8 @@ FIXTURE_TEST(spread_treats_unsampled_long_request_as_short)
 	assert_int_equal(place_of(stacks, "a")->own_ns, 1000000);
 }
 
-FIXTURE_TEST(spread_pools_only_kept_requests)
+/* Few that are slow say little: those that were faster stand for them, too. */
+FIXTURE_TEST(spread_borrows_from_requests_that_are_not_kept)
 {
 	const struct stacks_slowest slowest = { .count = 2, .by_cpu = true };
 	struct stacks *stacks = *state;
@@ -156,10 +167,154 @@ FIXTURE_TEST(spread_pools_only_kept_requests)
 	recorded_stacks_sample(stacks, "b", "2", 1);
 	assert_int_equal(stacks_finish(stacks), 0);
 	assert_int_equal(spent_in(stacks, "one"), 4500000);
+	assert_int_equal(pooled_contexts(stacks), 3);
 	assert_int_equal(stacks_keep_slowest(stacks, &slowest), 0);
-	assert_int_equal(place_of(stacks, "b")->spent_ns, 5000000);
+	assert_int_equal(spent_in(stacks, "one"), 3750000);
+	assert_int_equal(spent_in(stacks, "two"), 1250000);
 	assert_int_equal(stacks->sums.spent_ns, 5000000);
+	assert_int_equal(stacks->sums.sampled_ns, 5000000);
+	assert_int_equal(stacks->sums.samples, 4);
+	assert_int_equal(stacks->sums.pooled_contexts[STACKS_SOURCE_RECORDING], 2);
+	assert_int_equal(stacks->sums.pooled_ns[STACKS_SOURCE_RECORDING], 5000000);
+	/* The sample of a is no evidence of its own. */
+	assert_int_equal(stacks_part(place_of(stacks, "a"), STACKS_OWN).samples, 0);
+	assert_int_equal(stacks_part(place_of(stacks, "a"), STACKS_OWN).spent_ns, 0);
+	assert_int_equal(stacks_part(place_of(stacks, "a"), STACKS_OTHERS).samples, 3);
+	assert_int_equal(stacks_part(place_of(stacks, "b"), STACKS_OWN).samples, 1);
+}
+
+FIXTURE_TEST(spread_uses_kept_requests_alone_if_they_are_long_together)
+{
+	const struct stacks_slowest slowest = { .count = 2, .by_cpu = true };
+	struct stacks *stacks = *state;
+
+	recorded_stacks_cpu_of(stacks, "a", "GET /", 1000000);
+	recorded_stacks_cpu_of(stacks, "b", "GET /", long_ns / 2 + 1);
+	recorded_stacks_cpu_of(stacks, "c", "GET /", long_ns / 2 + 1);
+	recorded_stacks_sample(stacks, "a", "1", 3);
+	recorded_stacks_sample(stacks, "b", "2", 1);
+	assert_int_equal(stacks_finish(stacks), 0);
+	assert_int_equal(stacks_keep_slowest(stacks, &slowest), 0);
+	assert_int_equal(spent_in(stacks, "one"), 0);
+	assert_int_equal(spent_in(stacks, "two"), stacks->sums.spent_ns);
 	assert_int_equal(stacks->sums.samples, 1);
+	assert_int_equal(pooled_contexts(stacks), 2);
+}
+
+__attribute__((format(printf, 3, 4))) static void add_in_window(struct stacks *stacks, int window,
+								const char *format, ...)
+{
+	struct sample sample;
+	va_list values;
+
+	va_start(values, format);
+	sample_record_v(&sample, format, values);
+	va_end(values);
+	sample_set_time(&sample, 1700000000U + (uint32_t)window, 0);
+	recorded_stacks_add(stacks, &sample);
+}
+
+/* Requests that the filter leaves out, ten in each window, each with half of a long one's CPU and a
+ * sample: of the first window in one, of the others in two. */
+static void lend(struct stacks *stacks, const char *condition, int count)
+{
+	struct filter filter = { 0 };
+
+	stacks_deinit(stacks);
+	assert_int_equal(filter_add(&filter, condition), 0);
+	stacks_init(stacks, STACKS_CPU, &filter);
+	recorded_stacks_frame(stacks, "1", NULL, "one", 1);
+	recorded_stacks_frame(stacks, "2", NULL, "two", 1);
+	for (int i = 0; i < count; i++) {
+		add_in_window(stacks, i / 10,
+			      "cpu pid=7 request_id=\"%d\" endpoint=\"GET /\" cpu_ns=%ld", i,
+			      long_ns / 2);
+		add_in_window(stacks, i / 10,
+			      "sample pid=7 tid=8 request_id=\"%d\" stack_id=\"%d\" samples=1 "
+			      "period_ns=%d",
+			      i, i < 10 ? 1 : 2, RECORDED_STACKS_PERIOD_NS);
+	}
+}
+
+static void add_short(struct stacks *stacks, const char *endpoint, int window)
+{
+	add_in_window(stacks, window, "cpu pid=7 request_id=wanted endpoint=\"%s\" cpu_ns=5000000",
+		      endpoint);
+}
+
+FIXTURE_TEST(spread_borrows_in_the_window_first)
+{
+	struct stacks *stacks = *state;
+
+	lend(stacks, "request_id=wanted", 20);
+	add_short(stacks, "GET /", 0);
+	assert_int_equal(stacks_finish(stacks), 0);
+	assert_int_equal(spent_in(stacks, "one"), 5000000);
+	assert_int_equal(spent_in(stacks, "two"), 0);
+	assert_int_equal(stacks->sums.spent_ns, 5000000);
+	assert_int_equal(stacks->sums.samples, 10);
+	assert_int_equal(stacks->sums.pooled_contexts[STACKS_SOURCE_WINDOW], 1);
+	assert_int_equal(stacks->sums.pooled_ns[STACKS_SOURCE_WINDOW], 5000000);
+	assert_int_equal(stacks->sums.unsampled_contexts, 0);
+}
+
+FIXTURE_TEST(spread_borrows_in_the_recording_if_the_window_has_too_little)
+{
+	struct stacks *stacks = *state;
+
+	lend(stacks, "request_id=wanted", 20);
+	add_short(stacks, "GET /", 8);
+	assert_int_equal(stacks_finish(stacks), 0);
+	assert_int_equal(spent_in(stacks, "one"), 2500000);
+	assert_int_equal(spent_in(stacks, "two"), 2500000);
+	assert_int_equal(stacks->sums.samples, 20);
+	assert_int_equal(stacks->sums.pooled_contexts[STACKS_SOURCE_RECORDING], 1);
+}
+
+FIXTURE_TEST(spread_borrows_from_no_other_endpoint)
+{
+	struct stacks *stacks = *state;
+
+	lend(stacks, "request_id=wanted", 20);
+	add_short(stacks, "GET /b", 0);
+	assert_int_equal(stacks_finish(stacks), 0);
+	assert_int_equal(stacks->sums.unsampled_ns, 5000000);
+	assert_int_equal(stacks->sums.samples, 0);
+	assert_null(stacks_next(stacks, stacks_next(stacks, NULL)));
+}
+
+FIXTURE_TEST(spread_borrows_from_long_ones_that_are_left_out)
+{
+	struct stacks *stacks = *state;
+
+	lend(stacks, "request_id=wanted", 0);
+	recorded_stacks_cpu_of(stacks, "long", "GET /", 2 * long_ns);
+	recorded_stacks_sample(stacks, "long", "1", 16);
+	add_short(stacks, "GET /", 0);
+	assert_int_equal(stacks_finish(stacks), 0);
+	assert_int_equal(spent_in(stacks, "one"), 5000000);
+	assert_int_equal(stacks->sums.spent_ns, 5000000);
+	assert_int_equal(stacks->sums.samples, 16);
+}
+
+/* Rounded sums of three windows, each lent by samples that have time of others, too. */
+FIXTURE_TEST(spread_loses_nothing_among_lenders)
+{
+	struct stacks *stacks = *state;
+	int64_t spent_ns = 0;
+
+	lend(stacks, "tenant=big", 27);
+	for (int i = 0; i < 5; i++)
+		add_in_window(stacks, i,
+			      "cpu pid=7 request_id=x%d endpoint=\"GET /\" tenant=big cpu_ns=%d", i,
+			      1000003 + i);
+	assert_int_equal(stacks_finish(stacks), 0);
+	for (const struct stacks_place *place = stacks->places; place; place = place->hh.next)
+		spent_ns += place->spent_ns;
+	assert_int_equal(spent_ns, 5 * 1000003 + 10);
+	assert_int_equal(stacks->sums.spent_ns, spent_ns);
+	assert_int_equal(stacks->sums.pooled_contexts[STACKS_SOURCE_WINDOW], 3);
+	assert_int_equal(stacks->sums.pooled_contexts[STACKS_SOURCE_RECORDING], 2);
 }
 
 FIXTURE_TEST(spread_is_independent_of_record_order)

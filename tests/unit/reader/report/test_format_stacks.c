@@ -129,7 +129,7 @@ FIXTURE_TEST(stacks_merge_lines_of_method_and_fold_chains)
 	add_sample(stacks, "4", 40);
 	add_sample(stacks, "5", 30);
 	text = print(stacks, 400);
-	assert_non_null(strstr(text, "5.000 ms in 1 contexts"));
+	assert_non_null(strstr(text, "5.000 ms in 1 context."));
 	assert_null(strstr(text, "main"));
 	assert_non_null(strstr(text, "(1 folded) run\n"));
 	a = strstr(text, "large\n");
@@ -302,7 +302,7 @@ FIXTURE_TEST(stacks_show_no_tree_without_samples)
 	recorded_stacks_cpu(*state, "r", 1000);
 	text = print(*state, 80);
 	assert_null(strstr(text, " % "));
-	assert_non_null(strstr(text, "1.000 us in 1 contexts"));
+	assert_non_null(strstr(text, "1.000 us in 1 context."));
 	free(text);
 }
 

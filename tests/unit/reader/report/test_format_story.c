@@ -41,7 +41,7 @@ static int setup(void **state)
 	    totals_init(&fixture.totals, &by, 1) < 0)
 		return -1;
 	tzset();
-	story_init(&fixture.story, &fixture.totals, "r-1");
+	assert_int_equal(story_init(&fixture.story, &fixture.totals, "r-1"), 0);
 	return 0;
 }
 
@@ -708,9 +708,30 @@ FIXTURE_TEST(story_shows_sampled_stacks_of_its_request)
 
 	add_sampled_requests(&fixture->story);
 	text = print_page(fixture, format_story, &options);
-	assert_non_null(strstr(text, "CPU 400.0 ms, exact; spread over stacks by 40 samples"));
+	assert_non_null(strstr(text,
+			       "CPU 400.0 ms, exact; that of 1 context is spread over stacks by "
+			       "40 samples."));
 	assert_non_null(strstr(text, "   Order#total\n"));
 	assert_null(strstr(text, "Cart#show"));
+}
+
+FIXTURE_TEST(story_of_short_request_is_told_by_samples_of_its_endpoint)
+{
+	const struct format_options options = { .width = 100 };
+	struct sample_place fellow = other;
+	struct fixture *fixture = *state;
+	const char *text;
+
+	fellow.endpoint = own.endpoint;
+	add_frame(&fixture->story, "2", "Cart#show");
+	sample_add_window(&fixture->story, &own, 0, 9000000, 3000000);
+	sample_add_window(&fixture->story, &fellow, 0, 9000000, 5000000);
+	add_samples(&fixture->story, &fellow, "2", 1);
+	text = print_page(fixture, format_story, &options);
+	assert_non_null(strstr(text,
+			       "CPU 3.000 ms, exact; that of 1 context is spread over stacks by 1 "
+			       "sample."));
+	assert_non_null(strstr(text, "Cart#show"));
 }
 
 FIXTURE_TEST(story_json_has_sampled_stacks_of_its_request)

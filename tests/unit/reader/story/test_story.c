@@ -27,7 +27,7 @@ static int setup(void **state)
 	*state = &fixture;
 	if (totals_init(&fixture.totals, &by, 1) < 0)
 		return -1;
-	story_init(&fixture.story, &fixture.totals, "r-1");
+	assert_int_equal(story_init(&fixture.story, &fixture.totals, "r-1"), 0);
 	return 0;
 }
 

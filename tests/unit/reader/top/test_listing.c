@@ -456,8 +456,9 @@ FIXTURE_TEST(listing_code_is_limited_to_row_filter_and_span)
 {
 	fill_code();
 	press('c');
-	assert_non_null(strstr(listing.text, "CPU 10.00 ms, exact; spread over stacks by 3 samples "
-					     "in 4 contexts. 4 of these (10.00 ms) are too"));
+	assert_non_null(strstr(listing.text,
+			       "CPU 10.00 ms, exact; that of 4 contexts is "
+			       "spread over stacks by 3 samples. 4 (10.00 ms) are too"));
 	assert_non_null(strstr(listing.text, "Order#total"));
 	assert_null(strstr(listing.text, "Slow#wait"));
 	assert_true(listing.row_count > 4);
