@@ -326,6 +326,7 @@ int recording_add(struct recording *recording, const struct record_view *record)
 	note_clock(recording, record);
 	if (record->kind == RECORD_KIND_META)
 		add_meta(recording, record);
+	recording->cpu_record_count += record->kind == RECORD_KIND_CPU;
 	if (record->kind == RECORD_KIND_CPU)
 		add_cpu_keys(recording, record);
 	if (record->kind == RECORD_KIND_CPU || record->kind == RECORD_KIND_BALANCE)

@@ -51,6 +51,7 @@ struct recording {
 	int64_t clock_set_ns; /* how far the wall clock was set forward, at last (< 0: back) */
 	uint64_t clock_set_at_ns; /* when that was first seen, as if the clock had not been set */
 	uint64_t record_count;
+	uint64_t cpu_record_count;
 	struct recording_process *processes; /* uthash */
 	bool is_borrower; /* processes belong to another recording */
 	size_t process_count;
