@@ -322,8 +322,7 @@ class CodeTest(PageTest):
         self.assertEqual(collections.Counter(), collections.Counter(drawn) - collections.Counter(expected))
         self.assertLessEqual({frame for frame in expected if frame[2] > least_ns}, set(drawn))
         self.assertGreater(len(drawn), 3)
-        note = self.browser.evaluate("document.getElementById('code-note').textContent")
-        self.assertRegex(note, f"(by|in) {said['all'][samples]:,} {samples}")
+        self.assertRegex(self.note(), f"(by|in) {said['all'][samples]:,} {samples}")
 
     def test_all_of_it(self):
         for seed in range(20, 23):
@@ -352,11 +351,7 @@ class CodeTest(PageTest):
         self.check_code(*span)
 
     def measure(self, number):
-        self.browser.evaluate(f"""(() => {{
-            const select = document.getElementById("code-measure");
-            select.value = "{number}";
-            select.dispatchEvent(new Event("change"));
-        }})()""")
+        self.choose("code-measure", number)
 
     def test_where_was_waited(self):
         story = Story(27, frames=40, waits=True)
@@ -372,6 +367,54 @@ class CodeTest(PageTest):
         self.assertRegex(line, r"^all of it: 100\.0 %, .* waits; ")
         self.measure(0)
         self.check_code("--where", f"endpoint={ENDPOINTS[1]}", *self.span(story, 4, 8))
+        self.check_quiet()
+
+    def choose(self, select, value):
+        self.browser.evaluate(f"""(() => {{
+            const select = document.getElementById({json.dumps(select)});
+            select.value = {json.dumps(str(value))};
+            select.dispatchEvent(new Event("change"));
+        }})()""")
+
+    def note(self):
+        return self.browser.evaluate("document.getElementById('code-note').textContent")
+
+    def test_of_the_slowest_and_of_one_request(self):
+        """Where they are too short for samples of their own, the others stand for them, as in the report."""
+        story = Story(29, frames=40, waits=True)
+        self.show(story)
+        notes = []
+        for count in 1, 10, 100:
+            self.choose("code-of", count)
+            self.check_code(f"--slowest={count}")
+            notes.append(self.note())
+        self.assertTrue(any("other requests of the endpoint stand for" in note for note in notes), notes)
+        self.select_windows(4, 8)
+        self.choose("code-of", 1)
+        self.check_code("--slowest=1", *self.span(story, 4, 8))
+        self.browser.press("Escape")
+        self.browser.evaluate("document.querySelector('#requests-table button.pick').click()")
+        request = self.browser.evaluate("document.querySelector('#requests-table tbody tr').dataset.request")
+        self.browser.evaluate("document.querySelector('.its-code').click()")
+        self.assertEqual(request, self.browser.evaluate("document.getElementById('code-of').selectedOptions[0].textContent"))
+        self.check_code("--where", f"request_id={request}")
+        self.measure(1)
+        self.check_waits("--where", f"request_id={request}")
+        self.check_quiet()
+
+    def test_on_and_off_the_cpu_at_once(self):
+        self.show(Story(27, frames=40, waits=True))
+        self.measure(2)
+        said = [json.loads(correlator("report", "--stacks", *options, "-f", "json", self.path))
+                for options in ((), ("--off-cpu",))]
+        parts = [self.methods(report["branches"], samples)
+                 for report, samples in zip(said, ("samples", "waits"))]
+        drawn = self.flames()
+        for depth, name in {frame[:2] for frame in drawn if frame[0] == 1}:
+            total = sum(frame[2] for part in parts for frame in part if frame[:2] == (depth, name))
+            self.assertEqual(total, sum(frame[2] for frame in drawn if frame[:2] == (depth, name)), name)
+        line = self.browser.evaluate("document.getElementById('code-line').textContent")
+        self.assertRegex(line, r"^all of it: 100\.0 % ± .* samples and waits; ")
         self.check_quiet()
 
     def test_what_was_not_recorded_is_not_offered(self):

@@ -1200,10 +1200,12 @@ function reasonsOf(cells, cell) {
 // ---- code: samples of stacks, laid over exact CPU, and waits (correlator/reader/profile/stacks.c, stack_tree.c) ----
 
 const OF_CPU = 0, OF_WAITS = 1; // enum stacks_measure
+const OF_BOTH = 2;
 
 /**
  * What was spent is of which samples: of each request and group its own, and of what ran in none that of its
- * part and group. Returns { spent, samples: their indices, pool } of each.
+ * part and group. Returns { request, spent, samples: their indices, pool, window: its last one } of each; request is
+ * null for what ran in none.
  */
 function contextsOf(figures, measure) {
 	const { side, selection } = figures;
@@ -1226,8 +1228,11 @@ function contextsOfRequest({ side, selection }, request, indices, measure) {
 	for (const { cell, group } of lent)
 		if (isOfGroup(selection, group)) {
 			if (!contexts.has(group))
-				contexts.set(group, { spent: 0, samples: [], pool: `request ${group}` });
-			contexts.get(group).spent += spentIn(cells, cell, measure);
+				contexts.set(group, { request, spent: 0, samples: [], pool: `request ${group}`, window: 0 });
+			const context = contexts.get(group);
+
+			context.spent += spentIn(cells, cell, measure);
+			context.window = Math.max(context.window, cells.time[cell]);
 		}
 	for (const index of indices) {
 		if (samples.time[index] < cells.time[lent[at].cell])
@@ -1252,7 +1257,7 @@ function contextsOfNobody({ side, selection }, measure, chosen) {
 		const key = `${part} ${group}`;
 
 		if (!contexts.has(key))
-			contexts.set(key, { spent: 0, samples: [], pool: key });
+			contexts.set(key, { request: null, spent: 0, samples: [], pool: key, window: 0 });
 		return contexts.get(key);
 	};
 
@@ -1299,7 +1304,10 @@ function distribute(spent, weights) {
 
 const LONG_SAMPLES = 8n; // STACKS_SPREAD_LONG_SAMPLES
 
-/** A long one by its own samples, the short ones of an endpoint by theirs together, or by those of long ones. */
+/**
+ * The chosen contexts, by the rule of stacks_spread.h: a long one by its own samples; the short ones of an endpoint by
+ * those of the first circle that is long together: theirs, all of their window, all; else by those of long ones.
+ */
 function spreadContexts(contexts) {
 	const weights = contexts.flatMap((context) => context.weights);
 	const samples = sumOf(weights, (weight) => weight.samples);
@@ -1311,22 +1319,42 @@ function spreadContexts(contexts) {
 	for (const context of contexts)
 		if (!pools.get(context.pool)?.push(context))
 			pools.set(context.pool, [context]);
-	for (const pool of pools.values()) {
-		const short = pool.filter((context) => !isLong(context));
+	for (const pool of pools.values())
+		spreadPool(pool.filter(isLong), pool.filter((context) => !isLong(context)), longAt);
+}
 
-		for (const context of pool.filter(isLong))
-			distribute(context.spent, context.weights);
-		const own = short.flatMap((context) => context.weights);
-		const shared = own.length > 0 ? own : pool.flatMap((context) => context.weights);
-		distribute(sumOf(short, (context) => context.spent), shared);
-		for (const context of short)
-			context.unknown = shared.length > 0 ? 0 : context.spent;
+function spreadPool(long, short, longAt) {
+	let waiting = short.filter(({ isChosen }) => isChosen);
+	const borrow = (lenders, least, isBorrower = () => true) => {
+		const borrowers = waiting.filter(isBorrower), shared = lenders.flatMap((lender) => lender.weights);
+
+		if (borrowers.length === 0 || shared.length === 0 || sumOf(lenders, (lender) => lender.spent) < least)
+			return;
+		distribute(sumOf(borrowers, (context) => context.spent), shared);
+		for (const lender of lenders)
+			lender.isLending = true;
+		for (const borrower of borrowers)
+			borrower.isLent = lenders.some(({ isChosen, weights }) => !isChosen && weights.length > 0);
+		waiting = waiting.filter((context) => !isBorrower(context));
+	};
+
+	for (const context of long.filter(({ isChosen }) => isChosen))
+		distribute(context.spent, context.weights);
+	borrow(waiting, longAt);
+	for (const window of new Set(waiting.map((context) => context.window))) {
+		const isOfWindow = (context) => context.window === window;
+
+		borrow(short.filter(isOfWindow), longAt, isOfWindow);
 	}
+	borrow(short, 0n);
+	borrow(long, 0n);
+	for (const context of waiting)
+		context.unknown = context.spent;
 }
 
 /** Waits have their own time: what they do not tell of is in no stack. */
 function takeWaits(contexts) {
-	for (const context of contexts) {
+	for (const context of contexts.filter(({ isChosen }) => isChosen)) {
 		const told = Math.min(context.spent, Number(standsForOf(context.weights)));
 
 		distribute(told, context.weights);
@@ -1334,36 +1362,44 @@ function takeWaits(contexts) {
 	}
 }
 
-/** What the selection used in each stack, or waited. */
+/** What the selection used in each stack, or waited, or both; requests: a Set of those that count, null: all of it. */
 class Code {
-	constructor(figures, measure) {
-		const { frames, samples } = figures.side.code;
-		const contexts = contextsOf(figures, measure);
+	constructor(figures, measure, requests = null) {
+		const { frames } = figures.side.code;
 
 		this.side = figures.side;
 		this.measure = measure;
 		this.self = new Float64Array(frames.count + 1);
 		this.samplesOf = new Float64Array(frames.count + 1);
-		this.sampled = this.notSampled = this.samples = this.contexts = this.squares = 0;
-		for (const context of contexts) {
-			context.weights = weigh(context.samples, samples);
-			context.unknown = 0;
-		}
-		(measure === OF_CPU ? spreadContexts : takeWaits)(contexts);
-		for (const context of contexts)
-			this.add(context);
+		this.sampled = this.notSampled = this.samples = this.contexts = this.lent = this.squares = 0;
+		for (const each of measure === OF_BOTH ? [OF_CPU, OF_WAITS] : [measure])
+			this.take(contextsOf(figures, each), each, requests);
 		this.root = this.grow();
 	}
 
-	add({ spent, unknown, weights }) {
-		this.notSampled += unknown;
-		this.sampled += spent - unknown;
-		this.contexts += weights.length > 0 || unknown < spent ? 1 : 0;
-		for (const weight of weights) {
+	take(contexts, measure, requests) {
+		for (const context of contexts) {
+			context.weights = weigh(context.samples, this.side.code.samples);
+			context.unknown = 0;
+			context.isChosen = requests === null || requests.has(context.request);
+		}
+		(measure === OF_CPU ? spreadContexts : takeWaits)(contexts);
+		for (const context of contexts)
+			this.add(context, measure);
+	}
+
+	add({ spent, unknown, weights, isChosen, isLending, isLent }, measure) {
+		if (isChosen) {
+			this.notSampled += unknown;
+			this.sampled += spent - unknown;
+			this.contexts += weights.length > 0 || unknown < spent ? 1 : 0;
+			this.lent += isLent && spent > 0 ? 1 : 0;
+		}
+		for (const weight of isChosen || isLending ? weights : []) {
 			this.self[weight.frame] += weight.spent;
 			this.samplesOf[weight.frame] += weight.samples;
 			this.samples += weight.samples;
-			this.squares += weight.spent ** 2 / weight.samples;
+			this.squares += measure === OF_CPU ? weight.spent ** 2 / weight.samples : 0;
 		}
 	}
 
@@ -1420,6 +1456,10 @@ class Code {
 
 		return count > 0 ? Math.sqrt(middle * (1 - middle) / (count + 4)) : 1;
 	}
+
+	describeShare(share) {
+		return `${(100 * share).toFixed(1)} %` + (this.measure === OF_WAITS ? "" : ` ± ${(100 * this.error(share)).toFixed(1)}`);
+	}
 }
 
 /** As the tool reads it: { frames, methods, samples, ... }; null: nothing was sampled. */
@@ -1454,18 +1494,29 @@ function readCode(data, requestCount) {
 	};
 }
 
-function codeNote({ measure, sampled, notSampled, contexts, samples }) {
+function codeNote({ measure, sampled, notSampled, contexts, lent, samples }) {
+	const exactly = `${formatDuration(sampled)} WHERE, exact, of ${formatInteger(contexts)} contexts`;
+	const stood = lent === 0 ? "" : ` ${formatInteger(lent)} of these ${lent === 1 ? "is" : "are"} too short for samples of ` +
+		`${lent === 1 ? "its" : "their"} own: those of other requests of the endpoint stand for ${lent === 1 ? "it" : "them"}.`;
+
 	if (contexts === 0)
 		return measure === OF_CPU ? "Nothing that is selected was met by a sample." : "Nothing that is selected waited.";
-	return measure === OF_CPU ?
-		`${formatDuration(sampled)} of CPU, exact, of ${formatInteger(contexts)} contexts, spread over their stacks by ` +
-		`${formatInteger(samples)} samples. Not sampled: ${formatDuration(notSampled)}.` :
-		`${formatDuration(sampled)} blocked or waiting for a CPU, exact, of ${formatInteger(contexts)} contexts, in ` +
-		`${formatInteger(samples)} waits. In no stack: ${formatDuration(notSampled)}.`;
+	switch (measure) {
+	case OF_CPU:
+		return `${exactly.replace("WHERE", "of CPU")}, spread over their stacks by ${formatInteger(samples)} samples.${stood} ` +
+			`Not sampled: ${formatDuration(notSampled)}.`;
+	case OF_WAITS:
+		return `${exactly.replace("WHERE", "blocked or waiting for a CPU")}, in ${formatInteger(samples)} waits. ` +
+			`In no stack: ${formatDuration(notSampled)}.`;
+	default:
+		return `${exactly.replace("WHERE", "of CPU, blocked and waiting for a CPU")}, in ${formatInteger(samples)} samples and waits.` +
+			`${stood} In no stack: ${formatDuration(notSampled)}.`;
+	}
 }
 
 const KIND_TITLES = { ruby: "Ruby", c: "method in C", gc: "collector", native: "native", kernel: "kernel",
 	unknown: "not readable", cut: "callers that are missing" };
+const SAMPLE_TITLES = ["samples", "waits", "samples and waits"]; // by measure
 const FLAME_ROW = 19, FLAME_LETTER = 6.4;
 
 /** Callers above what they call; a frame is as wide as its CPU. */
@@ -1501,11 +1552,8 @@ class FlameGraph {
 		const firstLine = node.parent ? code.frames.first_line[node.frame - 1] : 0;
 		const place = file ? ` (${file}${firstLine ? `:${firstLine}` : ""})` : "";
 
-		const isCpu = this.code.measure === OF_CPU;
-
-		return `${this.nameOf(node)}${place}: ${(100 * share).toFixed(1)} %` +
-			(isCpu ? ` ± ${(100 * this.code.error(share)).toFixed(1)}` : "") +
-			`, ${formatDuration(node.total)} in ${formatInteger(node.samples)} ${isCpu ? "samples" : "waits"}` +
+		return `${this.nameOf(node)}${place}: ${this.code.describeShare(share)}` +
+			`, ${formatDuration(node.total)} in ${formatInteger(node.samples)} ${SAMPLE_TITLES[this.code.measure]}` +
 			`; itself ${formatDuration(node.self)}`;
 	}
 
@@ -1646,7 +1694,8 @@ class Page {
 		byId("clear-group").addEventListener("click", () => this.selectGroup(0));
 		byId("metric").addEventListener("change", () => this.showTime());
 		byId("with-unattributed").addEventListener("change", () => this.showTime());
-		byId("code-measure").addEventListener("change", () => this.showCode());
+		for (const id of ["code-measure", "code-of"])
+			byId(id).addEventListener("change", () => this.showCode());
 		byId("find").addEventListener("input", () => this.showRequests());
 		byId("more").addEventListener("click", () => {
 			this.requestsShown += REQUESTS_STEP;
@@ -1674,6 +1723,8 @@ class Page {
 		this.series = chooseSeries(new Figures(this.side, this.selection));
 		this.selection.group = Math.max(this.side.groups.indexOf(label), 0);
 		this.opened.clear();
+		this.codeOf = null;
+		byId("code-of").value = "all";
 		this.show();
 	}
 
@@ -1859,14 +1910,42 @@ class Page {
 		const { measures } = side.code;
 
 		byId("code-choice").hidden = measures.size < 2;
-		if (!measures.has(Number(select.value)))
+		if (!measures.has(Number(select.value)) && measures.size < 2)
 			select.value = Math.min(...measures);
-		const code = new Code(this.figures, Number(select.value));
+		const code = new Code(this.figures, Number(select.value), this.codeRequests());
 		byId("code-note").textContent = codeNote(code) +
 			(side.code.dropped > 0 ? ` ${formatInteger(side.code.dropped)} samples are not in this page.` : "");
 		byId("code-legend").replaceChildren(...side.code.kinds.filter((_, kind) => side.code.frames.kind.includes(kind))
 			.map((kind) => element("li", {}, swatch(`kind-${kind}`), KIND_TITLES[kind])));
 		this.flames.show(code);
+	}
+
+	/** The requests whose code is shown; null: all that is selected. */
+	codeRequests() {
+		const select = byId("code-of"), { requests } = this.figures;
+		const ids = (chosen) => new Set(chosen.map(({ request }) => request));
+
+		byId("code-one").hidden = this.codeOf === null;
+		if (this.codeOf !== null)
+			byId("code-one").textContent = this.side.ids[this.codeOf];
+		switch (select.value) {
+		case "all":
+			return null;
+		case "one":
+			return ids(requests.filter(({ request }) => request === this.codeOf));
+		default:
+			return ids(requests.filter(({ costs }) => costs.wall() !== null)
+				.sort((a, b) => b.costs.wall() - a.costs.wall()).slice(0, Number(select.value)));
+		}
+	}
+
+	/** Of one request, from its story. */
+	showCodeOf(request) {
+		this.codeOf = request;
+		byId("code-of").value = "one";
+		this.showCode();
+		byId("code").scrollIntoView();
+		byId("code-of").focus({ preventScroll: true });
 	}
 
 	// ---- requests ----
@@ -1936,7 +2015,9 @@ class Page {
 		const width = Math.max(Math.min(byId("requests-table").parentElement.clientWidth - 30, 1300), 300);
 
 		return element("tr", { class: "story" }, element("td", { colspan: this.requestColumns.length },
-			element("div", { class: "story-body" }, storyOf(this.side, this.selection, entry, width))));
+			element("div", { class: "story-body" }, storyOf(this.side, this.selection, entry, width),
+				this.side.code === null ? null : element("button", { type: "button", class: "its-code",
+					click: () => this.showCodeOf(entry.request) }, "Its code"))));
 	}
 
 	toggleStory(request) {
