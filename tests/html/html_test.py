@@ -285,7 +285,7 @@ class FiguresTest(PageTest):
 
 
 # Of each frame that is drawn, but for the one of all: where it is, what it is, and its figures.
-READ_FLAMES = """[...document.querySelectorAll("#code-graph g.frame")].slice(1).map(({ dataset }) => [
+READ_FLAMES = """[...document.querySelectorAll("#code-graph g.frame:not(.kind-all)")].map(({ dataset }) => [
     Number(dataset.depth), dataset.name, Number(dataset.total), Number(dataset.self), Number(dataset.samples)])"""
 
 
@@ -295,7 +295,7 @@ class CodeTest(PageTest):
     def flames(self):
         return [tuple(frame) for frame in self.browser.evaluate(READ_FLAMES)]
 
-    def methods(self, branches, samples):
+    def paths(self, branches, samples):
         """JSON tells lines of a method apart, with what each called; the graph does not."""
         paths, sums = {None: ()}, {}
         for branch in branches:
@@ -303,7 +303,10 @@ class CodeTest(PageTest):
                 tuple(branch.get(field) for field in ("name", "file", "first_line", "frame_kind")),)
             old = sums.get(path, (0, 0, 0))
             sums[path] = tuple(map(sum, zip(old, (branch["total_ns"], branch["self_ns"], branch[samples]))))
-        return [(len(path), path[-1][0], *figures) for path, figures in sums.items()]
+        return sums
+
+    def methods(self, branches, samples):
+        return [(len(path), path[-1][0], *figures) for path, figures in self.paths(branches, samples).items()]
 
     def check_waits(self, *options):
         said = json.loads(correlator("report", "--stacks", "--off-cpu", "-f", "json", *options, self.path))
@@ -315,14 +318,30 @@ class CodeTest(PageTest):
                          "sampled_cpu_ns", "samples")
 
     def check_drawn(self, said, spent, samples):
-        expected = self.methods(said["branches"], samples)
+        self.check_frames(self.methods(said["branches"], samples), said["all"][spent])
+        self.assertGreater(len(self.flames()), 3)
+        self.assertRegex(self.note(), f"(by|in) {said['all'][samples]:,} {samples}")
+
+    def check_frames(self, expected, all_ns):
         # What is no pixel wide is not drawn.
-        least_ns = said["all"][spent] / 1000
-        drawn = self.flames()
+        drawn, least_ns = self.flames(), all_ns / 1000
         self.assertEqual(collections.Counter(), collections.Counter(drawn) - collections.Counter(expected))
         self.assertLessEqual({frame for frame in expected if frame[2] > least_ns}, set(drawn))
-        self.assertGreater(len(drawn), 3)
-        self.assertRegex(self.note(), f"(by|in) {said['all'][samples]:,} {samples}")
+
+    def sandwich(self, paths, method):
+        """What the method called, from each stack where it is outermost, and above it the ways that led there."""
+        frames = collections.defaultdict(lambda: (0, 0, 0))
+        for path, figures in paths.items():
+            if method not in path:
+                continue
+            begin = path.index(method)
+            callees = path[begin:]
+            frames[callees, 0] = tuple(map(sum, zip(frames[callees, 0], figures)))
+            for above in range(1, begin + 1) if len(callees) == 1 else ():
+                way = path[begin - above:begin], -above
+                frames[way] = tuple(map(sum, zip(frames[way], (figures[0], 0, figures[2]))))
+        return [(len(path) - 1, path[-1][0], *figures) if depth == 0 else (depth, path[0][0], *figures)
+                for (path, depth), figures in frames.items()]
 
     def test_all_of_it(self):
         for seed in range(20, 23):
@@ -400,6 +419,49 @@ class CodeTest(PageTest):
         self.check_code("--where", f"request_id={request}")
         self.measure(1)
         self.check_waits("--where", f"request_id={request}")
+        self.check_quiet()
+
+    def test_callers_and_callees_of_each_method(self):
+        self.show(Story(30, frames=60))
+        said = json.loads(correlator("report", "--stacks", "-f", "json", self.path))
+        paths = self.paths(said["branches"], "samples")
+        rows = self.rows("#code-methods")
+        self.assertEqual([row["name"] for row in said["methods"]][:20], [row["texts"][0] for row in rows])
+        for number, row in enumerate(said["methods"][:20]):
+            method = tuple(row.get(field) for field in ("name", "file", "first_line", "frame_kind"))
+            self.browser.evaluate(f"document.querySelectorAll('#code-methods button')[{number}].click()")
+            # The first frame is the method itself.
+            frames = self.sandwich(paths, method)
+            own = next(frame for frame in frames if frame[0] == 0)
+            self.assertEqual((row["total_ns"], row["samples"]), (own[2], own[4]))
+            self.assertEqual([str(row[field]) for field in ("self_ns", "total_ns")],
+                             [rows[number]["values"][field] for field in ("self", "total")])
+            self.check_frames(frames, own[2])
+        self.browser.press("Escape")
+        self.check_code()
+        self.check_quiet()
+
+    def test_code_is_found_by_its_name(self):
+        self.show(Story(31, frames=60))
+        said = json.loads(correlator("report", "--stacks", "-f", "json", self.path))
+        row = said["methods"][0]
+        self.browser.evaluate(f"""(() => {{
+            const input = document.getElementById("code-find");
+            input.value = {json.dumps(row["file"].upper())};
+            input.dispatchEvent(new Event("input"));
+        }})()""")
+        paths = self.paths(said["branches"], "samples")
+        outermost = [figures for path, figures in paths.items()
+                     if path[-1][1] == row["file"] and all(frame[1] != row["file"] for frame in path[:-1])]
+        found = self.browser.evaluate("document.getElementById('code-found').textContent")
+        self.assertIn(f"in {sum(figures[2] for figures in outermost):,} samples", found)
+        marked = self.browser.evaluate("""[...document.querySelectorAll('#code-graph g.found')]
+            .map(({ dataset }) => dataset.name)""")
+        self.assertLessEqual({path[-1][0] for path in paths if path[-1][1] == row["file"]}, set(marked) | {None})
+        self.browser.evaluate("document.getElementById('code-find').focus()")
+        self.browser.press("Enter")
+        self.assertEqual(1, len([frame for frame in self.browser.evaluate(
+            "[...document.querySelectorAll('#code-graph g.frame')].map(({ dataset }) => dataset.depth)") if frame == "0"]))
         self.check_quiet()
 
     def test_on_and_off_the_cpu_at_once(self):
@@ -676,6 +738,40 @@ class CompareTest(PageTest):
         self.browser.evaluate("""(side => { side.value = "1"; side.dispatchEvent(new Event("change")); })
             (document.getElementById("side"))""")
         self.check_groups(reports[1])
+        self.check_quiet()
+
+    def paths(self, path):
+        said = json.loads(correlator("report", "--stacks", "-f", "json", path))
+        return CodeTest.paths(self, said["branches"], "samples")
+
+    def check_changes(self, here, there, direction):
+        """Of each frame what the other one has there, too, and the colour of what changed for sure."""
+        found = self.browser.evaluate("""[...document.querySelectorAll("#code-graph g.frame")].slice(1).map(({ dataset, classList }) =>
+            [Number(dataset.depth), dataset.name, Number(dataset.total), Number(dataset.other), classList[1]])""")
+        expected = {(len(path), path[-1][0], figures[0]): there.get(path, (0,))[0] for path, figures in here.items()}
+        self.assertGreater(len(found), 3)
+        for depth, name, total, other, colour in found:
+            self.assertEqual(expected[depth, name, total], other)
+            if other == 0 and total > sum(figures[0] for path, figures in here.items() if len(path) == 1) / 3:
+                self.assertRegex(colour, f"change-{direction}-4")
+
+    def test_where_code_changed(self):
+        first, second = Story(32, frames=40), Story(33, frames=40)
+        other = pathlib.Path(self.folder.name) / "other.rec"
+        other.write_bytes(second.data)
+        self.show(first, "--compare", other)
+        sides = [self.paths(path) for path in (self.path, other)]
+        CodeTest.choose(self, "code-colours", "change")
+        self.check_changes(*sides, "down")
+        line = self.browser.evaluate("document.getElementById('code-line').textContent")
+        self.assertRegex(line, r"^all of it: .*; a request on average: A .*, B ")
+        CodeTest.choose(self, "side", 1)
+        self.check_changes(*sides[::-1], "up")
+        # The same of the callers and callees of a method, which may be in one of both only.
+        for number in range(len(self.rows("#code-methods"))):
+            self.browser.evaluate(f"document.querySelectorAll('#code-methods button')[{number}].click()")
+        CodeTest.choose(self, "code-colours", "kind")
+        self.assertEqual([], self.browser.evaluate("[...document.querySelectorAll('#code-graph [data-other]')]"))
         self.check_quiet()
 
     def test_a_group_that_the_other_one_lacks(self):

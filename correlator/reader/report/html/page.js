@@ -1362,6 +1362,26 @@ function takeWaits(contexts) {
 	}
 }
 
+/** children: a Map by method, a list when the tree is sorted. */
+function newNode(frame, parent, depth) {
+	return { frame, parent, children: new Map(), total: 0, self: 0, samples: 0, depth };
+}
+
+/** Each before those below it. */
+function nodesBelow(root) {
+	const nodes = [root];
+
+	for (const node of nodes)
+		nodes.push(...node.children.values());
+	return nodes;
+}
+
+function sortTree(root) {
+	for (const node of nodesBelow(root))
+		node.children = [...node.children.values()].sort((a, b) => b.total - a.total);
+	return root;
+}
+
 /** What the selection used in each stack, or waited, or both; requests: a Set of those that count, null: all of it. */
 class Code {
 	constructor(figures, measure, requests = null) {
@@ -1369,6 +1389,7 @@ class Code {
 
 		this.side = figures.side;
 		this.measure = measure;
+		this.requests = requests?.size ?? figureOf(figures, figures.total, "requests");
 		this.self = new Float64Array(frames.count + 1);
 		this.samplesOf = new Float64Array(frames.count + 1);
 		this.sampled = this.notSampled = this.samples = this.contexts = this.lent = this.squares = 0;
@@ -1405,9 +1426,9 @@ class Code {
 
 	/** Frames of the same method with the same callers are one node. */
 	grow() {
-		const { frames, methods } = this.side.code;
-		const root = { frame: 0, parent: null, children: new Map(), total: 0, self: 0, samples: 0, depth: 0 };
-		const nodeOf = [root], nodes = [root];
+		const { frames } = this.side.code;
+		const root = newNode(0, null, 0);
+		const nodeOf = [root];
 
 		const place = (frame) => {
 			const path = [];
@@ -1415,15 +1436,7 @@ class Code {
 			for (; !nodeOf[frame]; frame = frames.parent[frame - 1])
 				path.push(frame);
 			for (const next of path.reverse()) {
-				const parent = nodeOf[frame], method = methods[next];
-				let node = parent.children.get(method);
-
-				if (!node) {
-					node = { frame: next, parent, children: new Map(), total: 0, self: 0, samples: 0, depth: parent.depth + 1 };
-					parent.children.set(method, node);
-					nodes.push(node);
-				}
-				nodeOf[next] = node;
+				nodeOf[next] = this.childOf(nodeOf[frame], next);
 				frame = next;
 			}
 			return nodeOf[frame];
@@ -1437,14 +1450,89 @@ class Code {
 			node.total += spent;
 			node.samples += this.samplesOf[frame];
 		});
-		for (const node of nodes.reverse()) {
-			node.children = [...node.children.values()].sort((a, b) => b.total - a.total);
+		for (const node of nodesBelow(root).reverse())
 			if (node.parent) {
 				node.parent.total += node.total;
 				node.parent.samples += node.samples;
 			}
+		return sortTree(root);
+	}
+
+	childOf(node, frame, step = 1) {
+		const method = this.side.code.methods[frame];
+
+		if (!node.children.has(method))
+			node.children.set(method, newNode(frame, node, node.depth + step));
+		return node.children.get(method);
+	}
+
+	/**
+	 * The callers of a method above it and what it calls below it, from each stack where it is outermost: { root, callers }.
+	 * Both are nodes of the method itself; those of callers have depths below 0, and the time that came through them.
+	 */
+	sandwich(frame) {
+		const { methods } = this.side.code;
+		const root = newNode(frame, null, 0), callers = newNode(frame, null, 0);
+		const rest = [this.root];
+
+		while (rest.length > 0) {
+			const node = rest.pop();
+
+			if (node.frame === 0 || methods[node.frame] !== methods[frame]) {
+				rest.push(...node.children);
+				continue;
+			}
+			this.merge(root, node);
+			let caller = callers;
+			for (let of = node.parent; of.frame !== 0; of = of.parent) {
+				caller = this.childOf(caller, of.frame, -1);
+				caller.total += node.total;
+				caller.samples += node.samples;
+			}
 		}
-		return root;
+		return { root: sortTree(root), callers: sortTree(callers) };
+	}
+
+	merge(into, from) {
+		const rest = [[into, from]];
+
+		while (rest.length > 0) {
+			const [to, node] = rest.pop();
+
+			to.total += node.total;
+			to.self += node.self;
+			to.samples += node.samples;
+			for (const child of node.children)
+				rest.push([this.childOf(to, child.frame), child]);
+		}
+	}
+
+	/** [{ frame, self, total, samples }] of each method, by what it used itself; a recursive one counts once. */
+	methods() {
+		const { methods } = this.side.code;
+		const sums = new Map(), isInside = new Set(), rest = [...this.root.children];
+
+		while (rest.length > 0) {
+			const node = rest.pop();
+
+			if (typeof node === "number") {
+				isInside.delete(node);
+				continue;
+			}
+			const method = methods[node.frame];
+			const sum = sums.get(method) ?? { frame: node.frame, self: 0, total: 0, samples: 0 };
+
+			sums.set(method, sum);
+			sum.self += node.self;
+			if (!isInside.has(method)) {
+				isInside.add(method);
+				sum.total += node.total;
+				sum.samples += node.samples;
+				rest.push(method);
+			}
+			rest.push(...node.children);
+		}
+		return [...sums.values()].sort((a, b) => b.self - a.self || b.total - a.total);
 	}
 
 	/** The standard error of a share, as stacks_error() has it; waits have none. */
@@ -1455,6 +1543,16 @@ class Code {
 		const middle = (share * count + 2) / (count + 4);
 
 		return count > 0 ? Math.sqrt(middle * (1 - middle) / (count + 4)) : 1;
+	}
+
+	/** What a request spends there on average; of no request, what all did. */
+	mean(ns) {
+		return ns / (this.requests || 1);
+	}
+
+	/** Of such a mean. */
+	meanError(ns) {
+		return this.sampled > 0 ? this.error(ns / this.sampled) * this.mean(this.sampled) : 0;
 	}
 
 	describeShare(share) {
@@ -1517,60 +1615,207 @@ function codeNote({ measure, sampled, notSampled, contexts, lent, samples }) {
 const KIND_TITLES = { ruby: "Ruby", c: "method in C", gc: "collector", native: "native", kernel: "kernel",
 	unknown: "not readable", cut: "callers that are missing" };
 const SAMPLE_TITLES = ["samples", "waits", "samples and waits"]; // by measure
+const CHANGE_STEPS = [0, 0.01, 0.05, 0.2]; // of what a request spent in A
+const CHANGE_TITLES = { "down-3": "less in B", same: "the same, as far as samples tell", "up-3": "more in B" };
 const FLAME_ROW = 19, FLAME_LETTER = 6.4;
 
-/** Callers above what they call; a frame is as wide as its CPU. */
-class FlameGraph {
-	constructor(box, line) {
-		this.box = box;
-		this.line = line;
-		new ResizeObserver(() => this.code && box.clientWidth !== this.width && this.draw()).observe(box);
+/** What a method is called in any recording. */
+function identityOfFrame({ code }, frame) {
+	const { name, file, first_line: firstLine, kind } = code.frames, at = frame - 1;
+
+	return frame ? [code.texts[name[at]], code.texts[file[at]], firstLine[at], code.kinds[kind[at]]].join("\0") : "";
+}
+
+/** A and B, two Codes: how what a request spends somewhere has changed, in parts of what it spent in A. */
+class Change {
+	constructor(sides, index) {
+		this.sides = sides;
+		this.index = index; // of the one whose graph it is
 	}
 
-	show(code) {
-		this.code = code;
-		this.current = this.top = code.root;
-		this.draw();
+	/** Notes at each node of this one what the other one has there, in ns. */
+	pair(root, otherRoot) {
+		const other = this.sides[1 - this.index];
+		const rest = [[root, otherRoot]];
+
+		while (rest.length > 0) {
+			const [node, counterpart] = rest.pop();
+			const children = new Map((counterpart?.children ?? []).map((child) => [identityOfFrame(other.side, child.frame), child]));
+
+			node.other = counterpart?.total ?? 0;
+			for (const child of node.children)
+				rest.push([child, children.get(identityOfFrame(this.sides[this.index].side, child.frame))]);
+		}
 	}
 
-	nameOf(node) {
-		const { code } = this.code.side;
+	/** The same view of the other one. */
+	counterpart(view) {
+		const other = this.sides[1 - this.index];
 
-		return node.parent ? code.texts[code.frames.name[node.frame - 1]] : "all of it";
+		if (view.root.frame === 0)
+			return { root: other.root, callers: null };
+		const wanted = identityOfFrame(this.sides[this.index].side, view.root.frame);
+
+		for (let frame = 1; frame <= other.side.code.frames.count; frame++)
+			if (identityOfFrame(other.side, frame) === wanted)
+				return other.sandwich(frame);
+		return { root: null, callers: null };
 	}
 
-	kindOf(node) {
-		const { code } = this.code.side;
+	of(view) {
+		const { root, callers } = this.counterpart(view);
 
-		return node.parent ? code.kinds[code.frames.kind[node.frame - 1]] : "all";
+		this.pair(view.root, root);
+		if (view.callers)
+			this.pair(view.callers, callers);
+	}
+
+	totals(node) {
+		return this.index === 0 ? [node.total, node.other] : [node.other, node.total];
+	}
+
+	/** "up-3": the more, the higher; "same" where samples do not tell them apart (two errors, or a thousandth). */
+	name(node) {
+		const [a, b] = this.totals(node).map((total, index) => this.sides[index].mean(total));
+		const errors = this.totals(node).map((total, index) => this.sides[index].meanError(total));
+		const all = this.sides[0].mean(this.sides[0].sampled) || this.sides[1].mean(this.sides[1].sampled);
+		const change = (b - a) / all, least = Math.max(1.96 * Math.hypot(...errors) / all, 0.001);
+		const step = CHANGE_STEPS.filter((from) => Math.abs(change) >= from).length;
+
+		return Math.abs(change) < least ? "same" : `${change > 0 ? "up" : "down"}-${step}`;
 	}
 
 	describe(node) {
-		const { side: { code }, sampled } = this.code;
-		const share = sampled > 0 ? node.total / sampled : 0;
-		const file = node.parent ? code.texts[code.frames.file[node.frame - 1]] : "";
-		const firstLine = node.parent ? code.frames.first_line[node.frame - 1] : 0;
-		const place = file ? ` (${file}${firstLine ? `:${firstLine}` : ""})` : "";
+		const totals = this.totals(node).map((total, index) =>
+			`${"AB"[index]} ${formatDuration(Math.round(this.sides[index].mean(total)))}`);
 
-		return `${this.nameOf(node)}${place}: ${this.code.describeShare(share)}` +
-			`, ${formatDuration(node.total)} in ${formatInteger(node.samples)} ${SAMPLE_TITLES[this.code.measure]}` +
-			`; itself ${formatDuration(node.self)}`;
+		return `; a request on average: ${totals.join(", ")}`;
+	}
+}
+
+function nameOfFrame({ code }, frame) {
+	return frame ? code.texts[code.frames.name[frame - 1]] : "all of it";
+}
+
+/** " (app/models/order.rb:30)" */
+function placeOfFrame({ code }, frame) {
+	const file = frame ? code.texts[code.frames.file[frame - 1]] : "";
+	const firstLine = frame ? code.frames.first_line[frame - 1] : 0;
+
+	return file ? ` (${file}${firstLine ? `:${firstLine}` : ""})` : "";
+}
+
+/**
+ * Callers above what they call; a frame is as wide as its time. view: { root, callers }, of all, or of one method, with
+ * its callers in between; onView is told when it changes.
+ */
+class FlameGraph {
+	constructor(box, line, onView) {
+		this.box = box;
+		this.line = line;
+		this.onView = onView;
+		this.wanted = "";
+		new ResizeObserver(() => this.code && box.clientWidth !== this.width && this.draw()).observe(box);
+	}
+
+	/** change: a Change to colour it by, or null: by the kind of each frame. */
+	show(code, change) {
+		this.code = code;
+		this.change = change;
+		this.showView({ root: code.root, callers: null });
+	}
+
+	showView(view) {
+		this.view = view;
+		this.change?.of(view);
+		this.current = this.top = view.root;
+		this.draw();
+		this.onView();
+	}
+
+	/** Of the frame that is current: its method, wherever it is called. */
+	showMethod(frame = this.current.frame) {
+		if (frame !== 0)
+			this.showView(this.code.sandwich(frame));
+	}
+
+	showAll() {
+		if (this.view.callers)
+			this.showView({ root: this.code.root, callers: null });
+		else
+			this.zoom(this.view.root);
+	}
+
+	/** Marks the frames whose name or file has this text. Returns what these used, each stack once; null: no text. */
+	find(text) {
+		this.wanted = text.toLowerCase();
+		this.draw();
+		if (this.wanted === "")
+			return null;
+		const rest = [this.code.root], found = { total: 0, samples: 0, frame: 0 };
+		let most = 0;
+
+		while (rest.length > 0) {
+			const node = rest.pop();
+
+			if (!this.isFound(node)) {
+				rest.push(...node.children);
+				continue;
+			}
+			found.total += node.total;
+			found.samples += node.samples;
+			if (node.total > most) {
+				most = node.total;
+				found.frame = node.frame;
+			}
+		}
+		return found;
+	}
+
+	isFound({ frame }) {
+		const text = () => nameOfFrame(this.code.side, frame) + placeOfFrame(this.code.side, frame);
+
+		return this.wanted !== "" && frame !== 0 && text().toLowerCase().includes(this.wanted);
+	}
+
+	colourOf(node) {
+		const { code } = this.code.side;
+
+		if (this.change)
+			return `change-${this.change.name(node)}`;
+		return node.frame ? `kind-${code.kinds[code.frames.kind[node.frame - 1]]}` : "kind-all";
+	}
+
+	describe(node) {
+		const { side, sampled, measure } = this.code;
+		const share = sampled > 0 ? node.total / sampled : 0;
+
+		return `${nameOfFrame(side, node.frame)}${placeOfFrame(side, node.frame)}: ${this.code.describeShare(share)}` +
+			`, ${formatDuration(node.total)} in ${formatInteger(node.samples)} ${SAMPLE_TITLES[measure]}` +
+			(node.depth < 0 ? " that came this way" : `; itself ${formatDuration(node.self)}`) + (this.change?.describe(node) ?? "");
 	}
 
 	/** [{ node, x, width }] of what is a pixel wide: what led to the one at the top, and what it called. */
 	layout() {
 		const placed = [];
-		const rest = [{ node: this.top, x: 0, width: this.width }];
 
 		for (let node = this.top.parent; node; node = node.parent)
 			placed.unshift({ node, x: 0, width: this.width });
+		if (this.view.callers && this.top === this.view.root)
+			placed.push(...this.spread(this.view.callers).slice(1));
+		return [...placed, ...this.spread(this.top)];
+	}
+
+	spread(top) {
+		const placed = [], rest = [{ node: top, x: 0, width: this.width }];
+
 		while (rest.length > 0) {
-			const { node, x, width } = rest.pop();
+			const { node, x, width } = rest.pop(), all = node === this.view.callers ? this.view.root.total : node.total;
 			let at = x;
 
 			placed.push({ node, x, width });
 			for (const child of node.children) {
-				const part = node.total > 0 ? width * child.total / node.total : 0;
+				const part = all > 0 ? width * child.total / all : 0;
 
 				if (part >= 1)
 					rest.push({ node: child, x: at, width: part });
@@ -1585,8 +1830,11 @@ class FlameGraph {
 
 		this.width = Math.max(this.box.clientWidth, 200);
 		this.placed = new Map(this.layout().map((place) => [place.node, place]));
-		const rows = 1 + [...this.placed.keys()].reduce((deepest, { depth }) => Math.max(deepest, depth), 0);
-		this.svg = svgElement("svg", { viewBox: `0 0 ${this.width} ${rows * FLAME_ROW}`, height: rows * FLAME_ROW, tabindex: 0,
+		const depths = [...this.placed.keys()].map(({ depth }) => depth);
+		this.highest = depths.reduce((least, depth) => Math.min(least, depth), 0);
+		const height = FLAME_ROW * (1 + depths.reduce((most, depth) => Math.max(most, depth), 0) - this.highest);
+		this.svg = svgElement("svg", { viewBox: `0 0 ${this.width} ${height}`, height, tabindex: 0,
+			class: this.wanted && "finding",
 			role: "img", "aria-labelledby": "code-title", "aria-describedby": "code-hint code-line",
 			keydown: (event) => this.key(event), focus: () => this.moveTo(this.current), pointerleave: () => this.moveTo(this.current) },
 			...[...this.placed.values()].map((place) => this.frame(place)));
@@ -1597,15 +1845,17 @@ class FlameGraph {
 	}
 
 	frame({ node, x, width }) {
-		const name = this.nameOf(node), letters = Math.floor((width - 6) / FLAME_LETTER);
+		const name = nameOfFrame(this.code.side, node.frame), letters = Math.floor((width - 6) / FLAME_LETTER);
 		const text = letters < 2 ? "" : name.length <= letters ? name : `${name.slice(0, letters - 1)}…`;
-		const place = this.placed.get(node);
+		const place = this.placed.get(node), y = (node.depth - this.highest) * FLAME_ROW;
 
-		place.shape = svgElement("g", { class: `frame kind-${this.kindOf(node)}`, "data-name": name, "data-depth": node.depth,
+		place.shape = svgElement("g", { class: `frame ${this.colourOf(node)}${this.isFound(node) ? " found" : ""}`,
+			"data-name": name, "data-depth": node.depth,
 			"data-total": node.total, "data-self": node.self, "data-samples": node.samples,
+			"data-other": this.change ? node.other : null,
 			click: () => this.zoom(node), pointerenter: () => this.say(node) },
-			svgElement("rect", { x, y: node.depth * FLAME_ROW, width: Math.max(width - 0.5, 0.5), height: FLAME_ROW - 1, rx: 2 }),
-			svgElement("text", { x: x + 3, y: node.depth * FLAME_ROW + 13 }, text));
+			svgElement("rect", { x, y, width: Math.max(width - 0.5, 0.5), height: FLAME_ROW - 1, rx: 2 }),
+			svgElement("text", { x: x + 3, y: y + 13 }, text));
 		return place.shape;
 	}
 
@@ -1618,31 +1868,51 @@ class FlameGraph {
 		this.current = this.placed.has(node) ? node : this.top;
 		this.placed.get(this.current).shape.classList.add("current");
 		this.say(this.current);
+		this.onView();
 	}
 
+	/** A caller is no part of what is below it: its own method is shown. */
 	zoom(node) {
+		if (node.depth < 0) {
+			this.showMethod(node.frame);
+			return;
+		}
 		this.current = this.top = node;
 		this.draw();
+	}
+
+	firstBelow(node) {
+		return node?.children.find((child) => this.placed.has(child));
+	}
+
+	above(node) {
+		return node.depth < 0 || (node === this.view.root && this.view.callers) ?
+			this.firstBelow(node.depth < 0 ? node : this.view.callers) : node.parent;
+	}
+
+	below(node) {
+		return node.depth === -1 ? this.view.root : node.depth < 0 ? node.parent : this.firstBelow(node);
 	}
 
 	/** The next one beside it that is shown. */
 	beside(step) {
 		const siblings = (this.current.parent?.children ?? [this.current]).filter((node) => this.placed.has(node));
 
-		return siblings[siblings.indexOf(this.current) + step] ?? this.current;
+		return siblings[siblings.indexOf(this.current) + step];
 	}
 
 	key(event) {
-		const moves = { ArrowUp: () => this.current.parent ?? this.current, ArrowLeft: () => this.beside(-1),
-			ArrowRight: () => this.beside(1),
-			ArrowDown: () => this.current.children.find((node) => this.placed.has(node)) ?? this.current };
+		const moves = { ArrowUp: () => this.above(this.current), ArrowLeft: () => this.beside(-1),
+			ArrowRight: () => this.beside(1), ArrowDown: () => this.below(this.current) };
 
 		if (moves[event.key])
-			this.moveTo(moves[event.key]());
+			this.moveTo(moves[event.key]() ?? this.current);
 		else if (event.key === "Enter")
 			this.zoom(this.current);
 		else if (event.key === "Escape")
-			this.zoom(this.code.root);
+			this.showAll();
+		else if (event.key === "c")
+			this.showMethod();
 		else
 			return;
 		event.preventDefault();
@@ -1651,7 +1921,7 @@ class FlameGraph {
 
 // ---- the page ----
 
-const REQUESTS_STEP = 20, ROWS_SHOWN = 300;
+const REQUESTS_STEP = 20, ROWS_SHOWN = 300, METHODS_SHOWN = 20;
 
 function titleOf(field) {
 	return MEANING.figures[field].title;
@@ -1677,7 +1947,7 @@ class Page {
 		this.rowsShown = ROWS_SHOWN;
 		this.opened = new Set();
 		this.chart = new TimeChart(byId("time-chart"), byId("time-legend"), (from, to) => this.selectTime(from, to));
-		this.flames = new FlameGraph(byId("code-graph"), byId("code-line"));
+		this.flames = new FlameGraph(byId("code-graph"), byId("code-line"), () => this.showCodeView());
 		this.listen();
 		this.chooseSide(0);
 	}
@@ -1694,8 +1964,12 @@ class Page {
 		byId("clear-group").addEventListener("click", () => this.selectGroup(0));
 		byId("metric").addEventListener("change", () => this.showTime());
 		byId("with-unattributed").addEventListener("change", () => this.showTime());
-		for (const id of ["code-measure", "code-of"])
+		for (const id of ["code-measure", "code-of", "code-colours"])
 			byId(id).addEventListener("change", () => this.showCode());
+		byId("code-find").addEventListener("input", () => this.findCode());
+		byId("code-find").addEventListener("keydown", ({ key }) => key === "Enter" && this.found && this.flames.showMethod(this.found.frame));
+		byId("code-method").addEventListener("click", () => this.flames.showMethod());
+		byId("code-all").addEventListener("click", () => this.flames.showAll());
 		byId("find").addEventListener("input", () => this.showRequests());
 		byId("more").addEventListener("click", () => {
 			this.requestsShown += REQUESTS_STEP;
@@ -1873,14 +2147,16 @@ class Page {
 
 	// ---- A and B ----
 
+	/** Of the other side all of its time; a group that it lacks (-1) selects nothing there. */
+	figuresOf(side) {
+		return side === this.side ? this.figures : new Figures(side,
+			{ from: 0, to: side.timeCount - 1, group: side.groups.indexOf(this.side.groups[this.selection.group]) });
+	}
+
 	showCompare() {
 		if (this.sides.length < 2)
 			return;
-		const label = this.side.groups[this.selection.group];
-		// A group that the other one lacks (-1) selects nothing there.
-		const figures = this.sides.map((side) => side === this.side ? this.figures : new Figures(side,
-			{ from: 0, to: side.timeCount - 1, group: side.groups.indexOf(label) }));
-		const rows = comparedRows(figures);
+		const rows = comparedRows(this.sides.map((side) => this.figuresOf(side)));
 		const columns = [{ field: "key", title: this.side.by }, ...MEANING.views.compared.flatMap((field) => [
 			{ field: `${field} A`, title: `${titleOf(field)} A`, unit: "ns" }, { field: `${field} B`, title: "B", unit: "ns" },
 			{ field: `${field} change`, title: "change", unit: "ns" }])];
@@ -1912,22 +2188,79 @@ class Page {
 		byId("code-choice").hidden = measures.size < 2;
 		if (!measures.has(Number(select.value)) && measures.size < 2)
 			select.value = Math.min(...measures);
-		const code = new Code(this.figures, Number(select.value), this.codeRequests());
+		const codeOf = (figures) => new Code(figures, Number(select.value), this.codeRequests(figures));
+		const code = codeOf(this.figures), change = this.codeChange(code, codeOf);
 		byId("code-note").textContent = codeNote(code) +
 			(side.code.dropped > 0 ? ` ${formatInteger(side.code.dropped)} samples are not in this page.` : "");
-		byId("code-legend").replaceChildren(...side.code.kinds.filter((_, kind) => side.code.frames.kind.includes(kind))
-			.map((kind) => element("li", {}, swatch(`kind-${kind}`), KIND_TITLES[kind])));
-		this.flames.show(code);
+		const colours = change ? Object.entries(CHANGE_TITLES).map(([name, title]) => [`change-${name}`, title]) :
+			side.code.kinds.filter((_, kind) => side.code.frames.kind.includes(kind)).map((kind) => [`kind-${kind}`, KIND_TITLES[kind]]);
+		byId("code-legend").replaceChildren(...colours.map(([name, title]) => element("li", {}, swatch(name), title)));
+		this.flames.show(code, change);
+		this.findCode();
+		this.showMethods(code);
 	}
 
-	/** The requests whose code is shown; null: all that is selected. */
-	codeRequests() {
-		const select = byId("code-of"), { requests } = this.figures;
+	/** What can be done with the frame that is current. */
+	showCodeView() {
+		const { view, current, top } = this.flames;
+
+		byId("code-method").disabled = current.frame === 0 || (view.callers !== null && current === view.root);
+		byId("code-all").disabled = view.callers === null && top === view.root;
+	}
+
+	findCode() {
+		const { code } = this.flames;
+
+		this.found = this.flames.find(byId("code-find").value);
+		byId("code-found").textContent = !this.found ? "" : this.found.frame === 0 ? "no such code" :
+			`${code.describeShare(this.found.total / code.sampled)}, ${formatDuration(this.found.total)} in ` +
+			`${formatInteger(this.found.samples)} ${SAMPLE_TITLES[code.measure]}`;
+	}
+
+	showMethods(code) {
+		const share = (ns) => element("td", { "data-value": ns, title: `${formatInteger(ns)} ns` },
+			code.sampled > 0 ? code.describeShare(ns / code.sampled) : NOT_MEASURED);
+		const row = ({ frame, self, total }) => element("tr", {}, element("th", { scope: "row" },
+			element("button", { type: "button", class: "pick", title: "Its callers and callees", click: () => this.pickMethod(frame) },
+				element("span", {}, nameOfFrame(code.side, frame)))),
+			element("td", { class: "text" }, placeOfFrame(code.side, frame).slice(2, -1)), share(self), numberCell("self", self, "ns"),
+			share(total), numberCell("total", total, "ns"));
+		const methods = code.methods();
+
+		byId("code-methods").hidden = methods.length === 0;
+		byId("code-methods").replaceChildren(element("thead", {}, element("tr", {}, ...["method", "defined in", "self", "", "total", ""]
+			.map((title, column) => element("th", { scope: "col", class: column < 2 && "text" }, title)))),
+			element("tbody", {}, ...methods.slice(0, METHODS_SHOWN).map(row)));
+	}
+
+	pickMethod(frame) {
+		this.flames.showMethod(frame);
+		byId("code").scrollIntoView();
+		this.flames.svg.focus({ preventScroll: true });
+	}
+
+	/** Between A and B, where that is asked for; else null. */
+	codeChange(code, codeOf) {
+		const others = this.sides.filter((side) => side !== this.side);
+
+		byId("code-colours-choice").hidden = others.length === 0 || others[0].code === null;
+		if (byId("code-colours-choice").hidden || byId("code-colours").value !== "change")
+			return null;
+		const index = this.sides.indexOf(this.side), other = codeOf(this.figuresOf(others[0]));
+
+		return new Change(index === 0 ? [code, other] : [other, code], index);
+	}
+
+	/** The requests whose code is shown; null: all that is selected. One that was picked is of this side. */
+	codeRequests({ side, requests }) {
+		const select = byId("code-of");
 		const ids = (chosen) => new Set(chosen.map(({ request }) => request));
 
 		byId("code-one").hidden = this.codeOf === null;
 		if (this.codeOf !== null)
 			byId("code-one").textContent = this.side.ids[this.codeOf];
+		if (side !== this.side && select.value === "one")
+			return null;
 		switch (select.value) {
 		case "all":
 			return null;
