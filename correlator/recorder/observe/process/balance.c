@@ -53,11 +53,8 @@ void balance_close(struct balance *balance, const struct process_books *now, uin
 	ret_record->residual_ns = (int64_t)(ret_record->exec_ns - ret_record->attributed_ns -
 					    ret_record->unattributed_ns - ret_record->overflow_ns);
 	for (unsigned int i = 0; i < _COUNTER_MAX; i++)
-		ret_record->losses[i] = now->losses[i] - balance->before.losses[i];
-	ret_record->losses[COUNTER_CONTEXT_LOST] += balance->contexts_lost;
-	ret_record->losses[COUNTER_SLICE_LOST] += balance->slices_lost;
-	ret_record->losses[COUNTER_STACKS_FULL] += balance->stacks_full;
-	ret_record->losses[COUNTER_FRAMES_UNREADABLE] += balance->frames_unreadable;
+		ret_record->losses[i] =
+			now->losses[i] - balance->before.losses[i] + balance->losses[i];
 	ret_record->has_samples = balance->period_ns > 0;
 	ret_record->samples = balance->samples;
 	ret_record->sampled_ns = balance->samples * balance->period_ns;
@@ -66,9 +63,6 @@ void balance_close(struct balance *balance, const struct process_books *now, uin
 	memcpy(balance->before.losses, now->losses, sizeof(now->losses));
 	balance->attributed_ns = 0;
 	balance->unattributed_ns = 0;
-	balance->contexts_lost = 0;
-	balance->slices_lost = 0;
 	balance->samples = 0;
-	balance->stacks_full = 0;
-	balance->frames_unreadable = 0;
+	memset(balance->losses, 0, sizeof(balance->losses));
 }

@@ -19,12 +19,9 @@ struct balance {
 	uint64_t exec_owed_ns; /* decrease of the kernel's figure, still to be deducted */
 	uint64_t attributed_ns; /* in this window */
 	uint64_t unattributed_ns;
-	uint64_t contexts_lost; /* accounts whose context has neither texts nor a snapshot */
-	uint64_t slices_lost; /* in userspace */
 	uint64_t samples; /* in this window */
 	uint64_t period_ns; /* time that one sample stands for; 0 = not sampled */
-	uint64_t stacks_full; /* in userspace, as the next */
-	uint64_t frames_unreadable;
+	uint64_t losses[_COUNTER_MAX]; /* in this window, counted by userspace */
 };
 
 /* Adds one account's on-CPU time to the window. */

@@ -178,7 +178,7 @@ void window_charge(struct window *window)
 		struct balance *balance = &row->process->balance;
 
 		if (!row->context && row->key.context_hash >= CONTEXT_HASH_FIRST)
-			balance->contexts_lost++;
+			balance->losses[COUNTER_CONTEXT_LOST]++;
 		note_boundaries(row->process, totals);
 		balance_add(balance,
 			    is_somebodys(window, row->context) ? row->key.context_hash

@@ -76,7 +76,7 @@ void window_slices_settle(struct window_slices *timeline, struct session *sessio
 	(void)session_read_stints(session, stints_add, timeline->stints);
 	stints_settle(timeline->stints, (uint32_t)window->epoch);
 	for (; process; process = process->hh.next)
-		process->books.balance.slices_lost +=
+		process->books.balance.losses[COUNTER_SLICE_LOST] +=
 			stints_take_lost(timeline->stints, process->life);
 }
 

@@ -213,7 +213,7 @@ static int put_ruby_frame(struct window_stacks *stacks, struct observed *process
 		(void)strcpy(name.label, FRAME_UNKNOWN);
 	if (kind <= RUBY_FRAME_UNREADABLE || kind >= _RUBY_FRAME_KIND_MAX ||
 	    strcmp(name.label, FRAME_UNKNOWN) == 0) {
-		process->books.balance.frames_unreadable++;
+		process->books.balance.losses[COUNTER_FRAMES_UNREADABLE]++;
 		return put_plain(stacks, &process->books, "unknown", FRAME_UNKNOWN, id);
 	}
 	record.frame_kind = kinds[kind];
@@ -264,12 +264,12 @@ static void on_stack(void *user, const struct stack_message *message)
 		return;
 	/* The process now runs another program. */
 	if (process->image != message->image) {
-		process->books.balance.frames_unreadable++;
+		process->books.balance.losses[COUNTER_FRAMES_UNREADABLE]++;
 		return;
 	}
 	leaf = add_leaf(stacks, message->stack);
 	if (!leaf) {
-		process->books.balance.stacks_full++;
+		process->books.balance.losses[COUNTER_STACKS_FULL]++;
 		return;
 	}
 	r = process_stacks_meet(&process->stacks, process->pid, symbols_of(process), message,
@@ -280,7 +280,7 @@ static void on_stack(void *user, const struct stack_message *message)
 		r = put_ruby_frame(stacks, process, &sighting, &frames->frames[i], id);
 	/* The frames already recorded make another stack. */
 	if (r < 0) {
-		process->books.balance.stacks_full++;
+		process->books.balance.losses[COUNTER_STACKS_FULL]++;
 		id[0] = '\0';
 	}
 	memcpy(leaf->id, id, sizeof(leaf->id));
@@ -301,7 +301,7 @@ static void name_native(struct window_stacks *stacks, struct observed *process, 
 	if (end_ns - begin_ns >= LONG_NAMING_NS)
 		look_budget_spend(budget, end_ns, end_ns - begin_ns);
 	if (strcmp(ret_name->label, FRAME_UNKNOWN) == 0)
-		process->books.balance.frames_unreadable++;
+		process->books.balance.losses[COUNTER_FRAMES_UNREADABLE]++;
 }
 
 /* A session_tip_fn. Names the address at once: its code may change. */
@@ -319,14 +319,14 @@ static void on_tip(void *user, const struct tip_message *message)
 	 * runs another one.
 	 */
 	if (has_native && process->image != message->image) {
-		process->books.balance.frames_unreadable++;
+		process->books.balance.losses[COUNTER_FRAMES_UNREADABLE]++;
 		has_native = false;
 	}
 	if (has_native)
 		name_native(stacks, process, message->native_pc, &native);
 	if (stack_tips_meet(stacks->tips, message, has_native ? &native : NULL,
 			    stacks->places.window->number) < 0)
-		process->books.balance.stacks_full++;
+		process->books.balance.losses[COUNTER_STACKS_FULL]++;
 }
 
 struct window_stacks *window_stacks_new(const struct window_stacks_places *places)
@@ -453,7 +453,7 @@ static void charge(struct window_stacks *stacks)
 			continue;
 		sample->process->balance.samples += sample->count;
 		if (sample->stack == STACK_NO_LAYOUT)
-			sample->process->balance.frames_unreadable += sample->count;
+			sample->process->balance.losses[COUNTER_FRAMES_UNREADABLE] += sample->count;
 	}
 }
 

@@ -95,7 +95,8 @@ static int end_window(struct bench *bench)
 
 static uint64_t lost(const struct bench *bench)
 {
-	return observed_find(&bench->processes, life_of(FAKE_PID))->books.balance.slices_lost;
+	return observed_find(&bench->processes, life_of(FAKE_PID))
+		->books.balance.losses[COUNTER_SLICE_LOST];
 }
 
 /* The records of slices, once all is written. */

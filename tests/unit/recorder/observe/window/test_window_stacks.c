@@ -333,7 +333,7 @@ LAID(window_stacks_write_each_frame_once_and_refer_to_innermost)
 					    "2 in method_24\n"
 					    "2 in method_16\n"
 					    "2 in method_8\n");
-	assert_int_equal(bench->process->books.balance.frames_unreadable, 0);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 0);
 }
 
 LAID(window_stacks_distinguish_frames_by_recorded_fields)
@@ -387,11 +387,11 @@ LAID(window_stacks_count_and_write_frames_without_name)
 
 	for (uint32_t i = 0; i < 4; i++)
 		tell_stack(STACK + i, 0, &frames[i], 1);
-	assert_int_equal(bench->process->books.balance.frames_unreadable, 4);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 4);
 	assert_string_equal(written(bench), "[unknown] unknown -:-1/-1 < \n");
 	fake_names.error = -ESRCH;
 	tell_stack(STACK + 4, 0, &main_frame, 1);
-	assert_int_equal(bench->process->books.balance.frames_unreadable, 5);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 5);
 }
 
 LAID(window_stacks_write_gc_frame_and_cut_root)
@@ -412,12 +412,12 @@ LAID(window_stacks_write_reason_for_samples_without_frames)
 	struct bench *bench = *state;
 
 	meet(bench, STACK_NO_RUBY);
-	assert_int_equal(bench->process->books.balance.frames_unreadable, 0);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 0);
 	meet(bench, STACK_NO_LAYOUT);
-	assert_int_equal(bench->process->books.balance.frames_unreadable, 2);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 2);
 	/* Its message was lost. */
 	meet(bench, STACK);
-	assert_int_equal(bench->process->books.balance.frames_unreadable, 2);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 2);
 	/* It had no frames. */
 	tell_stack(STACK + 1, 0, &main_frame, 0);
 	meet(bench, STACK + 1);
@@ -524,15 +524,15 @@ LAID(window_stacks_count_stacks_over_capacity)
 
 	for (uint64_t i = 0; i < 2 * STACKS_TOLD_MAX; i++)
 		tell_stack(STACK + i, 0, &main_frame, 0);
-	assert_int_equal(bench->process->books.balance.stacks_full, 0);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_STACKS_FULL], 0);
 	tell_stack(STACK, 0, &main_frame, 0);
-	assert_int_equal(bench->process->books.balance.stacks_full, 0);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_STACKS_FULL], 0);
 	tell_stack(1, 0, &main_frame, 0);
-	assert_int_equal(bench->process->books.balance.stacks_full, 1);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_STACKS_FULL], 1);
 	bench->window.number = 3;
 	assert_int_equal(window_stacks_put(bench->stacks), 0);
 	tell_stack(1, 0, &main_frame, 0);
-	assert_int_equal(bench->process->books.balance.stacks_full, 1);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_STACKS_FULL], 1);
 }
 
 /* ---- what is above them ---- */
@@ -558,9 +558,9 @@ LAID(window_stacks_do_not_resolve_frames_of_image_before_exec)
 
 	bench->process->image++;
 	tell_stack(STACK, 0, &main_frame, 1);
-	assert_int_equal(bench->process->books.balance.frames_unreadable, 1);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 1);
 	tell_tip(STACK + 1, (uint64_t[]){ 0x1000 }, 1);
-	assert_int_equal(bench->process->books.balance.frames_unreadable, 1);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 1);
 	assert_int_equal(output_mark(&bench->output), mark);
 	assert_int_equal(fake_names.made, 0);
 	meet(bench, STACK);
@@ -580,7 +580,7 @@ LAID(window_stacks_do_not_resolve_frames_of_image_before_exec)
 					    "2 in first\n"
 					    "[unknown] unknown -:-1/-1 < method_8\n"
 					    "2 in [unknown]\n");
-	assert_int_equal(bench->process->books.balance.frames_unreadable, 1);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 1);
 }
 
 LAID(window_stacks_put_kernel_frames_above_ruby_frames)
@@ -715,7 +715,7 @@ LAID(window_stacks_write_waits_with_time_separate_from_samples)
 	assert_non_null(strstr(written(bench), "1 waits of 300 and 40 ns in method_8\n"));
 	assert_non_null(strstr(written(bench), "2 in method_8\n"));
 	assert_int_equal(bench->process->books.balance.samples, 2);
-	assert_int_equal(bench->process->books.balance.frames_unreadable, 0);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 0);
 }
 
 /* Its stack and its tip were told where it began. */
@@ -772,19 +772,19 @@ LAID(window_stacks_forget_tips_after_one_window)
 
 	for (uint64_t i = 0; i < 2 * TIPS_TOLD_MAX; i++)
 		tell_tip(STACK + i, (uint64_t[]){ 0x1000 }, 1);
-	assert_int_equal(bench->process->books.balance.stacks_full, 0);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_STACKS_FULL], 0);
 	tell_tip(STACK, (uint64_t[]){ 0x1000 }, 1);
-	assert_int_equal(bench->process->books.balance.stacks_full, 0);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_STACKS_FULL], 0);
 	tell_tip(1, (uint64_t[]){ 0x1000 }, 1);
-	assert_int_equal(bench->process->books.balance.stacks_full, 1);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_STACKS_FULL], 1);
 	bench->window.number = 2;
 	assert_int_equal(window_stacks_put(bench->stacks), 0);
 	tell_tip(1, (uint64_t[]){ 0x1000 }, 1);
-	assert_int_equal(bench->process->books.balance.stacks_full, 2);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_STACKS_FULL], 2);
 	bench->window.number = 3;
 	assert_int_equal(window_stacks_put(bench->stacks), 0);
 	tell_tip(1, (uint64_t[]){ 0x1000 }, 1);
-	assert_int_equal(bench->process->books.balance.stacks_full, 2);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_STACKS_FULL], 2);
 }
 
 /* A module comes where another one was. */
@@ -844,7 +844,7 @@ NATIVE(window_stacks_put_native_function_between_ruby_and_kernel)
 					    "2 in first\n"
 					    "[vdso] native -:-1/-1 < method_24\n"
 					    "2 in [vdso]\n");
-	assert_int_equal(bench->process->books.balance.frames_unreadable, 0);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 0);
 }
 
 NATIVE(window_stacks_count_native_code_of_image_before_exec)
@@ -863,7 +863,7 @@ NATIVE(window_stacks_count_native_code_of_image_before_exec)
 	fake.on_tip(fake.on_stack_context, &told);
 	assert_int_equal(fake_native.asked, 0);
 	assert_int_equal(fake_native.processes, 0);
-	assert_int_equal(bench->process->books.balance.frames_unreadable, 1);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 1);
 	fake.sampled_tip = STACK + 1;
 	meet(bench, STACK);
 	assert_string_equal(written(bench), "method_24 c -:-1/-1 < \n"
@@ -925,7 +925,7 @@ NATIVE(window_stacks_count_and_write_unknown_native_code)
 
 	tell_stack(STACK, 0, &main_frame, 1);
 	tell_native(STACK + 1, FRAME_UNKNOWN, "", false, 0);
-	assert_int_equal(bench->process->books.balance.frames_unreadable, 1);
+	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 1);
 	meet(bench, STACK);
 	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
 					    "[unknown] unknown -:-1/-1 < method_8\n"
@@ -1101,8 +1101,8 @@ LAID(window_stacks_count_or_retell_stack_without_memory)
 		memory_never_fails();
 		failures = memory_failures();
 		meet(bench, STACK);
-		is_known = !bench->process->books.balance.stacks_full &&
-			   !bench->process->books.balance.frames_unreadable;
+		is_known = !bench->process->books.balance.losses[COUNTER_STACKS_FULL] &&
+			   !bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE];
 		assert_int_equal(strstr(written(bench), "2 in method_8") != NULL, is_known);
 		tell_stack(STACK, 0, &main_frame, 1);
 		meet(bench, STACK);
