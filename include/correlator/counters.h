@@ -63,6 +63,14 @@ enum counter_kind {
 	X(STACKS_FULL, "stacks_full", LOSS, "samples whose frames found no room: [unknown]")    \
 	X(FRAMES_UNREADABLE, "frames_unreadable", LOSS,                                         \
 	  "frames that could not be read or named: once for each time their stack is told")     \
+	X(FRAMES_EARLY, "frames_early", NORMAL,                                                 \
+	  "of frames_unreadable: samples before it was found where a Ruby keeps its frames")    \
+	X(FRAMES_COLLECTED, "frames_collected", NORMAL,                                         \
+	  "of frames_unreadable: methods that were collected before they were named")           \
+	X(FRAMES_REPLACED, "frames_replaced", NORMAL,                                           \
+	  "of frames_unreadable: the process ran another program before they were named")       \
+	X(NATIVE_UNNAMED, "native_unnamed", NORMAL,                                             \
+	  "of frames_unreadable: native code that is in no file, or was no longer mapped")      \
 	X(STACKS_CUT, "stacks_cut", LOSS,                                                       \
 	  "samples of more than 1,024 frames: the outermost are missing")                       \
 	X(GVL_IMPLAUSIBLE, "gvl_implausible", LOSS,                                             \

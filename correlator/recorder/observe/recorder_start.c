@@ -57,6 +57,7 @@ static int begin_stacks(struct recorder *recorder)
 	recorder->stacks = window_stacks_new(&places);
 	if (!recorder->stacks)
 		return EXIT_CODE_FAILURE;
+	window_stacks_prepare(recorder->stacks);
 	window_stacks_look(recorder->stacks, clock_monotonic_ns());
 	return EXIT_CODE_OK;
 }

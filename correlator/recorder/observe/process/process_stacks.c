@@ -7,12 +7,12 @@
 
 #include "base/clock.h"
 
-/* Each look costs some 50 ms: the pauses grow while a process is starting up. */
+/* Each look costs up to 50 ms: the pauses grow while a process is starting up. */
 enum {
-	LOOKS_MAX = 8
+	LOOKS_MAX = 12
 };
 
-#define FIRST_PAUSE_NS (100 * NS_PER_MS)
+#define FIRST_PAUSE_NS (10 * NS_PER_MS)
 
 int process_stacks_look(struct process_stacks *stacks, const struct target *target, pid_t pid,
 			uint64_t now_ns, struct ruby_stack_report *ret_report)
@@ -21,9 +21,9 @@ int process_stacks_look(struct process_stacks *stacks, const struct target *targ
 
 	if (stacks->has_layout || stacks->is_given_up || now_ns < stacks->next_look_ns || !target)
 		return 0;
-	stacks->next_look_ns = now_ns + (FIRST_PAUSE_NS << stacks->looks);
 	if (!target->ruby.symbols)
 		return 0;
+	stacks->next_look_ns = now_ns + (FIRST_PAUSE_NS << stacks->looks);
 	memset(ret_report, 0, sizeof(*ret_report));
 	r = ruby_target_find_stack(&target->ruby, pid, target->link_map.is_musl, &stacks->layout,
 				   ret_report);

@@ -195,6 +195,14 @@ static struct ruby_symbols *symbols_of(struct observed *process)
 	return target ? target->ruby.symbols : NULL;
 }
 
+/* cause: COUNTER_FRAMES_UNREADABLE = it could not be read when it was sampled. */
+static void count_unreadable(struct window_process *process, enum counter cause, uint64_t count)
+{
+	process->balance.losses[COUNTER_FRAMES_UNREADABLE] += count;
+	if (cause != COUNTER_FRAMES_UNREADABLE)
+		process->balance.losses[cause] += count;
+}
+
 /* Appends a Ruby frame to the one with that id. */
 static int put_ruby_frame(struct window_stacks *stacks, struct observed *process,
 			  struct stack_sighting *sighting, const struct ruby_frame *frame,
@@ -205,15 +213,15 @@ static int put_ruby_frame(struct window_stacks *stacks, struct observed *process
 					     [RUBY_FRAME_C] = "c",
 					     [RUBY_FRAME_GC] = "gc" };
 	uint32_t kind = ruby_frame_kind(frame);
+	bool is_read = kind > RUBY_FRAME_UNREADABLE && kind < _RUBY_FRAME_KIND_MAX;
 	struct frame_name name = { .label = FRAME_UNKNOWN };
 	struct stack_record record = { .name = name.label };
 
-	if (kind > RUBY_FRAME_UNREADABLE && kind < _RUBY_FRAME_KIND_MAX &&
-	    frame_names_find(process->stacks.names, sighting, frame, &name) < 0)
+	if (is_read && frame_names_find(process->stacks.names, sighting, frame, &name) < 0)
 		(void)strcpy(name.label, FRAME_UNKNOWN);
-	if (kind <= RUBY_FRAME_UNREADABLE || kind >= _RUBY_FRAME_KIND_MAX ||
-	    strcmp(name.label, FRAME_UNKNOWN) == 0) {
-		process->books.balance.losses[COUNTER_FRAMES_UNREADABLE]++;
+	if (!is_read || strcmp(name.label, FRAME_UNKNOWN) == 0) {
+		count_unreadable(&process->books,
+				 is_read ? COUNTER_FRAMES_COLLECTED : COUNTER_FRAMES_UNREADABLE, 1);
 		return put_plain(stacks, &process->books, "unknown", FRAME_UNKNOWN, id);
 	}
 	record.frame_kind = kinds[kind];
@@ -264,7 +272,7 @@ static void on_stack(void *user, const struct stack_message *message)
 		return;
 	/* The process now runs another program. */
 	if (process->image != message->image) {
-		process->books.balance.losses[COUNTER_FRAMES_UNREADABLE]++;
+		count_unreadable(&process->books, COUNTER_FRAMES_REPLACED, 1);
 		return;
 	}
 	leaf = add_leaf(stacks, message->stack);
@@ -301,7 +309,7 @@ static void name_native(struct window_stacks *stacks, struct observed *process, 
 	if (end_ns - begin_ns >= LONG_NAMING_NS)
 		look_budget_spend(budget, end_ns, end_ns - begin_ns);
 	if (strcmp(ret_name->label, FRAME_UNKNOWN) == 0)
-		process->books.balance.losses[COUNTER_FRAMES_UNREADABLE]++;
+		count_unreadable(&process->books, COUNTER_NATIVE_UNNAMED, 1);
 }
 
 /* A session_tip_fn. Names the address at once: its code may change. */
@@ -319,7 +327,7 @@ static void on_tip(void *user, const struct tip_message *message)
 	 * runs another one.
 	 */
 	if (has_native && process->image != message->image) {
-		process->books.balance.losses[COUNTER_FRAMES_UNREADABLE]++;
+		count_unreadable(&process->books, COUNTER_FRAMES_REPLACED, 1);
 		has_native = false;
 	}
 	if (has_native)
@@ -374,6 +382,12 @@ static void look_at_process(struct window_stacks *stacks, struct observed *proce
 			    ": %s; `correlator doctor -p %d` says more",
 			    process->pid, process->comm,
 			    report.remark_count ? report.remarks[0] : strerror(-r), process->pid);
+}
+
+void window_stacks_prepare(struct window_stacks *stacks)
+{
+	if (stacks)
+		(void)stack_tips_have_kernel(stacks->tips);
 }
 
 void window_stacks_look(struct window_stacks *stacks, uint64_t now_ns)
@@ -439,6 +453,12 @@ static int find_rows(struct window_stacks *stacks, const struct window *window)
 	return index ? 0 : -ENOMEM;
 }
 
+/* Whether the process has no Ruby, as far as its loader has come. */
+static bool is_no_ruby(const struct observed *process)
+{
+	return process->target && !process->target->ruby.symbols;
+}
+
 /* Samples in the overflow have no account, and those of a process that is gone have no books. */
 static void charge(struct window_stacks *stacks)
 {
@@ -451,9 +471,11 @@ static void charge(struct window_stacks *stacks)
 			sample->process = &process->books;
 		if (!sample->process)
 			continue;
+		if (sample->stack == STACK_NO_LAYOUT && process && is_no_ruby(process))
+			sample->stack = STACK_NO_RUBY;
 		sample->process->balance.samples += sample->count;
 		if (sample->stack == STACK_NO_LAYOUT)
-			sample->process->balance.losses[COUNTER_FRAMES_UNREADABLE] += sample->count;
+			count_unreadable(sample->process, COUNTER_FRAMES_EARLY, sample->count);
 	}
 }
 

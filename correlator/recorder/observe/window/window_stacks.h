@@ -30,7 +30,11 @@ struct window_stacks *window_stacks_new(const struct window_stacks_places *place
 void window_stacks_free(struct window_stacks *stacks);
 DEFINE_CLEANUP(struct window_stacks *, window_stacks_free);
 
-/* Searches for the frames of new processes. Accepts NULL, as do the others. */
+/* Reads the kernel's names, which takes 100 ms: frames that are sampled meanwhile may be gone
+ * before they are named. Without it they are read when the first sample needs them. Accepts NULL,
+ * as do the others. */
+void window_stacks_prepare(struct window_stacks *stacks);
+/* Searches for the frames of new processes. */
 void window_stacks_look(struct window_stacks *stacks, uint64_t now_ns);
 
 /*

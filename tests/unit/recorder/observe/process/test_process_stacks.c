@@ -77,22 +77,24 @@ FIXTURE_TEST(stacks_search_layout_until_found)
 
 FIXTURE_TEST(stacks_back_off_while_ruby_starts_then_give_up)
 {
-	static const uint64_t pauses_ms[] = { 100, 200, 400, 800, 1600, 3200, 6400 };
+	static const uint64_t pauses_ms[] = {
+		10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10240
+	};
 
 	fake_names.state = RUBY_STACK_MISSING;
 	assert_int_equal(look(), 0);
-	for (unsigned int i = 0; i < 7; i++) {
+	for (unsigned int i = 0; i < 11; i++) {
 		bench.now_ns += pauses_ms[i] * NS_PER_MS - 1;
 		assert_int_equal(look(), 0);
 		assert_int_equal(fake_names.searches, i + 1);
 		bench.now_ns++;
-		assert_int_equal(look(), i < 6 ? 0 : -ENOTSUP);
+		assert_int_equal(look(), i < 10 ? 0 : -ENOTSUP);
 		assert_int_equal(fake_names.searches, i + 2);
 	}
 	assert_int_equal(bench.report.remark_count, 1);
 	bench.now_ns += 3600 * NS_PER_S;
 	assert_int_equal(look(), 0);
-	assert_int_equal(fake_names.searches, 8);
+	assert_int_equal(fake_names.searches, 12);
 	assert_false(bench.stacks.has_layout);
 }
 
@@ -101,7 +103,7 @@ FIXTURE_TEST(stacks_give_up_with_last_error)
 	int r = 0;
 
 	fake_names.search_error = -EIO;
-	for (int i = 0; i < 8; i++, bench.now_ns += 60 * NS_PER_S)
+	for (int i = 0; i < 12; i++, bench.now_ns += 60 * NS_PER_S)
 		r = look();
 	assert_int_equal(r, -EIO);
 	assert_false(bench.stacks.has_layout);
@@ -112,10 +114,10 @@ FIXTURE_TEST(stacks_do_not_count_skipped_looks)
 	assert_int_equal(process_stacks_look(&bench.stacks, NULL, PID, bench.now_ns, &bench.report),
 			 0);
 	bench.target.ruby.symbols = NULL;
-	for (int i = 0; i < 20; i++, bench.now_ns += 100 * NS_PER_MS)
+	for (int i = 0; i < 20; i++)
 		assert_int_equal(look(), 0);
 	assert_int_equal(fake_names.searches, 0);
-	/* Found right behind the last pause. */
+	/* As soon as its loader has come to Ruby. */
 	bench.target.ruby.symbols = symbols(&symbols_of_one);
 	assert_int_equal(look(), 1);
 }

@@ -229,6 +229,11 @@ static void tell_stack(uint64_t stack, uint32_t flags, const struct ruby_frame *
 	fake.on_stack(fake.on_stack_context, &message);
 }
 
+static uint64_t lost(const struct bench *bench, enum counter counter)
+{
+	return bench->process->books.balance.losses[counter];
+}
+
 /* A window with a sample of overflow of that stack. */
 static void meet(struct bench *bench, uint64_t stack)
 {
@@ -333,7 +338,7 @@ LAID(window_stacks_write_each_frame_once_and_refer_to_innermost)
 					    "2 in method_24\n"
 					    "2 in method_16\n"
 					    "2 in method_8\n");
-	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 0);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_UNREADABLE), 0);
 }
 
 LAID(window_stacks_distinguish_frames_by_recorded_fields)
@@ -387,11 +392,13 @@ LAID(window_stacks_count_and_write_frames_without_name)
 
 	for (uint32_t i = 0; i < 4; i++)
 		tell_stack(STACK + i, 0, &frames[i], 1);
-	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 4);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_UNREADABLE), 4);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_COLLECTED), 1);
 	assert_string_equal(written(bench), "[unknown] unknown -:-1/-1 < \n");
 	fake_names.error = -ESRCH;
 	tell_stack(STACK + 4, 0, &main_frame, 1);
-	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 5);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_UNREADABLE), 5);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_COLLECTED), 2);
 }
 
 LAID(window_stacks_write_gc_frame_and_cut_root)
@@ -412,12 +419,13 @@ LAID(window_stacks_write_reason_for_samples_without_frames)
 	struct bench *bench = *state;
 
 	meet(bench, STACK_NO_RUBY);
-	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 0);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_UNREADABLE), 0);
 	meet(bench, STACK_NO_LAYOUT);
-	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 2);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_UNREADABLE), 2);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_EARLY), 2);
 	/* Its message was lost. */
 	meet(bench, STACK);
-	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 2);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_UNREADABLE), 2);
 	/* It had no frames. */
 	tell_stack(STACK + 1, 0, &main_frame, 0);
 	meet(bench, STACK + 1);
@@ -427,6 +435,19 @@ LAID(window_stacks_write_reason_for_samples_without_frames)
 					    "2 in [unknown]\n"
 					    "2 in [unknown]\n"
 					    "2 in [unknown]\n");
+}
+
+LAID(window_stacks_say_of_process_without_ruby_that_it_has_none)
+{
+	struct bench *bench = *state;
+
+	bench->process->target = calloc(1, sizeof(*bench->process->target));
+	assert_non_null(bench->process->target);
+	meet(bench, STACK_NO_LAYOUT);
+	assert_string_equal(written(bench), "[no Ruby] native -:-1/-1 < \n"
+					    "2 in [no Ruby]\n");
+	assert_int_equal(lost(bench, COUNTER_FRAMES_UNREADABLE), 0);
+	target_free(TAKE_PTR(bench->process->target));
 }
 
 LAID(window_stacks_ignore_stacks_of_unobserved_process)
@@ -558,9 +579,10 @@ LAID(window_stacks_do_not_resolve_frames_of_image_before_exec)
 
 	bench->process->image++;
 	tell_stack(STACK, 0, &main_frame, 1);
-	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 1);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_UNREADABLE), 1);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_REPLACED), 1);
 	tell_tip(STACK + 1, (uint64_t[]){ 0x1000 }, 1);
-	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 1);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_UNREADABLE), 1);
 	assert_int_equal(output_mark(&bench->output), mark);
 	assert_int_equal(fake_names.made, 0);
 	meet(bench, STACK);
@@ -580,7 +602,21 @@ LAID(window_stacks_do_not_resolve_frames_of_image_before_exec)
 					    "2 in first\n"
 					    "[unknown] unknown -:-1/-1 < method_8\n"
 					    "2 in [unknown]\n");
-	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 1);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_UNREADABLE), 1);
+}
+
+LAID(window_stacks_read_names_of_the_kernel_once_and_early)
+{
+	struct bench *bench = *state;
+
+	assert_int_equal(fake_symbols_readings, 0);
+	window_stacks_prepare(bench->stacks);
+	assert_int_equal(fake_symbols_readings, 1);
+	tell_tip(STACK + 1, (uint64_t[]){ 0x1000 }, 1);
+	fake.sampled_tip = STACK + 1;
+	meet(bench, STACK_NO_RUBY);
+	assert_int_equal(fake_symbols_readings, 1);
+	window_stacks_prepare(NULL);
 }
 
 LAID(window_stacks_put_kernel_frames_above_ruby_frames)
@@ -715,7 +751,7 @@ LAID(window_stacks_write_waits_with_time_separate_from_samples)
 	assert_non_null(strstr(written(bench), "1 waits of 300 and 40 ns in method_8\n"));
 	assert_non_null(strstr(written(bench), "2 in method_8\n"));
 	assert_int_equal(bench->process->books.balance.samples, 2);
-	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 0);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_UNREADABLE), 0);
 }
 
 /* Its stack and its tip were told where it began. */
@@ -844,7 +880,7 @@ NATIVE(window_stacks_put_native_function_between_ruby_and_kernel)
 					    "2 in first\n"
 					    "[vdso] native -:-1/-1 < method_24\n"
 					    "2 in [vdso]\n");
-	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 0);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_UNREADABLE), 0);
 }
 
 NATIVE(window_stacks_count_native_code_of_image_before_exec)
@@ -863,7 +899,8 @@ NATIVE(window_stacks_count_native_code_of_image_before_exec)
 	fake.on_tip(fake.on_stack_context, &told);
 	assert_int_equal(fake_native.asked, 0);
 	assert_int_equal(fake_native.processes, 0);
-	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 1);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_UNREADABLE), 1);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_REPLACED), 1);
 	fake.sampled_tip = STACK + 1;
 	meet(bench, STACK);
 	assert_string_equal(written(bench), "method_24 c -:-1/-1 < \n"
@@ -925,7 +962,8 @@ NATIVE(window_stacks_count_and_write_unknown_native_code)
 
 	tell_stack(STACK, 0, &main_frame, 1);
 	tell_native(STACK + 1, FRAME_UNKNOWN, "", false, 0);
-	assert_int_equal(bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE], 1);
+	assert_int_equal(lost(bench, COUNTER_FRAMES_UNREADABLE), 1);
+	assert_int_equal(lost(bench, COUNTER_NATIVE_UNNAMED), 1);
 	meet(bench, STACK);
 	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
 					    "[unknown] unknown -:-1/-1 < method_8\n"
@@ -1102,7 +1140,7 @@ LAID(window_stacks_count_or_retell_stack_without_memory)
 		failures = memory_failures();
 		meet(bench, STACK);
 		is_known = !bench->process->books.balance.losses[COUNTER_STACKS_FULL] &&
-			   !bench->process->books.balance.losses[COUNTER_FRAMES_UNREADABLE];
+			   !lost(bench, COUNTER_FRAMES_UNREADABLE);
 		assert_int_equal(strstr(written(bench), "2 in method_8") != NULL, is_known);
 		tell_stack(STACK, 0, &main_frame, 1);
 		meet(bench, STACK);
@@ -1118,7 +1156,7 @@ static void look(struct bench *bench)
 	bench->process->target = calloc(1, sizeof(*bench->process->target));
 	assert_non_null(bench->process->target);
 	bench->process->target->ruby.symbols = (struct ruby_symbols *)bench;
-	for (int i = 0; i < 10; i++, fake.now_ns += 60 * NS_PER_S)
+	for (int i = 0; i < 20; i++, fake.now_ns += 60 * NS_PER_S)
 		window_stacks_look(bench->stacks, fake.now_ns);
 }
 
