@@ -56,6 +56,14 @@ static __always_inline __u64 edge_slot_registers(const struct edge_slot *slot)
 	return *(const volatile __u64 *)&slot->registers;
 }
 
+static __always_inline bool edge_remembers(const __u64 *addresses, __u64 address)
+{
+	for (__u32 i = 0; i < EDGE_UNOBSERVED_TASKS; i++)
+		if (addresses[i] == address)
+			return true;
+	return false;
+}
+
 /*
  * Charges the time up to an edge (the begin or the end of a system call) of the task with these
  * saved registers to the slot. is_entry: the task enters the kernel. The clock is read before the
@@ -68,10 +76,11 @@ static __always_inline enum edge_way edge_pass(struct edge_slot *slot, __u64 reg
 	enum edge_way way = EDGE_LONG;
 	__u64 now_ns;
 
-	if (slot->registrations != registrations || is_stopped)
+	if (slot->registrations != registrations)
 		return EDGE_LONG;
 	if (edge_slot_registers(slot) != registers)
-		return slot->unobserved_registers == registers ? EDGE_DONE : EDGE_LONG;
+		return edge_remembers(slot->unobserved_registers, registers) ? EDGE_DONE
+									     : EDGE_LONG;
 	now_ns = bpf_ktime_get_ns();
 	if (!edge_slot_try_take(slot))
 		return EDGE_LONG;
@@ -103,33 +112,39 @@ static __always_inline void edge_slot_renew(struct edge_slot *slot, __u32 seen_r
 	if (slot->registrations == seen_registrations)
 		return;
 	slot->registers = 0;
-	slot->unobserved_registers = 0;
-	for (__u32 i = 0; i < EDGE_UNOBSERVED_TASKS; i++)
+	for (__u32 i = 0; i < EDGE_UNOBSERVED_TASKS; i++) {
+		slot->unobserved_registers[i] = 0;
 		slot->unobserved_tasks[i] = 0;
+	}
 	slot->registrations = seen_registrations;
 }
 
-/* thread_find() for a switch on this CPU; most switches are between unobserved tasks. */
+/*
+ * Whether a task at a switch on this CPU is remembered as not observed, or is the idle task, which
+ * never is. Most are: asked first of both, this keeps a switch of others to a few cache lines of
+ * code and data.
+ */
+static __always_inline bool edge_knows_unobserved(const struct edge_slot *slot,
+						  const struct task_struct *task)
+{
+	return (slot && slot->registrations == registrations &&
+		edge_remembers(slot->unobserved_tasks, (__u64)task)) ||
+	       !task->pid;
+}
+
+/* thread_find() for a switch on this CPU, of a task that is not known. */
 static __always_inline struct thread_state *edge_find_switching(struct edge_slot *slot,
 								struct task_struct *task)
 {
-	__u32 tid = task->pid;
-	__u32 place = tid & (EDGE_UNOBSERVED_TASKS - 1);
 	__u32 seen_registrations = registrations;
 	struct thread_state *thread;
 
-	/* The idle task is never observed. */
-	if (!tid)
-		return NULL;
-	if (!slot)
-		return thread_find(task);
-	if (slot->registrations == seen_registrations &&
-	    slot->unobserved_tasks[place] == (__u64)task)
-		return NULL;
 	thread = thread_find(task);
+	if (!slot)
+		return thread;
 	if (!thread && edge_is_unobserved(task) && edge_slot_try_take(slot)) {
 		edge_slot_renew(slot, seen_registrations);
-		slot->unobserved_tasks[place] = (__u64)task;
+		slot->unobserved_tasks[task->pid & (EDGE_UNOBSERVED_TASKS - 1)] = (__u64)task;
 		edge_slot_release(slot);
 	}
 	return thread;
@@ -152,7 +167,7 @@ static __always_inline struct thread_state *edge_find_thread(struct edge_slot *s
 	if (thread || !edge_is_unobserved(task) || !edge_slot_try_take(slot))
 		return thread;
 	edge_slot_renew(slot, seen_registrations);
-	slot->unobserved_registers = registers;
+	slot->unobserved_registers[task->pid & (EDGE_UNOBSERVED_TASKS - 1)] = registers;
 	edge_slot_release(slot);
 	return NULL;
 }

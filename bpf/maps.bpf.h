@@ -341,7 +341,8 @@ const volatile struct context_hash_key hash_key;
  * that sees it raised compares the generation of its own process before it drops anything.
  */
 volatile __u32 generation;
-/* Set by userspace at the end: from then on only the collector and on_exit() do any work. */
+/* Set by userspace at the end, which then raises `registrations`: from then on only the collector
+ * and on_exit() do any work. */
 volatile __u32 is_stopped;
 volatile __u32 collect_phase;
 volatile __u64 collect_life; /* life that the interrupts are for; 0 = all */
@@ -368,11 +369,16 @@ __u64 last_life; /* also of images (life.h); userspace draws from it, too */
 __u64 seen_keys_life;
 __u64 seen_keys_capacity;
 __u64 seen_keys_pairs[2 * SEEN_KEYS_MAX];
-/* Raised after each registration of a thread. */
-volatile __u32 registrations;
-/* The last clock_offset of any CPU, for CPUs that have none. */
-__u64 any_clock_offset_ns;
-__u32 is_any_clock_offset_seen;
+/*
+ * Raised after each registration of a thread, and when everything stops. Each system call and
+ * switch of the machine reads it: in a section of its own, and so in a page of its own, which
+ * nothing else is written to.
+ */
+volatile __u32 registrations SEC(".data.registrations") = 0;
+/* The last clock_offset of any CPU, for CPUs that have none. Each CPU with observed threads writes
+ * it every millisecond: not beside what all of them read. */
+__u64 any_clock_offset_ns SEC(".data.clock_offset") = 0;
+__u32 is_any_clock_offset_seen SEC(".data.clock_offset") = 0;
 
 /*
  * No probe reports this thread's changes of context. So each boundary reads its context, and an

@@ -145,16 +145,22 @@ PROGRAM("tp_btf/sched_switch")
 int BPF_PROG(on_sched_switch, bool is_preempted, struct task_struct *prev, struct task_struct *next)
 {
 	struct edge_slot *slot = edge_slot_here();
-	struct thread_state *leaving = edge_find_switching(slot, prev), *entering;
+	struct thread_state *leaving = NULL, *entering;
 	/* One reading for both: the old interval ends where the new one begins. */
 	__u64 now_ns = 0;
 
+	if (!edge_knows_unobserved(slot, prev))
+		leaving = edge_find_switching(slot, prev);
+	else if (edge_knows_unobserved(slot, next))
+		return 0;
 	if (leaving) {
 		now_ns = clock_of_switch(prev);
 		switch_out(leaving, prev, now_ns, is_preempted);
 	}
 	/* Looked up only here: otherwise the verifier would follow all of the above with and
 	 * without it. */
+	if (edge_knows_unobserved(slot, next))
+		return 0;
 	entering = edge_find_switching(slot, next);
 	if (!entering)
 		return 0;

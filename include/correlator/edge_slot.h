@@ -10,23 +10,24 @@
 #include <correlator/account.h>
 
 enum {
-	EDGE_UNOBSERVED_TASKS = 8 /* remembered per CPU; a power of two */
+	EDGE_UNOBSERVED_TASKS = 4 /* remembered per CPU; a power of two */
 };
 
 /* Value of the map `edge_slots`, by CPU. */
 struct edge_slot {
-	/* Address of the saved registers of the thread whose edges go here; 0 = none. */
-	__u64 registers;
-	__u64 unobserved_registers; /* as registers, of the last thread found not to be observed */
-	struct edge_times times;
-	__u64 serial; /* of the thread whose time is in times; 0 = none */
 	__u32 registrations; /* the addresses are valid while the global `registrations` is this */
 	__u32 is_busy;
-	/* Addresses of tasks found, at switches, not to be observed; by their tid. */
+	/* Address of the saved registers of the thread whose edges go here; 0 = none. */
+	__u64 registers;
+	/* As registers, of threads found not to be observed, and at switches those of such tasks;
+	 * each at a place by its tid. */
+	__u64 unobserved_registers[EDGE_UNOBSERVED_TASKS];
 	__u64 unobserved_tasks[EDGE_UNOBSERVED_TASKS];
+	__u64 serial; /* of the thread whose time is in times; 0 = none */
+	struct edge_times times;
 };
 
-_Static_assert(sizeof(struct edge_slot) == 2 * 8 + 5 * 8 + 8 + 2 * 4 + EDGE_UNOBSERVED_TASKS * 8,
+_Static_assert(sizeof(struct edge_slot) == 2 * 4 + 8 + 2 * 8 * EDGE_UNOBSERVED_TASKS + 8 + 5 * 8,
 	       "layout");
 
 /* The first part of a value of the map `threads`. */

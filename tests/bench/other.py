@@ -6,7 +6,7 @@ from tables import Table
 
 LOOPS = {"syscall": "system call", "switch": "switch with its two system calls"}
 MANY = 50
-GOALS = {"1 other process": 1.25, f"{MANY} other processes": 1.6}
+GOALS = {"1 other process": 1.15, f"{MANY} other processes": 1.15}
 
 
 def run(rounds, progress):

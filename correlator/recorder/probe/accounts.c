@@ -33,6 +33,9 @@ static int wait_for_programs(struct session *session)
 static int stop_programs(struct session *session)
 {
 	__atomic_store_n(&session->skeleton->bss->is_stopped, 1, __ATOMIC_SEQ_CST);
+	/* No edge takes the short path any more. */
+	__atomic_add_fetch(&session->skeleton->data_registrations->registrations, 1,
+			   __ATOMIC_SEQ_CST);
 	return wait_for_programs(session);
 }
 

@@ -872,6 +872,7 @@ void machine_meet(const struct world *world, const struct happening *happening)
 	case STEP_END:
 	case STEP_STOP:
 		is_stopped = world->is_stopped;
+		registrations += is_stopped;
 		current_epoch = world->window;
 		break;
 	case STEP_DRAIN:

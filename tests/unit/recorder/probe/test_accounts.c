@@ -21,10 +21,16 @@ enum {
 	ALWAYS = 1 << 20
 };
 
+/* The linked object's sections, a page each: nothing else is written where each system call of the
+ * machine reads, nor read where each observing CPU writes. */
+_Static_assert(sizeof(struct correlator_bpf__data_registrations) == sizeof(uint32_t), "alone");
+_Static_assert(sizeof(struct correlator_bpf__data_clock_offset) <= 2 * sizeof(uint64_t), "alone");
+
 static struct fake {
 	struct session session;
 	struct correlator_bpf skeleton;
 	struct correlator_bpf__bss shared;
+	struct correlator_bpf__data_registrations remembered;
 	int busy_rounds; /* for how many of them a thread is met in the middle of a boundary */
 	int interrupt_error, walk_error, wait_error, drain_error;
 	/* What was done, a letter each: i interrupt, w walk, l late walk, s sleepers, a wait for
@@ -63,7 +69,8 @@ int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
 	/* What is there already: else a window's accounts would get into the other's. */
 	assert_int_equal(*(const __u32 *)key, 0);
 	assert_int_equal(*(const int *)value, 100);
-	fake.stopped_at_wait = fake.shared.is_stopped;
+	/* By then no CPU relies on what it remembers. */
+	fake.stopped_at_wait = fake.shared.is_stopped && fake.remembered.registrations > 0;
 	did('a');
 	errno = -fake.wait_error;
 	return fake.wait_error ? -1 : 0;
@@ -125,6 +132,7 @@ static int set_up(void **state)
 	(void)state;
 	fake = (struct fake){ .shared.current_epoch = 6, .shared.open_epoch = 6 };
 	fake.skeleton.bss = &fake.shared;
+	fake.skeleton.data_registrations = &fake.remembered;
 	fake.skeleton.maps.accounts_a = map(0);
 	fake.skeleton.maps.accounts_b = map(1);
 	fake.skeleton.maps.accounts = map(2);
