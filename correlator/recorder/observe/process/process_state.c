@@ -16,6 +16,11 @@ void process_state_init(struct process_state *state)
 	};
 }
 
+static void look_at(struct process_state *state, uint64_t ns)
+{
+	state->look_ns = ns > state->young_until_ns ? ns : state->young_until_ns;
+}
+
 static void grow(uint64_t *pause_ns, uint64_t max_ns)
 {
 	*pause_ns *= 2;
@@ -46,15 +51,20 @@ void process_on_forked(struct process_state *state, const struct process_state *
 		state->change_ns = parent->change_ns;
 		state->change_pause_ns = parent->change_pause_ns;
 	}
-	/* It lacks whatever its parent still lacks. */
+	/* It lacks whatever its parent still lacks, and is as young. */
+	if (parent)
+		state->young_until_ns = parent->young_until_ns;
 	if (!parent || parent->look_ns)
-		state->look_ns = now_ns;
+		look_at(state, now_ns);
 	else if (has_otel)
 		state->look_ns = now_ns + PROCESS_FORK_PAUSE_NS;
 }
 
 unsigned int process_on_executed(struct process_state *state, uint64_t now_ns)
 {
+	/* So is the program that a young one, which was not looked at, becomes. */
+	if (state->stage == PROCESS_FORKED || now_ns < state->young_until_ns)
+		state->young_until_ns = now_ns + PROCESS_YOUNG_NS;
 	if (state->stage != PROCESS_EXITED)
 		state->stage = PROCESS_UNSEEN;
 	state->is_readable = false;
@@ -64,7 +74,8 @@ unsigned int process_on_executed(struct process_state *state, uint64_t now_ns)
 	state->told_copies = state->preferences = 0;
 	state->asked_look_ns = 0;
 	state->look_pause_ns = state->asked_pause_ns = PROCESS_LOOK_PAUSE_FIRST_NS;
-	state->absent_ktime_ns = state->look_ns = now_ns;
+	state->absent_ktime_ns = now_ns;
+	look_at(state, now_ns);
 	return PROCESS_FORGET;
 }
 
@@ -74,7 +85,7 @@ void process_on_loading(struct process_state *state, uint64_t ktime_ns, uint64_t
 		state->absent_ktime_ns = ktime_ns;
 	state->is_loading = true;
 	state->look_pause_ns = PROCESS_LOOK_PAUSE_LOADING_NS;
-	state->look_ns = now_ns;
+	look_at(state, now_ns);
 	state->settle_ns = now_ns + PROCESS_LOAD_SETTLE_NS;
 }
 
@@ -85,7 +96,7 @@ void process_on_asked(struct process_state *state, bool has_preferred, uint64_t 
 		state->asked_look_ns = 0;
 	}
 	state->is_asked = true;
-	state->look_ns = state->asked_look_ns > now_ns ? state->asked_look_ns : now_ns;
+	look_at(state, state->asked_look_ns > now_ns ? state->asked_look_ns : now_ns);
 }
 
 void process_on_news(struct process_state *state, uint64_t now_ns)
@@ -93,12 +104,12 @@ void process_on_news(struct process_state *state, uint64_t now_ns)
 	uint64_t latest_ns = now_ns + PROCESS_LOOK_PAUSE_FIRST_NS;
 
 	if (!state->look_ns || state->look_ns > latest_ns)
-		state->look_ns = latest_ns;
+		look_at(state, latest_ns);
 }
 
 void process_on_moved(struct process_state *state, uint64_t now_ns)
 {
-	state->look_ns = now_ns;
+	look_at(state, now_ns);
 }
 
 void process_on_postponed(struct process_state *state, uint64_t until_ns)

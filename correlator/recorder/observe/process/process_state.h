@@ -16,7 +16,8 @@
  *   met        UNSEEN            same         at once
  *   forked     UNSEEN            FORKED       at once if the parent's is pending, after half a
  *                                             second if it publishes by OpenTelemetry, else none
- *   executed   all but EXITED    UNSEEN       at once                   FORGET
+ *   executed   FORKED            UNSEEN       when it is not young      FORGET
+ *              all but EXITED    UNSEEN       at once                   FORGET
  *   loading    all               same         at once, and often
  *   asked      all               same         at once; after a look that found nothing, later
  *   news       all               same         within 10 ms
@@ -36,6 +37,10 @@
  *
  * A server that boots is looked at often at first, then less often: its contexts count from then
  * on. New code that it maps is looked at at once, and again until the loader is done with it.
+ *
+ * A program that a process starts in a child is young for PROCESS_YOUNG_NS, in which it is not
+ * looked at, whatever happens: most such programs end by then, a look takes a millisecond, and no
+ * Ruby has begun to run Ruby code.
  *
  * Each update of the kernel side makes all observed threads of the machine check whether it
  * concerns them. So a process may change PROCESS_CHANGES_FREE times at will, and then once per
@@ -59,6 +64,7 @@
  * publishes a process context of its own; but most forks exec.
  */
 #define PROCESS_FORK_PAUSE_NS (500 * NS_PER_MS)
+#define PROCESS_YOUNG_NS      (20 * NS_PER_MS)
 /* Pause before another attempt to place probes that could not be placed. */
 #define PROCESS_PROBE_PAUSE_FIRST_NS NS_PER_S
 #define PROCESS_PROBE_PAUSE_MAX_NS   (300 * NS_PER_S)
@@ -101,6 +107,7 @@ struct process_state {
 	unsigned int preferences; /* how often another object's variable was preferred */
 	unsigned int told_copies; /* 1 + preferences when the copies were last logged; 0 = never */
 	uint64_t look_ns; /* when the next look is due; 0 = nothing is missing */
+	uint64_t young_until_ns; /* no look before; 0 = it was never young */
 	uint64_t look_pause_ns; /* pause after that look */
 	uint64_t settle_ns; /* effects of its loader may go unreported until then; 0 = none */
 	uint64_t asked_look_ns; /* earliest time of a requested look */

@@ -219,6 +219,55 @@ TEST(state_restarts_on_exec)
 	assert_int_equal(process.pickup_ns, 2);
 }
 
+#define YOUNG PROCESS_YOUNG_NS
+
+TEST(state_does_not_look_at_young_program)
+{
+	struct process_state parent = complete(), process;
+
+	process_state_init(&process);
+	process_on_forked(&process, &parent, false, NOW);
+	assert_int_equal(process_on_executed(&process, NOW + 1), PROCESS_FORGET);
+	assert_int_equal(process_next_look(&process), NOW + 1 + YOUNG);
+	process_on_loading(&process, NOW + 2, NOW + 2);
+	process_on_asked(&process, false, NOW + 3);
+	process_on_news(&process, NOW + 4);
+	process_on_moved(&process, NOW + 5);
+	assert_int_equal(process_next_look(&process), NOW + 1 + YOUNG);
+	/* A shell that becomes the program which it was told to start. */
+	(void)process_on_executed(&process, NOW + 6);
+	assert_int_equal(process_next_look(&process), NOW + 6 + YOUNG);
+	process_on_loading(&process, NOW + 7 + YOUNG, NOW + 7 + YOUNG);
+	assert_int_equal(process_next_look(&process), NOW + 7 + YOUNG);
+}
+
+TEST(state_child_of_young_program_is_young)
+{
+	struct process_state parent = complete(), shell, process;
+
+	process_state_init(&shell);
+	process_on_forked(&shell, &parent, false, NOW);
+	(void)process_on_executed(&shell, NOW + 1);
+	process_state_init(&process);
+	process_on_forked(&process, &shell, false, NOW + 2);
+	assert_int_equal(process_next_look(&process), NOW + 1 + YOUNG);
+	(void)process_on_executed(&process, NOW + 3);
+	assert_int_equal(process_next_look(&process), NOW + 3 + YOUNG);
+}
+
+/* A server that starts itself anew is looked at at once, and so is a program that was met. */
+TEST(state_known_process_is_not_young_after_exec)
+{
+	struct process_state process = complete();
+
+	(void)process_on_executed(&process, NOW + 1);
+	assert_int_equal(process_next_look(&process), NOW + 1);
+	process_state_init(&process);
+	process_on_met(&process, NOW);
+	(void)process_on_executed(&process, NOW + 2);
+	assert_int_equal(process_next_look(&process), NOW + 2);
+}
+
 TEST(state_backs_off_questions_without_answer)
 {
 	struct process_state process = complete();
