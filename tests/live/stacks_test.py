@@ -362,6 +362,19 @@ class StacksTest(harness.LiveTest):
     def test_native_functions_have_their_names_and_shares(self):
         self.assert_natives_are(("burn_seventy", "burn_thirty"), self.burn_natively())
 
+    def test_of_a_library_that_was_deleted_since(self):
+        """As a deploy leaves it to servers that run on."""
+        library = self.folder / "libburns.so"
+
+        class Deleting(Litterer):
+            def run(self, is_enough=None):
+                library.unlink()
+                return super().run(is_enough)
+
+        tops = self.burn_natively(workload=Deleting)
+        self.assertFalse(library.exists())
+        self.assert_natives_are(("burn_seventy", "burn_thirty"), tops)
+
     def test_of_a_stripped_library_those_that_it_exports_have(self):
         self.assert_natives_are(("burn_seventy", "burn_thirty"), self.burn_natively(strip=True))
 
