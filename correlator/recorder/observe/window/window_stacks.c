@@ -453,10 +453,11 @@ static int find_rows(struct window_stacks *stacks, const struct window *window)
 	return index ? 0 : -ENOMEM;
 }
 
-/* Whether the process has no Ruby, as far as its loader has come. */
+/* Whether the process has no Ruby, as far as its loader has come. A program that was not looked at,
+ * because it is young, has not run any Ruby code yet. */
 static bool is_no_ruby(const struct observed *process)
 {
-	return process->target && !process->target->ruby.symbols;
+	return process->target ? !process->target->ruby.symbols : process->state.young_until_ns > 0;
 }
 
 /* Samples in the overflow have no account, and those of a process that is gone have no books. */
