@@ -1490,6 +1490,7 @@ class Code {
 				caller.samples += node.samples;
 			}
 		}
+		callers.total = root.total;
 		return { root: sortTree(root), callers: sortTree(callers) };
 	}
 
@@ -1593,22 +1594,21 @@ function readCode(data, requestCount) {
 }
 
 function codeNote({ measure, sampled, notSampled, contexts, lent, samples }) {
-	const exactly = `${formatDuration(sampled)} WHERE, exact, of ${formatInteger(contexts)} contexts`;
+	const exactly = (what) => `${formatDuration(sampled)} ${what}, exact, of ${formatInteger(contexts)} contexts`;
+	const inNone = (title) => `${title}: ${formatDuration(notSampled)}.`;
 	const stood = lent === 0 ? "" : ` ${formatInteger(lent)} of these ${lent === 1 ? "is" : "are"} too short for samples of ` +
 		`${lent === 1 ? "its" : "their"} own: those of other requests of the endpoint stand for ${lent === 1 ? "it" : "them"}.`;
+	const told = `${formatInteger(samples)} ${SAMPLE_TITLES[measure]}.${stood}`;
 
 	if (contexts === 0)
 		return measure === OF_CPU ? "Nothing that is selected was met by a sample." : "Nothing that is selected waited.";
 	switch (measure) {
 	case OF_CPU:
-		return `${exactly.replace("WHERE", "of CPU")}, spread over their stacks by ${formatInteger(samples)} samples.${stood} ` +
-			`Not sampled: ${formatDuration(notSampled)}.`;
+		return `${exactly("of CPU")}, spread over their stacks by ${told} ${inNone("Not sampled")}`;
 	case OF_WAITS:
-		return `${exactly.replace("WHERE", "blocked or waiting for a CPU")}, in ${formatInteger(samples)} waits. ` +
-			`In no stack: ${formatDuration(notSampled)}.`;
+		return `${exactly("blocked or waiting for a CPU")}, in ${told} ${inNone("In no stack")}`;
 	default:
-		return `${exactly.replace("WHERE", "of CPU, blocked and waiting for a CPU")}, in ${formatInteger(samples)} samples and waits.` +
-			`${stood} In no stack: ${formatDuration(notSampled)}.`;
+		return `${exactly("of CPU, blocked and waiting for a CPU")}, in ${told} ${inNone("In no stack")}`;
 	}
 }
 
@@ -1748,9 +1748,13 @@ class FlameGraph {
 
 	/** Marks the frames whose name or file has this text. Returns what these used, each stack once; null: no text. */
 	find(text) {
-		this.wanted = text.toLowerCase();
-		this.draw();
-		if (this.wanted === "")
+		const wanted = text.toLowerCase();
+
+		if (wanted !== this.wanted) {
+			this.wanted = wanted;
+			this.draw();
+		}
+		if (wanted === "")
 			return null;
 		const rest = [this.code.root], found = { total: 0, samples: 0, frame: 0 };
 		let most = 0;
@@ -1810,12 +1814,12 @@ class FlameGraph {
 		const placed = [], rest = [{ node: top, x: 0, width: this.width }];
 
 		while (rest.length > 0) {
-			const { node, x, width } = rest.pop(), all = node === this.view.callers ? this.view.root.total : node.total;
+			const { node, x, width } = rest.pop();
 			let at = x;
 
 			placed.push({ node, x, width });
 			for (const child of node.children) {
-				const part = all > 0 ? width * child.total / all : 0;
+				const part = node.total > 0 ? width * child.total / node.total : 0;
 
 				if (part >= 1)
 					rest.push({ node: child, x: at, width: part });
@@ -1834,7 +1838,7 @@ class FlameGraph {
 		this.highest = depths.reduce((least, depth) => Math.min(least, depth), 0);
 		const height = FLAME_ROW * (1 + depths.reduce((most, depth) => Math.max(most, depth), 0) - this.highest);
 		this.svg = svgElement("svg", { viewBox: `0 0 ${this.width} ${height}`, height, tabindex: 0,
-			class: this.wanted && "finding",
+			class: this.wanted !== "" && "finding",
 			role: "img", "aria-labelledby": "code-title", "aria-describedby": "code-hint code-line",
 			keydown: (event) => this.key(event), focus: () => this.moveTo(this.current), pointerleave: () => this.moveTo(this.current) },
 			...[...this.placed.values()].map((place) => this.frame(place)));
@@ -2185,6 +2189,9 @@ class Page {
 		const select = byId("code-measure");
 		const { measures } = side.code;
 
+		byId("code-one").hidden = this.codeOf === null;
+		if (this.codeOf !== null)
+			byId("code-one").textContent = this.side.ids[this.codeOf];
 		byId("code-choice").hidden = measures.size < 2;
 		if (!measures.has(Number(select.value)) && measures.size < 2)
 			select.value = Math.min(...measures);
@@ -2256,9 +2263,6 @@ class Page {
 		const select = byId("code-of");
 		const ids = (chosen) => new Set(chosen.map(({ request }) => request));
 
-		byId("code-one").hidden = this.codeOf === null;
-		if (this.codeOf !== null)
-			byId("code-one").textContent = this.side.ids[this.codeOf];
 		if (side !== this.side && select.value === "one")
 			return null;
 		switch (select.value) {
