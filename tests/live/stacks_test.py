@@ -214,7 +214,7 @@ class StacksTest(harness.LiveTest):
         shown = self.read_stacks("--where", "endpoint=GET /mixed")
         self.assertEqual(0, shown["all"]["not_sampled_cpu_ns"])
         methods = {method["name"].rpartition("#")[2]: method for method in shown["methods"]}
-        # What begins and ends each request is in neither, and is more of short ones.
+        # Neither has the code that begins and ends a request, which is a larger part of a short one.
         both_ns = sum(methods[name]["total_ns"] for name in self.said)
         for name, used_ns in self.said.items():
             share = 100 * used_ns / sum(self.said.values())

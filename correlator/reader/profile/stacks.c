@@ -35,23 +35,26 @@ static void free_context(struct stacks_context *context)
 	free(context);
 }
 
-void stacks_deinit(struct stacks *stacks)
+static void free_contexts(struct stacks_context *contexts)
 {
 	struct stacks_context *context, *next;
+
+	HASH_ITER(hh, contexts, context, next) {
+		HASH_DELETE(hh, contexts, context);
+		free_context(context);
+	}
+}
+
+void stacks_deinit(struct stacks *stacks)
+{
 	struct stacks_place *place, *next_place;
 
 	HASH_ITER(hh, stacks->places, place, next_place) {
 		HASH_DELETE(hh, stacks->places, place);
 		free(place);
 	}
-	HASH_ITER(hh, stacks->contexts, context, next) {
-		HASH_DELETE(hh, stacks->contexts, context);
-		free_context(context);
-	}
-	HASH_ITER(hh, stacks->lenders, context, next) {
-		HASH_DELETE(hh, stacks->lenders, context);
-		free_context(context);
-	}
+	free_contexts(stacks->contexts);
+	free_contexts(stacks->lenders);
 	free_context(stacks->rest);
 	frames_deinit(&stacks->frames);
 	selection_deinit(&stacks->selection);
@@ -382,21 +385,27 @@ static int finish_context(struct stacks *stacks, struct stacks_context *context)
 	return r;
 }
 
+static int finish_contexts(struct stacks *stacks, struct stacks_context *contexts)
+{
+	int r = 0;
+
+	for (struct stacks_context *context = contexts; context && r == 0;
+	     context = context->hh.next)
+		r = finish_context(stacks, context);
+	return r;
+}
+
 int stacks_finish(struct stacks *stacks)
 {
 	const struct selection_consumer consumer = consumer_of(stacks);
-	struct stacks_context *context, *next;
 	int r = selection_settle(&stacks->selection, &consumer, 0);
 
 	if (r == 0)
 		r = frames_finish(&stacks->frames);
-
-	HASH_ITER(hh, stacks->contexts, context, next)
-		if (r == 0)
-			r = finish_context(stacks, context);
-	HASH_ITER(hh, stacks->lenders, context, next)
-		if (r == 0)
-			r = finish_context(stacks, context);
+	if (r == 0)
+		r = finish_contexts(stacks, stacks->contexts);
+	if (r == 0)
+		r = finish_contexts(stacks, stacks->lenders);
 	if (r == 0 && stacks->rest)
 		r = finish_context(stacks, stacks->rest);
 	return r == 0 ? stacks_spread(stacks) : r;

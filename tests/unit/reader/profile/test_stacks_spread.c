@@ -201,17 +201,10 @@ FIXTURE_TEST(spread_uses_kept_requests_alone_if_they_are_long_together)
 	assert_int_equal(pooled_contexts(stacks), 2);
 }
 
-__attribute__((format(printf, 3, 4))) static void add_in_window(struct stacks *stacks, int window,
-								const char *format, ...)
+static void add_in_window(struct stacks *stacks, int window, struct sample *sample)
 {
-	struct sample sample;
-	va_list values;
-
-	va_start(values, format);
-	sample_record_v(&sample, format, values);
-	va_end(values);
-	sample_set_time(&sample, 1700000000U + (uint32_t)window, 0);
-	recorded_stacks_add(stacks, &sample);
+	sample_set_time(sample, 1700000000U + (uint32_t)window, 0);
+	recorded_stacks_add(stacks, sample);
 }
 
 /* Requests that the filter leaves out, ten in each window, each with half of a long one's CPU and a
@@ -219,6 +212,7 @@ __attribute__((format(printf, 3, 4))) static void add_in_window(struct stacks *s
 static void lend(struct stacks *stacks, const char *condition, int count)
 {
 	struct filter filter = { 0 };
+	struct sample sample;
 
 	stacks_deinit(stacks);
 	assert_int_equal(filter_add(&filter, condition), 0);
@@ -226,49 +220,52 @@ static void lend(struct stacks *stacks, const char *condition, int count)
 	recorded_stacks_frame(stacks, "1", NULL, "one", 1);
 	recorded_stacks_frame(stacks, "2", NULL, "two", 1);
 	for (int i = 0; i < count; i++) {
-		add_in_window(stacks, i / 10,
-			      "cpu pid=7 request_id=\"%d\" endpoint=\"GET /\" cpu_ns=%ld", i,
-			      long_ns / 2);
-		add_in_window(stacks, i / 10,
+		sample_record(&sample, "cpu pid=7 request_id=\"%d\" endpoint=\"GET /\" cpu_ns=%ld",
+			      i, long_ns / 2);
+		add_in_window(stacks, i / 10, &sample);
+		sample_record(&sample,
 			      "sample pid=7 tid=8 request_id=\"%d\" stack_id=\"%d\" samples=1 "
 			      "period_ns=%d",
 			      i, i < 10 ? 1 : 2, RECORDED_STACKS_PERIOD_NS);
+		add_in_window(stacks, i / 10, &sample);
 	}
 }
 
 static void add_short(struct stacks *stacks, const char *endpoint, int window)
 {
-	add_in_window(stacks, window, "cpu pid=7 request_id=wanted endpoint=\"%s\" cpu_ns=5000000",
+	struct sample sample;
+
+	sample_record(&sample, "cpu pid=7 request_id=wanted endpoint=\"%s\" cpu_ns=5000000",
 		      endpoint);
+	add_in_window(stacks, window, &sample);
+}
+
+/* A short request in that window borrows so much from each stack, by so many samples. */
+static void expect_borrowed(struct stacks *stacks, int window, int64_t one_ns, int64_t two_ns,
+			    uint64_t samples, enum stacks_source source)
+{
+	lend(stacks, "request_id=wanted", 20);
+	add_short(stacks, "GET /", window);
+	assert_int_equal(stacks_finish(stacks), 0);
+	assert_int_equal(spent_in(stacks, "one"), one_ns);
+	assert_int_equal(spent_in(stacks, "two"), two_ns);
+	assert_int_equal(stacks->sums.samples, samples);
+	assert_int_equal(stacks->sums.pooled_contexts[source], 1);
 }
 
 FIXTURE_TEST(spread_borrows_in_the_window_first)
 {
 	struct stacks *stacks = *state;
 
-	lend(stacks, "request_id=wanted", 20);
-	add_short(stacks, "GET /", 0);
-	assert_int_equal(stacks_finish(stacks), 0);
-	assert_int_equal(spent_in(stacks, "one"), 5000000);
-	assert_int_equal(spent_in(stacks, "two"), 0);
+	expect_borrowed(stacks, 0, 5000000, 0, 10, STACKS_SOURCE_WINDOW);
 	assert_int_equal(stacks->sums.spent_ns, 5000000);
-	assert_int_equal(stacks->sums.samples, 10);
-	assert_int_equal(stacks->sums.pooled_contexts[STACKS_SOURCE_WINDOW], 1);
 	assert_int_equal(stacks->sums.pooled_ns[STACKS_SOURCE_WINDOW], 5000000);
 	assert_int_equal(stacks->sums.unsampled_contexts, 0);
 }
 
 FIXTURE_TEST(spread_borrows_in_the_recording_if_the_window_has_too_little)
 {
-	struct stacks *stacks = *state;
-
-	lend(stacks, "request_id=wanted", 20);
-	add_short(stacks, "GET /", 8);
-	assert_int_equal(stacks_finish(stacks), 0);
-	assert_int_equal(spent_in(stacks, "one"), 2500000);
-	assert_int_equal(spent_in(stacks, "two"), 2500000);
-	assert_int_equal(stacks->sums.samples, 20);
-	assert_int_equal(stacks->sums.pooled_contexts[STACKS_SOURCE_RECORDING], 1);
+	expect_borrowed(*state, 8, 2500000, 2500000, 20, STACKS_SOURCE_RECORDING);
 }
 
 FIXTURE_TEST(spread_borrows_from_no_other_endpoint)
@@ -301,13 +298,16 @@ FIXTURE_TEST(spread_borrows_from_long_ones_that_are_left_out)
 FIXTURE_TEST(spread_loses_nothing_among_lenders)
 {
 	struct stacks *stacks = *state;
+	struct sample sample;
 	int64_t spent_ns = 0;
 
 	lend(stacks, "tenant=big", 27);
-	for (int i = 0; i < 5; i++)
-		add_in_window(stacks, i,
+	for (int i = 0; i < 5; i++) {
+		sample_record(&sample,
 			      "cpu pid=7 request_id=x%d endpoint=\"GET /\" tenant=big cpu_ns=%d", i,
 			      1000003 + i);
+		add_in_window(stacks, i, &sample);
+	}
 	assert_int_equal(stacks_finish(stacks), 0);
 	for (const struct stacks_place *place = stacks->places; place; place = place->hh.next)
 		spent_ns += place->spent_ns;

@@ -110,7 +110,7 @@ static FILE *ask_addr2line(void)
 	return file;
 }
 
-/* What nm says: lines of an address, a letter and a name. Owned by the caller. */
+/* Returns nm's output: lines of an address, a letter and a name. Owned by the caller. */
 static char *ask_nm(void)
 {
 	char command[256], *text = NULL;
