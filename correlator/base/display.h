@@ -36,6 +36,12 @@ void display_bytes(int64_t bytes, char ret_text[DISPLAY_NUMBER_BYTES]);
 /* Digits in groups of three: "-1,234,567". */
 void display_number(int64_t number, char ret_text[DISPLAY_NUMBER_BYTES]);
 
+/* The ending of an English noun behind a number: "", or "s" unless count is 1. */
+static inline const char *display_plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 /* Whether two instants (wall clock, ns, >= 0) fall on different local days, so that a time between
  * them needs its date. ret_zone: the time zone at first_ns, such as "CET". */
 bool display_needs_date(int64_t first_ns, int64_t last_ns, char ret_zone[DISPLAY_ZONE_BYTES]);

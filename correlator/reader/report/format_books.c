@@ -29,7 +29,7 @@ static void print_sampled(const struct books *books, FILE *out)
 		return;
 	display_number(books->samples, number);
 	label_part("by samples", books->sampled_ns, books->sampled_exec_ns, out);
-	(void)fprintf(out, "  = %s sample%s\n", number, books->samples == 1 ? "" : "s");
+	(void)fprintf(out, "  = %s sample%s\n", number, display_plural(books->samples));
 }
 
 /* For information: in a short window, the inaccuracy at its ends is a large part of its time. */
@@ -212,7 +212,7 @@ static void print_damage(const struct format_options *options, FILE *out)
 	display_sentence(out, options->width, DISPLAY_INDENT,
 			 "RECORDS ARE MISSING: the recording is damaged, %s byte%s in %s place%s; "
 			 "what they held is in no figure above",
-			 bytes, byte_count == 1 ? "" : "s", places, place_count == 1 ? "" : "s");
+			 bytes, display_plural(byte_count), places, display_plural(place_count));
 }
 
 static void print_doubles(const struct totals *totals, size_t width, FILE *out)

@@ -21,7 +21,7 @@ static void print_program(const struct self_cost_program *program, int64_t obser
 	display_number(program->run_count, runs);
 	display_duration(program->run_ns / program->run_count, each);
 	label_part(label, program->run_ns, observed_ns, out);
-	(void)fprintf(out, ", %s run%s of %s\n", runs, program->run_count == 1 ? "" : "s", each);
+	(void)fprintf(out, ", %s run%s of %s\n", runs, display_plural(program->run_count), each);
 }
 
 static void print_programs(const struct self_cost *cost, int64_t observed_ns, FILE *out)
@@ -41,7 +41,7 @@ static void print_programs(const struct self_cost *cost, int64_t observed_ns, FI
 		display_duration(cost->programs_measured_ns, measured);
 		display_number(cost->programs_samples, samples);
 		(void)fprintf(out, "    estimated from %s sample%s, %s in all\n", samples,
-			      cost->programs_samples == 1 ? "" : "s", measured);
+			      display_plural(cost->programs_samples), measured);
 	}
 	for (size_t i = 0; i < cost->program_count; i++)
 		print_program(&cost->programs[i], observed_ns, out);

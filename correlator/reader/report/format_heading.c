@@ -64,7 +64,7 @@ static void describe_damage(const struct input_file *file, char *ret_text, size_
 		return;
 	display_number((int64_t)file->damaged_bytes, bytes);
 	(void)snprintf(ret_text, text_bytes, ", %s byte%s damaged", bytes,
-		       file->damaged_bytes == 1 ? "" : "s");
+		       display_plural(file->damaged_bytes));
 }
 
 static void print_files(const struct format_options *options, FILE *out)
@@ -80,7 +80,7 @@ static void print_files(const struct format_options *options, FILE *out)
 		display_number((int64_t)file->entry_count, number);
 		describe_damage(file, damage, sizeof(damage));
 		(void)snprintf(item, sizeof(item), "%s (%s record%s%s%s)", name, number,
-			       file->entry_count == 1 ? "" : "s", damage,
+			       display_plural(file->entry_count), damage,
 			       file->is_truncated ? ", truncated" : "");
 		list_add(&list, item);
 	}
@@ -269,7 +269,7 @@ static void print_system(const struct recording *recording, const struct format_
 	add_labelled(&list, "Linux ", recording->kernel_release);
 	if (recording->cpu_count > 0) {
 		(void)snprintf(item, sizeof(item), "%" PRId64 " CPU%s", recording->cpu_count,
-			       recording->cpu_count == 1 ? "" : "s");
+			       display_plural(recording->cpu_count));
 		list_add(&list, item);
 	}
 	add_labelled(&list, "correlator ", recording->tool_version);

@@ -52,11 +52,6 @@ static void describe_pooled(const struct stacks_sums *sums, char *text)
 	}
 }
 
-static const char *plural(uint64_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
 static void print_heading_of_samples(const struct view *view, const char *spent,
 				     const char *unsampled)
 {
@@ -69,9 +64,9 @@ static void print_heading_of_samples(const struct view *view, const char *spent,
 			 " context%s is spread over stacks by %" PRIu64
 			 " sample%s.%s Not sampled: %s in %" PRIu64
 			 " context%s. ± is the standard error of a share.",
-			 spent, sums->sampled_contexts, plural(sums->sampled_contexts),
-			 sums->samples, plural(sums->samples), text, unsampled,
-			 sums->unsampled_contexts, plural(sums->unsampled_contexts));
+			 spent, sums->sampled_contexts, display_plural(sums->sampled_contexts),
+			 sums->samples, display_plural(sums->samples), text, unsampled,
+			 sums->unsampled_contexts, display_plural(sums->unsampled_contexts));
 }
 
 static void print_heading(const struct view *view)

@@ -427,7 +427,7 @@ static void print_source(const struct page *page)
 		print_item(page, "timeline",
 			   "by window: %zu record%s; the order within a window is not known "
 			   "(`record --timeline' tells it to the microsecond)",
-			   story->window_count, story->window_count == 1 ? "" : "s");
+			   story->window_count, display_plural(story->window_count));
 	if (story_has_slices(story) && story_slices_lost(story) > 0)
 		print_item(page, "",
 			   "%" PRId64 " slices of all threads were lost: lanes may have gaps, the "

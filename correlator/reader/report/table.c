@@ -172,7 +172,7 @@ static size_t print_dropped(const struct table *table, const struct layout *layo
 	if (count == 0 || table->is_silent)
 		return count;
 	(void)snprintf(text, sizeof(text), "… %zu more column%s on a wider screen", count,
-		       count == 1 ? "" : "s");
+		       display_plural(count));
 	if (display_columns(text) + display_columns(names) > table->width)
 		names[0] = '\0';
 	display_fit(text, table->width, fitted, sizeof(fitted));
