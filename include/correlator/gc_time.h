@@ -13,7 +13,8 @@
  * the rest to what was pending before that: by the rule of attribution, like the CPU time of which
  * it is part. It is capped at that CPU time, and at the time run since the last reading: a thread
  * that loses its CPU between reading the clock and the store that follows does not appear to be in
- * a step then.
+ * a step then. Within that cap, theft in the middle of a step counts as part of it: it is known how
+ * much was stolen from an interval, but not when.
  */
 #pragma once
 

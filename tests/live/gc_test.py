@@ -40,7 +40,9 @@ class GcTest(harness.LiveTest):
             said = f"{request}: {charged} truth {truth[request]}"
             slack_ns = max(TOLERANCE_NS, TOLERANCE_PART * least_ns)
             self.assertGreaterEqual(charged["gc_ns"], least_ns - slack_ns, said)
-            self.assertLessEqual(charged["gc_ns"], most_ns + slack_ns, said)
+            # Inside of a step that no switch interrupts, theft cannot be told from running.
+            self.assertLessEqual(charged["gc_ns"], most_ns + slack_ns + records.stolen_ns(found, request),
+                                 said)
             self.assertEqual([runs, count], [charged["gc_runs"]] * 2, said)
             # Ruby's own is in whole milliseconds, and reads the clock by system calls at each step.
             if ms is not None and ms > 100:
