@@ -8,6 +8,7 @@
 #include "edges.bpf.h"
 #include "hold.bpf.h"
 #include "origin.bpf.h"
+#include "stall.bpf.h"
 #include "syscall_counts.bpf.h"
 #include "timeline.bpf.h"
 #include "wait_stack.bpf.h"
@@ -304,6 +305,8 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 	if (session.has_wait_stacks)
 		wait_places_note_charge(thread,
 					account ? charge_hash(thread) : CONTEXT_HASH_OVERFLOW);
+	if (session.stall_least_ns)
+		stall_charged(&thread->stall, &thread->pending);
 	if (session.has_timeline)
 		(void)timeline_note_charge(thread, charge_hash(thread), stint_flags);
 	__builtin_memset(&thread->pending, 0, sizeof(thread->pending));
@@ -416,6 +419,8 @@ VERIFIED_ONCE int thread_apply_missed(struct thread_state *thread, __u32 number)
 	missed_switch_apply(one, &thread->clock, &thread->pending);
 	if (session.has_wait_stacks && one->is_out)
 		(void)wait_places_begin(thread, one->stack, one->tip);
+	if (session.stall_least_ns)
+		stall_miss(thread, one->at_ns);
 	timeline_tell(thread);
 	return 0;
 }

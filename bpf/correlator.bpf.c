@@ -8,5 +8,6 @@
 #include "stacks.bpf.h"
 #include "syscall.bpf.h"
 #include "uprobe.bpf.h"
+#include "waking.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -139,6 +139,16 @@ static __always_inline __u64 compat_call_argument(struct task_struct *task)
 #endif
 }
 
+/* Its second argument. */
+static __always_inline __u64 compat_call_second_argument(struct task_struct *task)
+{
+#ifdef __TARGET_ARCH_arm64
+	return ((struct pt_regs___arm64_call *)bpf_task_pt_regs(task))->regs[1];
+#else
+	return ((struct pt_regs___x86_call *)bpf_task_pt_regs(task))->si;
+#endif
+}
+
 /*
  * Whether the number of the task's system call is from the 32-bit table: on x86 this depends on the
  * call, on arm64 on the program.

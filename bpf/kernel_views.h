@@ -42,11 +42,78 @@ struct super_block {
 
 struct inode {
 	unsigned short i_mode;
+	unsigned long i_ino;
 	struct super_block *i_sb;
+};
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+};
+
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
 };
 
 struct file {
 	struct inode *f_inode;
+	struct path f_path;
+	void *private_data; /* struct socket, of a socket */
+};
+
+struct in6_addr___view {
+	__u8 in6_u[16];
+};
+
+struct sock_common {
+	__u32 skc_daddr; /* addresses and skc_dport in network byte order */
+	__u32 skc_rcv_saddr;
+	__u16 skc_dport;
+	__u16 skc_num;
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	struct in6_addr___view skc_v6_daddr; /* both with CONFIG_IPV6 */
+	struct in6_addr___view skc_v6_rcv_saddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct sockaddr_un___view {
+	unsigned short sun_family;
+	char sun_path[108];
+};
+
+struct unix_address {
+	int len; /* of name[0] */
+	struct sockaddr_un___view name[];
+};
+
+/* With CONFIG_UNIX=y. */
+struct unix_sock {
+	struct sock sk;
+	struct unix_address *addr;
+	struct sock *peer;
 };
 
 struct fdtable {
@@ -172,16 +239,18 @@ struct kernel_clone_args {
 	__u32 user_worker : 1; /* since 6.4, with PF_USER_WORKER */
 };
 
-/* Only the number of the system call that a task is in (negative outside of one), its first
- * argument, and the instruction and stack pointers of the task in user mode. */
+/* Only the number of the system call that a task is in (negative outside of one), its first two
+ * arguments, and the instruction and stack pointers of the task in user mode. */
 struct pt_regs___x86_call {
 	unsigned long di;
+	unsigned long si;
 	unsigned long orig_ax;
 	unsigned long ip;
 	unsigned long sp;
 };
 
 struct pt_regs___arm64_call {
+	__u64 regs[31];
 	__u64 orig_x0;
 	int syscallno;
 	__u64 sp;

@@ -40,6 +40,7 @@
 #include <correlator/share.h>
 #include <correlator/snapshot.h>
 #include <correlator/stacks.h>
+#include <correlator/stall.h>
 #include <correlator/state_abi.h>
 #include <correlator/syscall_counts.h>
 #include <correlator/timeline.h>
@@ -153,6 +154,7 @@ struct thread_state {
 	__u32 counters_asked; /* 1 + window in which they were last found not to be kept */
 	struct syscall_counts syscalls; /* of what is pending; with session.has_syscalls */
 	struct wait_places waited; /* of what is pending; with session.has_wait_stacks */
+	struct stall_watch stall; /* with session.stall_least_ns */
 };
 
 _Static_assert(__builtin_offsetof(struct thread_state, pairs) ==

@@ -48,8 +48,9 @@ static __noinline int switch_note(struct thread_state *thread, struct task_struc
 	return 0;
 }
 
+/* next: the task that gets the CPU. */
 static __always_inline void switch_out(struct thread_state *thread, struct task_struct *task,
-				       __u64 now_ns, bool is_preempted)
+				       struct task_struct *next, __u64 now_ns, bool is_preempted)
 {
 	__u32 reason = off_cpu_reason_here(thread, is_preempted);
 	bool is_dead = task->__state & TASK_STATE_DEAD;
@@ -94,6 +95,8 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 	charge_details(thread);
 	if (session.has_wait_stacks)
 		(void)wait_places_begin(thread, thread->waited.next_stack, thread->waited.next_tip);
+	if (session.stall_least_ns && !is_dead)
+		(void)stall_watch_wait(thread, next, charge_hash(thread));
 	timeline_tell(thread);
 	if (is_dead)
 		registration_end(thread, task);
@@ -112,13 +115,16 @@ static __noinline int switch_leave_unseen(struct thread_state *thread, struct ta
 	account_leave_unseen(&thread->clock, &thread->pending, now_ns, &figures);
 	if (session.has_wait_stacks)
 		(void)wait_places_begin(thread, STACK_NOT_SEEN, TIP_NONE);
+	if (session.stall_least_ns)
+		stall_miss(thread, now_ns);
 	timeline_tell(thread);
 	count_loss(thread->life, COUNTER_SWITCH_UNSEEN);
 	return 0;
 }
 
+/* other: the task that leaves the CPU. */
 static __always_inline void switch_in(struct thread_state *thread, struct task_struct *task,
-				      __u64 now_ns)
+				      struct task_struct *other, __u64 now_ns)
 {
 	__u64 stolen_ns = stolen_at_switch_in(task);
 
@@ -138,6 +144,8 @@ static __always_inline void switch_in(struct thread_state *thread, struct task_s
 			  bpf_get_smp_processor_id());
 	if (session.has_timeline)
 		timeline_switch_in(&thread->timeline, &thread->clock);
+	if (session.stall_least_ns)
+		(void)stall_enter(thread, task, other, now_ns);
 	thread_release(thread);
 }
 
@@ -155,7 +163,7 @@ int BPF_PROG(on_sched_switch, bool is_preempted, struct task_struct *prev, struc
 		return 0;
 	if (leaving) {
 		now_ns = clock_of_switch(prev);
-		switch_out(leaving, prev, now_ns, is_preempted);
+		switch_out(leaving, prev, next, now_ns, is_preempted);
 	}
 	/* Looked up only here: otherwise the verifier would follow all of the above with and
 	 * without it. */
@@ -166,6 +174,6 @@ int BPF_PROG(on_sched_switch, bool is_preempted, struct task_struct *prev, struc
 		return 0;
 	if (!now_ns)
 		now_ns = clock_of_switch(next);
-	switch_in(entering, next, now_ns);
+	switch_in(entering, next, prev, now_ns);
 	return 0;
 }

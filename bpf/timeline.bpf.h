@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The timeline (correlator/timeline.h): sends each interval of a thread's books through a ring of
- * its own, and records who woke a thread. Without --timeline none of this is loaded:
- * session.has_timeline is a constant 0 then.
+ * its own. Without --timeline none of this is loaded: session.has_timeline is a constant 0 then.
  *
  * The ring's reader is not woken, because the run queue may be locked here: userspace polls often
- * enough. The caller holds the thread, except for on_waking().
+ * enough. The caller holds the thread.
  */
 #pragma once
 
 #include "hold.bpf.h"
-#include "identity.bpf.h"
 
 static __always_inline int timeline_output(struct thread_state *thread)
 {
@@ -75,24 +73,4 @@ static __noinline int timeline_tell_taken(struct thread_state *thread, __u64 con
 {
 	timeline_take_back(&thread->timeline, context_hash, thread->epoch, taken_ns);
 	return timeline_output(thread);
-}
-
-/*
- * A task that is asleep, or about to be, is woken: the last waker before it gets a CPU has ended
- * its sleep. If an interrupt wakes it (a timer, a packet, a disk), the interrupted task has nothing
- * to do with it.
- */
-PROGRAM("?tp_btf/sched_waking")
-int BPF_PROG(on_waking, struct task_struct *task)
-{
-	struct task_struct *current = bpf_get_current_task_btf();
-	struct thread_state *thread = thread_find(task);
-	__u64 waker = 0;
-
-	if (!thread)
-		return 0;
-	if (current->pid && !compat_is_in_interrupt(current, session.preempt_count_offset))
-		waker = (__u64)identity_tgid(current) << 32 | identity_tid(current);
-	*(volatile __u64 *)&thread->timeline.waker = waker;
-	return 0;
 }

@@ -125,6 +125,7 @@ struct session_config {
 	__u32 has_children; /* 1: after an exec, a request's children belong to it (origin.h) */
 	__u32 has_syscalls; /* 1: system calls are counted by number (syscall_counts.h) */
 	__u32 reads_at_exec_calls; /* 1: no hook runs early enough in an exec */
+	__u64 stall_least_ns; /* waits this long are told (stall.h); 0 = none */
 	/* From the per-CPU runqueues to KVM's per-CPU steal_time, both by the kernel's own BTF. */
 	__s64 steal_time_offset;
 	__s64 preempt_count_offset; /* from the runqueues to x86's preempt count; 0 = not known */

@@ -73,6 +73,8 @@ enum counter_kind {
 	  "of frames_unreadable: native code that is in no file, or was no longer mapped")      \
 	X(STACKS_CUT, "stacks_cut", LOSS,                                                       \
 	  "samples of more than 1,024 frames: the outermost are missing")                       \
+	X(STALL_LOST, "stalls_lost", LOSS,                                                      \
+	  "stalls of no record: more than 1,000 a second, or the thread's books were held")     \
 	X(GVL_IMPLAUSIBLE, "gvl_implausible", LOSS,                                             \
 	  "readings of GVL waits that cannot be true: charged up to the time off the CPU")      \
 	X(GC_IMPLAUSIBLE, "gc_implausible", LOSS,                                               \

@@ -145,6 +145,22 @@ static void and_with_system_calls_by_number_to_the_highest(void **state)
 	check_programs(skeleton, "+syscalls");
 }
 
+/* Nothing else tells a program to end a stall. */
+static void and_with_stalls_to_one_beside_them(void **state)
+{
+	struct correlator_bpf *skeleton = correlator_bpf__open();
+	struct session_config *session;
+
+	(void)state;
+	assert_non_null(skeleton);
+	session = (struct session_config *)&skeleton->rodata->session;
+	session->has_children = 1;
+	session->stall_least_ns = 1;
+	session->preempt_count_offset = 8;
+	(void)bpf_program__set_autoload(skeleton->progs.on_waking, true);
+	check_programs(skeleton, "+stalls");
+}
+
 /* As they are by default. */
 static void and_with_children_to_a_little_more(void **state)
 {
@@ -165,6 +181,7 @@ int main(void)
 		cmocka_unit_test(and_with_a_timeline_to_one_that_is_higher_again),
 		cmocka_unit_test(and_with_system_calls_by_number_to_the_highest),
 		cmocka_unit_test(and_with_children_to_a_little_more),
+		cmocka_unit_test(and_with_stalls_to_one_beside_them),
 	};
 
 	kernel_test_require();

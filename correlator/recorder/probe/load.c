@@ -48,6 +48,7 @@ static void set_map_sizes(struct correlator_bpf *skeleton, const struct session_
 	if (options->stint_ring_bytes)
 		(void)bpf_map__set_max_entries(skeleton->maps.stints, options->stint_ring_bytes);
 	(void)bpf_map__set_autocreate(skeleton->maps.stints, options->has_timeline);
+	(void)bpf_map__set_autocreate(skeleton->maps.stalls, options->stall_least_ns > 0);
 }
 
 /* Without the sampler, its maps are not created and its program is not loaded. */
@@ -126,8 +127,10 @@ static int configure(struct correlator_bpf *skeleton, const struct session_optio
 	config->has_steal_time = kernel->has_steal_time;
 	config->steal_time_offset = kernel->steal_time_offset;
 	config->has_timeline = options->has_timeline;
-	config->preempt_count_offset = options->has_timeline ? kernel->preempt_count_offset : 0;
-	(void)bpf_program__set_autoload(skeleton->progs.on_waking, options->has_timeline);
+	config->stall_least_ns = options->stall_least_ns;
+	config->preempt_count_offset =
+		session_wants_wakers(options) ? kernel->preempt_count_offset : 0;
+	(void)bpf_program__set_autoload(skeleton->progs.on_waking, session_wants_wakers(options));
 	(void)bpf_program__set_autoload(skeleton->progs.on_prepare_exec, kernel->tells_execs);
 	config->reads_at_exec_calls = !kernel->tells_execs;
 	config->has_children = options->has_children;

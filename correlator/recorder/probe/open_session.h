@@ -42,6 +42,10 @@ struct session {
 	session_stint_fn on_stint; /* of the current session_read_stints() */
 	void *stint_context;
 
+	struct ring_buffer *stalls; /* NULL = not reported */
+	session_stall_fn on_stall; /* of the current session_read_stalls() */
+	void *stall_context;
+
 	struct bpf_link **clocks; /* of the CPUs that are sampled */
 	size_t clock_count;
 	session_stack_fn on_stack; /* NULL = none */
@@ -74,8 +78,9 @@ typedef int (*epochs_entry_fn)(void *context, const void *key, const void *value
 int epochs_drain(const struct session *session, const struct bpf_map *map, epochs_entry_fn on_entry,
 		 void *context);
 
-/* stints.c: opens the ring, if it is wanted. 0 or -errno (logged). */
+/* stints.c, stalls.c: open their ring, if it is wanted. 0 or -errno (logged). */
 int stints_open(struct session *session);
+int stalls_open(struct session *session);
 
 /* samples.c: opens the ring, if samples are wanted; starts the clocks; stops them. 0 or -errno
  * (logged). */

@@ -98,6 +98,8 @@ int session_open(const struct session_options *options, struct session **ret_ses
 	if (r == 0)
 		r = stints_open(session);
 	if (r == 0)
+		r = stalls_open(session);
+	if (r == 0)
 		r = samples_open(session);
 	if (r == 0)
 		r = syscalls_open(session);
@@ -124,6 +126,7 @@ void session_free(struct session *session)
 	(void)bpf_link__destroy(session->sleepers);
 	ring_buffer__free(session->ring);
 	ring_buffer__free(session->stints);
+	ring_buffer__free(session->stalls);
 	correlator_bpf__destroy(session->skeleton);
 	free(session->keys);
 	free(session->accounts);
@@ -181,7 +184,8 @@ int session_attach(struct session *session)
 		  &session->skeleton->links.on_leaving_cpu },
 		{ session->skeleton->progs.on_sched_switch,
 		  &session->skeleton->links.on_sched_switch },
-		{ session->options.has_timeline ? session->skeleton->progs.on_waking : NULL,
+		{ session_wants_wakers(&session->options) ? session->skeleton->progs.on_waking
+							  : NULL,
 		  &session->skeleton->links.on_waking },
 	};
 	int r = 0;

@@ -35,11 +35,17 @@ struct session_options {
 	uint32_t ring_bytes; /* rounded up to a power of two of pages */
 	bool has_timeline; /* stints are reported */
 	uint32_t stint_ring_bytes; /* as ring_bytes */
+	uint64_t stall_least_ns; /* waits of at least this are reported as stalls; 0 = none */
 	uint32_t stacks_hz; /* samples per second on each CPU; 0 = none */
 	bool has_native; /* samples say where in native code they are */
 	bool has_wait_stacks; /* also report where threads wait; needs stacks_hz */
 	bool counts_syscalls; /* by number; needs has_kernel_split */
 };
+
+static inline bool session_wants_wakers(const struct session_options *options)
+{
+	return options->has_timeline || options->stall_least_ns;
+}
 
 /*
  * Opens and loads the programs. Logs; 0 or:
@@ -297,6 +303,13 @@ int session_read_events(struct session *session, session_event_fn on_event, void
 struct stint;
 typedef void (*session_stint_fn)(void *context, const struct stint *stint);
 int session_read_stints(struct session *session, session_stint_fn on_stint, void *context);
+
+/*
+ * Likewise for stalls (correlator/stall.h); -errno, or 0 without options.stall_least_ns.
+ */
+struct stall;
+typedef void (*session_stall_fn)(void *context, const struct stall *stall);
+int session_read_stalls(struct session *session, session_stall_fn on_stall, void *context);
 
 /*
  * Sets the layout of a known process's frames: its samples have frames from now on. A forked child

@@ -440,6 +440,7 @@ static void compare(struct difference *difference, const struct world *world)
 		       model.leaving_threads);
 	differ(difference, window, "threads", 0, "stragglers", programs.stragglers,
 	       model.stragglers);
+	differ(difference, window, "stalls", 0, "wrong", programs.wrong_stalls, 0);
 	differ(difference, window, "room", 0, "accounts", programs.accounts_held,
 	       model.accounts_held);
 	differ(difference, window, "room", 0, "processes", programs.processes_held,

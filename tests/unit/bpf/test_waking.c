@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who ended a thread's sleep: bpf/timeline.bpf.h. */
+/* Who ended a thread's sleep: bpf/waking.bpf.h. */
 #include "bpf/two_tasks.h"
 
 #include "unit_test.h"
@@ -53,6 +53,62 @@ WAKING_TEST(waking_by_idle_cpu_records_no_waker)
 	kernel.current.pid = 0;
 	wake(&kernel.other);
 	assert_int_equal(sleeper->timeline.waker, 0);
+}
+
+/* It sleeps so long, in a context. */
+static void sleep_for(uint64_t ns)
+{
+	native_session.stall_least_ns = 5000;
+	sleeper->stall.left_ns = kernel.now_ns - ns;
+}
+
+static void be_in_context(uint64_t hash)
+{
+	struct thread_state *waker = &kernel.states[0];
+
+	waker->knowledge = CONTEXT_KNOWN;
+	waker->context_hash = hash;
+	waker->confirmed_ns = kernel.now_ns;
+}
+
+WAKING_TEST(waking_notes_context_of_who_ends_a_long_wait)
+{
+	sleep_for(5000);
+	be_in_context(4321);
+	wake(&kernel.other);
+	assert_true(sleeper->stall.waker == current);
+	assert_string_equal(sleeper->stall.waker_comm, "puma worker");
+	assert_int_equal(sleeper->stall.flags, STALL_WAS_WOKEN);
+	assert_int_equal(kernel.states[0].clock.mark_ns, kernel.now_ns);
+	assert_int_equal(kernel.states[0].is_busy, 0);
+}
+
+WAKING_TEST(waking_after_short_wait_reads_nothing)
+{
+	sleep_for(4999);
+	wake(&kernel.other);
+	assert_int_equal(sleeper->stall.flags, 0);
+	assert_int_equal(sleeper->stall.waker, 0);
+	assert_int_equal(kernel.states[0].clock.mark_ns, NOW_NS - 100);
+}
+
+WAKING_TEST(waking_by_thread_whose_books_are_held_has_no_context)
+{
+	sleep_for(5000);
+	be_in_context(4321);
+	kernel.states[0].is_busy = 1;
+	wake(&kernel.other);
+	assert_true(sleeper->stall.waker == current);
+	assert_int_equal(sleeper->stall.waker_hash, 0);
+}
+
+WAKING_TEST(waking_by_idle_cpu_after_long_wait_is_by_interrupt)
+{
+	sleep_for(5000);
+	kernel.current.pid = 0;
+	wake(&kernel.other);
+	assert_int_equal(sleeper->stall.flags, STALL_WAS_WOKEN | STALL_BY_INTERRUPT);
+	assert_int_equal(sleeper->stall.waker, 0);
 }
 
 #ifndef __TARGET_ARCH_arm64

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ static void *native_storage(const void *map, const void *task, uint64_t flags);
 static long native_update(const void *map, const void *key, const void *value, uint64_t flags);
 static long native_delete(const void *map, const void *key);
 static long native_copy(void *buffer, uint32_t size_bytes, const void *address);
+static long native_copy_text(void *buffer, uint32_t size_bytes, const void *address);
 static void *native_reserve(const void *ring, uint64_t size_bytes, uint64_t flags);
 static void native_submit(const void *event, uint64_t flags);
 static bool native_is_in_call(const void *task);
@@ -41,6 +43,7 @@ static bool native_is_32_bit_call(const void *task);
 #define bpf_map_update_elem			   native_update
 #define bpf_map_delete_elem			   native_delete
 #define bpf_probe_read_kernel			   native_copy
+#define bpf_probe_read_kernel_str		   native_copy_text
 #define bpf_ringbuf_reserve			   native_reserve
 #define bpf_ringbuf_submit			   native_submit
 #define bpf_ringbuf_output(...)			   0 /* the slices': not looked at */
@@ -75,6 +78,7 @@ static struct session_config native_session;
 
 #include "lifecycle.bpf.h"
 #include "uprobe.bpf.h"
+#include "waking.bpf.h"
 
 enum {
 	LIFE = 1077, /* of the process of the task that runs, */
@@ -133,6 +137,8 @@ static struct {
 	/* Of a test's own maps; NULL: it has none. 1: it is none of them. */
 	void *(*find)(const void *map, const void *key);
 	long (*update)(const void *map, const void *key, const void *value, uint64_t flags);
+	struct stall stall; /* the last one */
+	size_t stall_count;
 	struct told told[EVENTS];
 	size_t told_count;
 } kernel;
@@ -326,11 +332,22 @@ static long native_copy(void *buffer, uint32_t size_bytes, const void *address)
 	return 0;
 }
 
+static long native_copy_text(void *buffer, uint32_t size_bytes, const void *address)
+{
+	if (address == kernel.unreadable || size_bytes == 0)
+		return -EFAULT;
+	return 1 + snprintf(buffer, size_bytes, "%s", (const char *)address);
+}
+
 /* As the kernel's, which knows no flags here. */
 static void *native_reserve(const void *ring, uint64_t size_bytes, uint64_t flags)
 {
 	struct told *told = &kernel.told[kernel.told_count];
 
+	if (ring == &stalls && !kernel.has_no_ring && size_bytes == sizeof(kernel.stall)) {
+		memset(&kernel.stall, 0xa5, sizeof(kernel.stall));
+		return &kernel.stall;
+	}
 	if (kernel.has_no_ring || flags || size_bytes != sizeof(told->event))
 		return NULL;
 	if (kernel.told_count == EVENTS)
@@ -343,8 +360,13 @@ static void *native_reserve(const void *ring, uint64_t size_bytes, uint64_t flag
 
 static void native_submit(const void *event, uint64_t flags)
 {
-	struct told *told = &kernel.told[kernel.told_count++];
+	struct told *told = &kernel.told[kernel.told_count];
 
+	if (event == &kernel.stall && flags == BPF_RB_NO_WAKEUP) {
+		kernel.stall_count++;
+		return;
+	}
+	kernel.told_count++;
 	if (event != &told->event)
 		abort();
 	told->flags = flags;
@@ -408,6 +430,7 @@ static int begin_two_tasks(void **state)
 	memset(&memory, 0, sizeof(memory));
 	memset(&native_session, 0, sizeof(native_session));
 	memset(&processes_share, 0, sizeof(processes_share));
+	memset(&stalls_paid_ns, 0, sizeof(stalls_paid_ns));
 	observer_level = 0;
 	observer_namespace = 0;
 	generation = 5;

@@ -55,6 +55,7 @@ struct ledger {
 	uint64_t stragglers; /* that the flush could not write up */
 	uint64_t leaving_threads;
 	uint64_t accounts_held; /* of the window, by anyone's share, once it is drained */
+	uint64_t wrong_stalls; /* told with other times than were charged */
 	uint64_t processes_held;
 	/* Told by the programs since the last drain; gone with the next event. */
 	const struct stint *stints;

@@ -21,7 +21,7 @@ static void *native_find_of_cpu(const void *map, uint32_t cpu);
 static long native_update(void *map, const void *key, const void *value, uint64_t flags);
 static long native_delete(void *map, const void *key);
 static long native_copy(void *buffer, uint32_t size_bytes, const void *address);
-static void *native_reserve(void);
+static void *native_reserve(uint64_t size_bytes);
 static void native_submit(const void *event);
 static long native_output(const void *data, uint64_t size_bytes);
 static int64_t native_call_number(const struct task_struct *task);
@@ -44,7 +44,7 @@ static uint64_t native_start_ticks(const struct task_struct *task);
 #define bpf_map_update_elem(map, key, value, ...) native_update(map, key, value, __VA_ARGS__)
 #define bpf_map_delete_elem			  native_delete
 #define bpf_probe_read_kernel			  native_copy
-#define bpf_ringbuf_reserve(...)		  native_reserve()
+#define bpf_ringbuf_reserve(ring, size, ...)	  native_reserve(size)
 #define bpf_ringbuf_submit(event, ...)		  native_submit(event)
 #define bpf_ringbuf_output(map, data, size, ...)  native_output(data, size)
 #define bpf_copy_from_user_task(...)		  (-EFAULT)
@@ -87,6 +87,7 @@ enum {
 	NUMBERS_APART = 7,
 	CONTEXTS_ROOM = 64,
 	FAMILY = 7,
+	STALL_LEAST_NS = 500,
 	KEY = 300 << 4 | 1,
 	STRANGERS_PID = 1001,
 	VARIABLE_OFFSET = 16,
@@ -160,6 +161,8 @@ static struct {
 	uint64_t events[_EVENT_KIND_MAX], event_lives[_EVENT_KIND_MAX];
 	uint64_t event_tgids[_EVENT_KIND_MAX], event_details[_EVENT_KIND_MAX];
 	struct event event;
+	struct stall stall;
+	uint64_t wrong_stalls;
 	uint32_t stints_count;
 	uint64_t last_stack; /* each wait is in one of its own */
 	/* What is behind their counts is never looked at, and not cleared. */
@@ -452,14 +455,28 @@ static long native_copy(void *buffer, uint32_t size_bytes, const void *address)
 	return 0;
 }
 
-static void *native_reserve(void)
+static void *native_reserve(uint64_t size_bytes)
 {
-	return &machine.event;
+	if (size_bytes == sizeof(machine.event))
+		return &machine.event;
+	return size_bytes == sizeof(machine.stall) ? &machine.stall : NULL;
+}
+
+/* A wait is told as what was charged for it: blocked or waiting for a CPU, all the time. */
+static void submit_stall(const struct stall *stall)
+{
+	if (stall->end_ns < stall->start_ns + native_session.stall_least_ns ||
+	    stall->blocked_ns + stall->run_queue_ns != stall->end_ns - stall->start_ns ||
+	    stall->context_hash < CONTEXT_HASH_FIRST)
+		machine.wrong_stalls++;
 }
 
 static void native_submit(const void *event)
 {
-	(void)event;
+	if (event == &machine.stall) {
+		submit_stall(event);
+		return;
+	}
 	machine.events[machine.event.kind]++;
 	machine.event_lives[machine.event.kind] += machine.event.life;
 	machine.event_tgids[machine.event.kind] += machine.event.tgid + machine.event.parent_tgid;
@@ -803,17 +820,19 @@ void machine_begin(const struct world *world)
 	machine.syscalls[0].count = machine.syscalls[1].count = 0;
 	machine.waits[0].count = machine.waits[1].count = 0;
 	memset(&syscalls_share, 0, sizeof(syscalls_share));
+	memset(&stalls_paid_ns, 0, sizeof(stalls_paid_ns));
 	sees_syscalls = 1;
-	native_session =
-		(struct session_config){ .follow_forks = world->mode.follows,
-					 .tells_strangers = world->mode.finds ? STRANGERS_BY_NAME
-									      : STRANGERS_NONE,
-					 .contexts_max = CONTEXTS_ROOM,
-					 .accounts_max = 4 * MAP_ROOM,
-					 .has_timeline = world->mode.has_timeline,
-					 .has_children = world->mode.has_children,
-					 .has_syscalls = world->mode.counts_syscalls,
-					 .has_wait_stacks = world->mode.tells_waits };
+	native_session = (struct session_config){
+		.follow_forks = world->mode.follows,
+		.tells_strangers = world->mode.finds ? STRANGERS_BY_NAME : STRANGERS_NONE,
+		.contexts_max = CONTEXTS_ROOM,
+		.accounts_max = 4 * MAP_ROOM,
+		.has_timeline = world->mode.has_timeline,
+		.has_children = world->mode.has_children,
+		.has_syscalls = world->mode.counts_syscalls,
+		.has_wait_stacks = world->mode.tells_waits,
+		.stall_least_ns = world->mode.tells_stalls ? STALL_LEAST_NS : 0
+	};
 	memset(&accounts_share, 0, sizeof(accounts_share));
 	memset(&contexts_share, 0, sizeof(contexts_share));
 	memset(&processes_share, 0, sizeof(processes_share));
@@ -1023,6 +1042,8 @@ static void drain_process(uint32_t i, const struct world *world, uint32_t parity
 	ret->exec_ns[i] = epoch->exec_ns;
 	memset(epoch, 0, sizeof(*epoch));
 	memcpy(ret->losses[i], process->books.losses, sizeof(ret->losses[i]));
+	/* Waits of which a switch was missed or not reported: the model knows nothing of stalls. */
+	ret->losses[i][COUNTER_STALL_LOST] = 0;
 	ret->live_threads[i] = process->books.live_threads;
 	if (world->processes[i].is_gone) {
 		process->life = 0;
@@ -1052,6 +1073,7 @@ void machine_drain(const struct world *world, struct ledger *ret)
 	memcpy(ret->event_details, machine.event_details, sizeof(ret->event_details));
 	ret->stragglers = stragglers;
 	ret->leaving_threads = leaving_threads;
+	ret->wrong_stalls = machine.wrong_stalls;
 	ret->accounts_held = accounts_share[parity].used + accounts_share[parity].used_by[FAMILY];
 	ret->processes_held = processes_share.used_by[FAMILY];
 }

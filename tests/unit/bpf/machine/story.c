@@ -40,6 +40,7 @@ void story_write(struct story *story, uint64_t seed)
 					   .tells_waits = seed & 2,
 					   .has_split = seed & 1 || (seed & 12) != 12,
 					   .has_timeline = (seed & 48) != 48,
+					   .tells_stalls = seed & 16,
 					   .has_children = (seed & 192) != 192,
 					   .is_lean = (seed & 768) == 768,
 					   .counts_changes = (seed & 384) != 384,
@@ -62,10 +63,11 @@ void story_write(struct story *story, uint64_t seed)
 
 void story_print(const struct story *story)
 {
-	printf("  edges are %s%s%s%s%s%s%s%s%s\n", story->mode.has_split ? "seen" : "not seen",
+	printf("  edges are %s%s%s%s%s%s%s%s%s%s\n", story->mode.has_split ? "seen" : "not seen",
 	       story->mode.counts_syscalls ? "; calls are counted by number" : "",
 	       story->mode.tells_waits ? "; waits are told by stack" : "",
 	       story->mode.has_timeline ? "" : "; no timeline",
+	       story->mode.tells_stalls ? "; stalls are told" : "",
 	       story->mode.has_children ? "" : "; no children",
 	       story->mode.is_lean ? "; all are lean" : "",
 	       story->mode.counts_changes ? "" : "; changes are not counted",

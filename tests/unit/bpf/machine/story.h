@@ -64,6 +64,7 @@ struct story_mode {
 	bool has_split; /* the edges of system calls are seen, unless that is given up for a while
 			 */
 	bool has_timeline;
+	bool tells_stalls;
 	bool has_children;
 	bool is_lean; /* from the start, and for good */
 	bool counts_changes; /* the gem does */

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Stalls (correlator/stall.h): each wait of a thread in a context is watched from the switch-out to
+ * the first boundary after it, which tells it if it was long. Without --stall none of this is
+ * loaded: session.stall_least_ns is a constant 0 then.
+ *
+ * The ring's reader is not woken, because the run queue may be locked here. The caller holds the
+ * thread.
+ */
+#pragma once
+
+#include "stall_object.bpf.h"
+#include "syscall_counts.bpf.h"
+
+#include <correlator/share.h>
+#include <correlator/stall.h>
+
+/* Created only with session.stall_least_ns. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, STALL_RING_BYTES);
+} stalls SEC(".maps");
+
+/* By family: when all stalls so far are paid for (stall_budget_take()). */
+__u64 stalls_paid_ns[SHARE_SLOTS];
+
+/* Notes the task that has the thread's CPU instead. */
+static __noinline int stall_note_other(struct stall_watch *watch, struct task_struct *other)
+{
+	watch->other_tgid = watch->other_tid = 0;
+	if (!other->pid)
+		return 0;
+	watch->other_tgid = identity_tgid(other);
+	watch->other_tid = identity_tid(other);
+	(void)bpf_probe_read_kernel(watch->other_comm, sizeof(watch->other_comm), other->comm);
+	return 0;
+}
+
+/* The thread has left its CPU to the task next, with its interval closed and charged. hash: its
+ * context. */
+static __noinline int stall_watch_wait(struct thread_state *thread, struct task_struct *next,
+				       __u64 hash)
+{
+	if (hash < CONTEXT_HASH_FIRST) {
+		thread->stall.left_ns = 0;
+		return 0;
+	}
+	stall_begin(&thread->stall, &thread->pending, thread->clock.mark_ns, hash);
+	if (thread->clock.off_reason == OFF_CPU_RUNNABLE)
+		(void)stall_note_other(&thread->stall, next);
+	return 0;
+}
+
+/* The thread left its CPU unreported, or a switch found its books held: too little is known. */
+static __always_inline void stall_miss(struct thread_state *thread, __u64 now_ns)
+{
+	if (stall_is_long(&thread->stall, now_ns, session.stall_least_ns))
+		count_loss(thread->life, COUNTER_STALL_LOST);
+	thread->stall.left_ns = 0;
+}
+
+/* Notes the system call that the thread waited in. */
+static __always_inline void stall_note_call(struct thread_state *thread, struct task_struct *task)
+{
+	__s64 call = thread->is_worker ? -1 : compat_call_number(task);
+
+	thread->stall.call =
+		call < 0 ? 0
+			 : syscall_call((__u64)call, compat_is_x86(), compat_call_is_32_bit(task));
+	thread->stall.argument = compat_call_argument(task);
+}
+
+/* The thread gets a CPU, on which `other` ran before. */
+static __noinline int stall_enter(struct thread_state *thread, struct task_struct *task,
+				  struct task_struct *other, __u64 now_ns)
+{
+	struct stall_watch *watch = &thread->stall;
+
+	if (!stall_is_long(watch, now_ns, session.stall_least_ns)) {
+		watch->left_ns = 0;
+		return 0;
+	}
+	watch->entered_ns = now_ns;
+	stall_note_call(thread, task);
+	if (thread->clock.off_reason != OFF_CPU_RUNNABLE)
+		(void)stall_note_other(watch, other);
+	return 0;
+}
+
+/* The current thread got its CPU unreported, at the beginning of its open interval. It is still in
+ * the call that it waited in, unless edges are not seen. */
+static __always_inline void stall_enter_unseen(struct thread_state *thread,
+					       struct task_struct *task)
+{
+	struct stall_watch *watch = &thread->stall;
+
+	watch->entered_ns = thread->clock.mark_ns;
+	watch->call = 0;
+	if (sees_syscalls)
+		stall_note_call(thread, task);
+	if (thread->clock.off_reason != OFF_CPU_RUNNABLE)
+		watch->other_tgid = watch->other_tid = 0;
+}
+
+static __always_inline bool stall_is_within_budget(const struct thread_state *thread)
+{
+	__u64 *paid_ns = &stalls_paid_ns[thread->config.family % SHARE_SLOTS];
+	__u64 next_ns = stall_budget_take(*paid_ns, thread->stall.entered_ns);
+
+	if (next_ns)
+		*paid_ns = next_ns;
+	return next_ns;
+}
+
+static __always_inline void stall_fill(const struct thread_state *thread, struct stall *stall)
+{
+	const struct stall_watch *watch = &thread->stall;
+
+	stall->start_ns = watch->left_ns;
+	stall->end_ns = watch->entered_ns;
+	stall->blocked_ns = watch->blocked_ns;
+	stall->run_queue_ns = watch->run_queue_ns;
+	stall->context_hash = watch->context_hash;
+	stall->waker_hash = watch->waker_hash;
+	stall->thread_serial = thread->serial;
+	stall->life = thread->life;
+	stall->inode = 0;
+	stall->tid = thread->tid;
+	stall->ns_tid = thread->ns_tid;
+	stall->waker_tgid = watch->waker >> 32;
+	stall->waker_tid = (__u32)watch->waker;
+	stall->other_tgid = watch->other_tgid;
+	stall->other_tid = watch->other_tid;
+	stall->epoch = thread->epoch;
+	stall->call = watch->call;
+	stall->blocked_on = thread->clock.blocked_on;
+	stall->flags = watch->flags | (thread->is_inherited ? STALL_IS_INHERITED : 0) |
+		       (session.has_children && thread->is_of_origin ? STALL_IS_OF_ORIGIN : 0);
+	stall->object = STALL_OBJECT_NONE;
+	stall->is_local = 0;
+	stall->port = 0;
+	__builtin_memset(stall->address, 0, sizeof(stall->address));
+	__builtin_memcpy(stall->waker_comm, watch->waker_comm, sizeof(stall->waker_comm));
+	__builtin_memcpy(stall->other_comm, watch->other_comm, sizeof(stall->other_comm));
+	/* As long as a socket's path; of the others the beginning. */
+	__builtin_memset(stall->names, 0, 2 * STALL_NAME_BYTES);
+	for (__u32 i = 2; i < STALL_NAMES; i++)
+		stall->names[i][0] = 0;
+}
+
+static __always_inline void stall_send(struct thread_state *thread, struct task_struct *task)
+{
+	struct stall *stall = NULL;
+
+	if (stall_is_within_budget(thread))
+		stall = bpf_ringbuf_reserve(&stalls, sizeof(*stall), 0);
+	if (!stall) {
+		count_loss(thread->life, COUNTER_STALL_LOST);
+		return;
+	}
+	stall_fill(thread, stall);
+	if (bpf_probe_read_kernel(stall->comm, sizeof(stall->comm), task->comm))
+		stall->comm[0] = 0;
+	/* Still in the same call, so its descriptors are those that it waited on. */
+	if (stall->call && !thread->is_worker &&
+	    stall->call == syscall_call((__u64)compat_call_number(task), compat_is_x86(),
+					compat_call_is_32_bit(task)) &&
+	    thread->stall.argument == compat_call_argument(task))
+		stall_object_read(stall, task);
+	bpf_ringbuf_submit(stall, BPF_RB_NO_WAKEUP);
+}
+
+/* Call at a boundary of the current thread, once its last gap is split. */
+VERIFIED_ONCE int stall_tell(struct thread_state *thread)
+{
+	struct task_struct *task;
+
+	/* Kernels before 6.8 verify this even if nothing calls it, and then there is no ring. */
+	if (!session.stall_least_ns || !thread || !thread->stall.left_ns)
+		return 0;
+	task = bpf_get_current_task_btf();
+	if (!thread->stall.entered_ns)
+		stall_enter_unseen(thread, task);
+	stall_add_pending(&thread->stall, &thread->pending);
+	if (stall_is_long(&thread->stall, thread->stall.entered_ns, session.stall_least_ns))
+		stall_send(thread, task);
+	thread->stall.left_ns = 0;
+	return 0;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Stalls: a thread in a context that was off its CPU for longer than a limit, told once it runs
+ * again, as one message, over all windows that the wait spans. Its two parts are the growth of the
+ * thread's pending totals, so they are what its accounts were charged. Pure: the kernel programs
+ * and the unit tests compile this same text. The caller holds the thread's books, except for
+ * stall_is_long(). Times are CLOCK_MONOTONIC, ns.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#include <correlator/account.h>
+#include <correlator/limits.h>
+
+enum stall_sizes {
+	STALL_NAMES = 16, /* steps up a path: names and mounts */
+	STALL_NAME_BYTES = 64, /* of each, with the final NUL; more is cut */
+	STALL_ADDRESS_BYTES = 16,
+	STALL_UNIX_PATH_BYTES = 108, /* sun_path, linux/un.h */
+	STALL_RING_BYTES = 2 * 1024 * 1024,
+};
+
+enum stall_flags {
+	STALL_WAS_WOKEN = 1 << 0, /* it slept, and was woken; else it was preempted */
+	/* By an interrupt: a timer, a packet, a disk. Otherwise by a task, if waker_tgid is set. */
+	STALL_BY_INTERRUPT = 1 << 1,
+	STALL_IS_INHERITED = 1 << 2, /* as ACCOUNT_INHERITED */
+	STALL_IS_OF_ORIGIN = 1 << 3, /* as ACCOUNT_OF_ORIGIN */
+};
+
+/* The file that a thread waits on. */
+enum stall_object {
+	STALL_OBJECT_NONE = 0, /* not on one file, or not known */
+	STALL_OBJECT_PATH = 1, /* names, from the last one up; "" for a step over a mount */
+	STALL_OBJECT_PIPE = 2, /* without a name: inode */
+	STALL_OBJECT_UNIX = 3, /* names[0] on: path of the socket; "": it has none */
+	STALL_OBJECT_IPV4 = 4, /* address and port of the peer */
+	STALL_OBJECT_IPV6 = 5,
+};
+
+/* The message. */
+struct stall {
+	__u64 start_ns; /* it left its CPU */
+	__u64 end_ns; /* it got one again */
+	__u64 blocked_ns;
+	__u64 run_queue_ns;
+	__u64 context_hash;
+	__u64 waker_hash; /* the waker's context; 0 = none, or not known */
+	__u64 thread_serial;
+	__u64 life; /* of the thread's process (life.h) */
+	__u64 inode; /* STALL_OBJECT_PIPE */
+	__u32 tid; /* ids in the observer's pid namespace; 0 = not known */
+	__u32 ns_tid; /* in the thread's own pid namespace */
+	__u32 waker_tgid;
+	__u32 waker_tid;
+	/* The thread that got its CPU when it was preempted; if it was woken, the one that ran just
+	 * before it; 0 = none. */
+	__u32 other_tgid;
+	__u32 other_tid;
+	__u32 epoch; /* the window that its last part is charged to */
+	__u32 call; /* system call that it was in (syscall_counts.h); 0 = none */
+	__u32 blocked_on; /* enum blocked_reason of blocked_ns */
+	__u32 flags; /* enum stall_flags */
+	__u32 object; /* enum stall_object */
+	__u16 is_local; /* the address is the socket's own: it listens */
+	__u16 port;
+	__u8 address[STALL_ADDRESS_BYTES];
+	char comm[COMM_BYTES];
+	char waker_comm[COMM_BYTES];
+	char other_comm[COMM_BYTES];
+	char names[STALL_NAMES][STALL_NAME_BYTES];
+};
+
+_Static_assert(STALL_UNIX_PATH_BYTES < 2 * STALL_NAME_BYTES, "has room");
+_Static_assert(sizeof(struct stall) == 9 * 8 + 12 * 4 + 4 * 16 + STALL_NAMES * STALL_NAME_BYTES,
+	       "layout");
+
+/* The last wait of a thread, kept with its books. All zeros: none. */
+struct stall_watch {
+	__u64 left_ns; /* it left its CPU; 0 = no wait is watched */
+	__u64 entered_ns; /* it got one again, after more than the limit; 0 = not yet */
+	__u64 context_hash;
+	__u64 blocked_ns; /* so far */
+	__u64 run_queue_ns;
+	__u64 pending_blocked_ns; /* the part of the pending totals that was seen */
+	__u64 pending_run_queue_ns;
+	__u64 argument; /* the first one of its system call */
+	__u64 waker_hash; /* this and the next two are written by the waker, at any time */
+	__u64 waker; /* tgid << 32 | tid */
+	__u32 flags; /* enum stall_flags */
+	__u32 call;
+	__u32 other_tgid;
+	__u32 other_tid;
+	char waker_comm[COMM_BYTES];
+	char other_comm[COMM_BYTES];
+};
+
+/* Adds the time off the CPU that became pending since the last call. */
+static inline void stall_add_pending(struct stall_watch *watch,
+				     const struct account_totals *pending)
+{
+	watch->blocked_ns += account_growth(pending->blocked_ns, watch->pending_blocked_ns);
+	watch->run_queue_ns += account_growth(pending->run_queue_ns, watch->pending_run_queue_ns);
+	watch->pending_blocked_ns = pending->blocked_ns;
+	watch->pending_run_queue_ns = pending->run_queue_ns;
+}
+
+/* The thread leaves its CPU in a context; its interval is closed. */
+static inline void stall_begin(struct stall_watch *watch, const struct account_totals *pending,
+			       __u64 now_ns, __u64 context_hash)
+{
+	watch->entered_ns = 0;
+	watch->context_hash = context_hash;
+	watch->blocked_ns = watch->run_queue_ns = 0;
+	watch->pending_blocked_ns = pending->blocked_ns;
+	watch->pending_run_queue_ns = pending->run_queue_ns;
+	watch->waker = watch->waker_hash = 0;
+	watch->flags = 0;
+	watch->left_ns = now_ns;
+}
+
+/* The pending totals are charged, and restart from 0. */
+static inline void stall_charged(struct stall_watch *watch, const struct account_totals *pending)
+{
+	stall_add_pending(watch, pending);
+	watch->pending_blocked_ns = watch->pending_run_queue_ns = 0;
+}
+
+static inline int stall_is_long(const struct stall_watch *watch, __u64 now_ns, __u64 least_ns)
+{
+	__u64 left_ns = *(const volatile __u64 *)&watch->left_ns;
+
+	return left_ns && account_growth(now_ns, left_ns) >= least_ns;
+}
+
+enum {
+	STALLS_PER_SECOND = 1000, /* of a family of processes (share.h); and a second's at once */
+	STALL_NS = 1000 * 1000 * 1000 / STALLS_PER_SECOND,
+};
+
+/* Limits the stalls of a family. paid_ns: when all so far are paid for. Returns that after one
+ * more; 0 = over the limit now. */
+static inline __u64 stall_budget_take(__u64 paid_ns, __u64 now_ns)
+{
+	__u64 from_ns = paid_ns > now_ns ? paid_ns : now_ns;
+
+	if (from_ns - now_ns >= (__u64)STALL_NS * STALLS_PER_SECOND)
+		return 0;
+	return from_ns + STALL_NS;
+}

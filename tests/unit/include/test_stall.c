@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <correlator/stall.h>
+
+#include <string.h>
+
+#include "unit_test.h"
+
+enum {
+	MS = 1000 * 1000,
+	CONTEXT = 4321,
+};
+
+#define NOW_NS	  (UINT64_C(5000) * MS)
+#define SECOND_NS (UINT64_C(1000) * MS)
+
+static struct stall_watch watch;
+static struct account_totals pending;
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&watch, 0xa5, sizeof(watch));
+	pending = (struct account_totals){ .blocked_ns = 7, .run_queue_ns = 8 };
+	stall_begin(&watch, &pending, NOW_NS, CONTEXT);
+	return 0;
+}
+
+#define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
+
+FIXTURE_TEST(stall_begins_without_what_was_pending_before)
+{
+	stall_add_pending(&watch, &pending);
+	assert_int_equal(watch.blocked_ns, 0);
+	assert_int_equal(watch.run_queue_ns, 0);
+	assert_int_equal(watch.context_hash, CONTEXT);
+	assert_int_equal(watch.left_ns, NOW_NS);
+	assert_int_equal(watch.entered_ns, 0);
+	assert_int_equal(watch.waker, 0);
+	assert_int_equal(watch.waker_hash, 0);
+	assert_int_equal(watch.flags, 0);
+}
+
+FIXTURE_TEST(stall_adds_up_growth_over_charges)
+{
+	pending.blocked_ns += 5 * MS;
+	stall_charged(&watch, &pending);
+	pending = (struct account_totals){ .blocked_ns = 3 * MS };
+	stall_charged(&watch, &pending);
+	pending = (struct account_totals){ .blocked_ns = 2 * MS, .run_queue_ns = MS };
+	stall_add_pending(&watch, &pending);
+	stall_add_pending(&watch, &pending);
+	assert_int_equal(watch.blocked_ns, 10 * MS);
+	assert_int_equal(watch.run_queue_ns, MS);
+}
+
+FIXTURE_TEST(stall_is_long_from_limit_on)
+{
+	assert_false(stall_is_long(&watch, NOW_NS + 5 * MS - 1, 5 * MS));
+	assert_true(stall_is_long(&watch, NOW_NS + 5 * MS, 5 * MS));
+	/* By a clock that is behind. */
+	assert_false(stall_is_long(&watch, NOW_NS - 1, 5 * MS));
+	watch.left_ns = 0;
+	assert_false(stall_is_long(&watch, NOW_NS + 5 * MS, 5 * MS));
+}
+
+/* How many stalls are told from then on, of one every microsecond. */
+static uint64_t tell_all(uint64_t *paid_ns, uint64_t from_ns, uint64_t for_ns)
+{
+	uint64_t told = 0;
+
+	for (uint64_t now_ns = from_ns; now_ns < from_ns + for_ns; now_ns += 1000) {
+		uint64_t next_ns = stall_budget_take(*paid_ns, now_ns);
+
+		*paid_ns = next_ns ? next_ns : *paid_ns;
+		told += next_ns > 0;
+	}
+	return told;
+}
+
+TEST(stall_budget_allows_a_seconds_worth_at_once_and_then_a_rate)
+{
+	uint64_t paid_ns = 0;
+
+	assert_in_range(tell_all(&paid_ns, NOW_NS, 2 * MS), STALLS_PER_SECOND,
+			STALLS_PER_SECOND + 2);
+	assert_in_range(tell_all(&paid_ns, NOW_NS + 2 * MS, SECOND_NS), STALLS_PER_SECOND - 1,
+			STALLS_PER_SECOND + 1);
+	/* Saved up again, but no more. */
+	assert_in_range(tell_all(&paid_ns, NOW_NS + 100 * SECOND_NS, MS), STALLS_PER_SECOND,
+			STALLS_PER_SECOND + 1);
+}
