@@ -40,6 +40,7 @@ enum {
 	OPTION_STACKS,
 	OPTION_NATIVE_STACKS,
 	OPTION_SYSCALLS,
+	OPTION_STALL,
 	OPTION_TIMELINE,
 	OPTION_TIMELINE_BYTES,
 	OPTION_METRICS,
@@ -55,6 +56,8 @@ enum {
 };
 
 #define DEFAULT_INTERVAL "1s"
+#define DEFAULT_STALL	 "5ms"
+#define STALL_LEAST_NS	 (100 * NS_PER_US)
 
 struct arguments {
 	struct recorder_options recording;
@@ -131,6 +134,11 @@ static const struct argp_option options[] = {
 	  "Also count the system calls of each context by name, with the time spent in each; "
 	  "each call of an observed thread costs about 70 ns more",
 	  2 },
+	{ "stall", OPTION_STALL, "TIME", OPTION_ARG_OPTIONAL,
+	  "Also record each wait of a request that lasts TIME or longer (default 5ms, at least "
+	  "100us): for how long and on what, in which system call and on which file or peer, and "
+	  "which thread and request ended it",
+	  2 },
 	{ "metrics", OPTION_METRICS, "ADDRESS", 0,
 	  "Serve totals for monitoring: unix:PATH or tcp://127.0.0.1:PORT (over HTTP), or "
 	  "file:PATH.prom (for node_exporter)",
@@ -202,6 +210,7 @@ static const char documentation[] =
 	"  correlator record -p 1234 --timeline -d 5s -o slices.msgpack\n"
 	"  correlator record -p 1234 --stacks -d 1m -o stacks.msgpack\n"
 	"  correlator record -p 1234 --syscalls -o calls.msgpack\n"
+	"  correlator record -p 1234 --stall=20ms -o stalls.msgpack\n"
 	"  correlator record -p 1234 --forward tcp://127.0.0.1:24224 --spool /var/lib/correlator\n"
 	"  correlator record -p 1234 --metrics unix:m --metrics-by endpoint\n"
 	"  correlator record -p 1234 --alert 'p99(cpu) > 50ms for 30s by endpoint'\n"
@@ -360,6 +369,9 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 	case OPTION_SYSCALLS:
 		recording->counts_syscalls = true;
 		return 0;
+	case OPTION_STALL:
+		return arguments_parse_time("stall", text ? text : DEFAULT_STALL, STALL_LEAST_NS,
+					    &recording->stall_least_ns);
 	case OPTION_TIMELINE:
 		recording->has_timeline = true;
 		return 0;

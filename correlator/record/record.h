@@ -41,6 +41,9 @@ enum {
 	SELF_PROGRAM_NAME_BYTES = 64, /* longest name, excluding the NUL */
 };
 
+/* Before the names of keys in stall_record.woken_by_keys. */
+#define RECORD_WAKER_PREFIX "woken_by_"
+
 enum cpu_record_flags {
 	CPU_RECORD_TRUNCATED = 1 << 0, /* a key's value was longer than VALUE_BYTES_MAX */
 	CPU_RECORD_INHERITED = 1 << 1, /* the context may be a leftover of an earlier thread */

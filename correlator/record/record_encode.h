@@ -36,18 +36,19 @@ DEFINE_CLEANUP(struct record_encoder *, record_encoder_free);
  */
 #define record_encode(encoder, record) \
 	record_encode_kind(encoder, RECORD_KIND_OF(*(record)), record)
-#define RECORD_KIND_OF(record)                                \
-	_Generic((record), struct meta_record                 \
-		 : RECORD_KIND_META, struct process_record    \
-		 : RECORD_KIND_PROCESS, struct cpu_record     \
-		 : RECORD_KIND_CPU, struct slice_record       \
-		 : RECORD_KIND_SLICE, struct stack_record     \
-		 : RECORD_KIND_STACK, struct sample_record    \
-		 : RECORD_KIND_SAMPLE, struct syscall_record  \
-		 : RECORD_KIND_SYSCALL, struct balance_record \
-		 : RECORD_KIND_BALANCE, struct gap_record     \
-		 : RECORD_KIND_GAP, struct self_record        \
-		 : RECORD_KIND_SELF, struct alert_record      \
+#define RECORD_KIND_OF(record)                               \
+	_Generic((record), struct meta_record                \
+		 : RECORD_KIND_META, struct process_record   \
+		 : RECORD_KIND_PROCESS, struct cpu_record    \
+		 : RECORD_KIND_CPU, struct slice_record      \
+		 : RECORD_KIND_SLICE, struct stack_record    \
+		 : RECORD_KIND_STACK, struct sample_record   \
+		 : RECORD_KIND_SAMPLE, struct syscall_record \
+		 : RECORD_KIND_SYSCALL, struct stall_record  \
+		 : RECORD_KIND_STALL, struct balance_record  \
+		 : RECORD_KIND_BALANCE, struct gap_record    \
+		 : RECORD_KIND_GAP, struct self_record       \
+		 : RECORD_KIND_SELF, struct alert_record     \
 		 : RECORD_KIND_ALERT)
 int record_encode_kind(struct record_encoder *encoder, enum record_kind kind, const void *record);
 

@@ -30,6 +30,9 @@ static const struct record_field_info process_fields[] = { RECORD_PROCESS_FIELDS
 #define STRUCT cpu_record
 static const struct record_field_info cpu_fields[] = { RECORD_CPU_FIELDS(DESCRIBE) };
 #undef STRUCT
+#define STRUCT stall_record
+static const struct record_field_info stall_fields[] = { RECORD_STALL_FIELDS(DESCRIBE) };
+#undef STRUCT
 #define STRUCT slice_record
 static const struct record_field_info slice_fields[] = { RECORD_SLICE_FIELDS(DESCRIBE) };
 #undef STRUCT
@@ -91,5 +94,7 @@ bool record_fields_are_taken(const char *name)
 	       has_field(&record_kinds[RECORD_KIND_CPU], name) ||
 	       has_field(&record_kinds[RECORD_KIND_SLICE], name) ||
 	       has_field(&record_kinds[RECORD_KIND_SAMPLE], name) ||
-	       has_field(&record_kinds[RECORD_KIND_SYSCALL], name);
+	       has_field(&record_kinds[RECORD_KIND_SYSCALL], name) ||
+	       has_field(&record_kinds[RECORD_KIND_STALL], name) ||
+	       strncmp(name, RECORD_WAKER_PREFIX, strlen(RECORD_WAKER_PREFIX)) == 0;
 }

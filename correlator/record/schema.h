@@ -50,6 +50,9 @@
 	X(SYSCALL, syscall,                                                                        \
 	  "how often one thread in one context made a system call in one window; only with "       \
 	  "--syscalls")                                                                            \
+	X(STALL, stall,                                                                            \
+	  "a wait of one thread in one context that was long, written when it is over; only "      \
+	  "with --stall")                                                                          \
 	X(BALANCE, balance,                                                                        \
 	  "the books of one process in one window: exec_ns = attributed_ns + "                     \
 	  "unattributed_ns + overflow_ns + residual_ns")                                           \
@@ -233,6 +236,41 @@
 	X(U64, waits, "waits", KNOWN, "", "that began here; others go on")                   \
 	X(U64, blocked_ns, "blocked_ns", KNOWN, "ns", "exact: its part of the cpu record's") \
 	X(U64, run_queue_ns, "run_queue_ns", KNOWN, "ns", "the same")                        \
+	X(FLAGS, flags, "flags", ALWAYS, "", "as in cpu records")
+
+#define RECORD_STALL_FIELDS(X)                                                                                       \
+	X(U32, tid, "tid", ALWAYS, "", "the thread, numbered like pid")                                              \
+	X(U32, ns_tid, "ns_tid", KNOWN, "", "the same as the thread itself knows it")                                \
+	X(TEXT, thread_name, "thread_name", KNOWN, "", "")                                                           \
+	X(KEYS, keys, "", ALWAYS, "", "each key under its own name, as in cpu records")                              \
+	X(WALL, start_ns, "start_ns", ALWAYS, "ns", "wall clock when the thread left its CPU")                       \
+	X(WALL, end_ns, "end_ns", ALWAYS, "ns", "and when it got one again")                                         \
+	X(U64, blocked_ns, "blocked_ns", ALWAYS, "ns",                                                               \
+	  "of this, asleep: part of blocked_ns of the cpu records of the windows that it spans")                     \
+	X(U64, run_queue_ns, "run_queue_ns", ALWAYS, "ns",                                                           \
+	  "the rest: runnable, waiting for a CPU; likewise")                                                         \
+	X(TEXT, blocked_on, "blocked_on", KNOWN, "",                                                                 \
+	  "disk, network, poll, pipe, futex, sleep, child, fault or other; left out: it did "                        \
+	  "not sleep")                                                                                               \
+	X(TEXT, name, "syscall", KNOWN, "",                                                                          \
+	  "the system call that it was in, as in syscall records; left out: it was in none")                         \
+	X(TEXT, abi, "syscall_abi", KNOWN, "", "as in syscall records")                                              \
+	X(TEXT, waited_on, "waited_on", KNOWN, "",                                                                   \
+	  "the file that it waited on: a path; pipe:[INODE]; of a socket the peer's ADDRESS:PORT "                   \
+	  "or unix:PATH, of one that listens its own; left out: no one file, or not known")                          \
+	X(TEXT, woken_by, "woken_by", KNOWN, "",                                                                     \
+	  "thread; interrupt: a timer, a packet or a disk; left out: it did not sleep, or it "                       \
+	  "is not known")                                                                                            \
+	X(U32, woken_by_pid, "woken_by_pid", KNOWN, "", "the process of that thread")                                \
+	X(U32, woken_by_tid, "woken_by_tid", KNOWN, "", "and that thread")                                           \
+	X(TEXT, woken_by_name, "woken_by_name", KNOWN, "", "its name")                                               \
+	X(KEYS, woken_by_keys, "", ALWAYS, "",                                                                       \
+	  "each key of the context that it was in, under its name after woken_by_: "                                 \
+	  "woken_by_request_id; left out: it was in none, or that is not known")                                     \
+	X(U32, ran_instead_pid, "ran_instead_pid", KNOWN, "",                                                        \
+	  "run_queue_ns: the process of the thread that got its CPU, or, if it was woken, ran there just before it") \
+	X(U32, ran_instead_tid, "ran_instead_tid", KNOWN, "", "and that thread")                                     \
+	X(TEXT, ran_instead_name, "ran_instead_name", KNOWN, "", "its name")                                         \
 	X(FLAGS, flags, "flags", ALWAYS, "", "as in cpu records")
 
 #define RECORD_SYSCALL_FIELDS(X)                                                                  \

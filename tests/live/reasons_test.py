@@ -21,16 +21,20 @@ class Waiter(Workload):
     def environment(self, changes):
         return {**super().environment(changes), "GROUND_TRUTH": "off"}
 
-    def run(self):
-        """{request_id: (ns that it took at least, at most)}"""
+    def run_and_read(self):
+        """The objects that it prints."""
         self.say("go")
         said = []
         for line in self.process.stdout:
             if line == "done\n":
-                return {request["request_id"]: (request["inside_ns"], request["around_ns"])
-                        for request in said}
+                return said
             said.append(json.loads(line))
         raise RuntimeError("the workload ended in the middle")
+
+    def run(self):
+        """{request_id: (ns that it took at least, at most)}"""
+        return {request["request_id"]: (request["inside_ns"], request["around_ns"])
+                for request in self.run_and_read()}
 
 
 def by_request(found):

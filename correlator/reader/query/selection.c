@@ -526,7 +526,8 @@ static int add_activity(struct selection *selection, const struct selection_cons
 static bool is_activity(const struct record_view *record)
 {
 	return record->kind == RECORD_KIND_CPU || record->kind == RECORD_KIND_SLICE ||
-	       record->kind == RECORD_KIND_SAMPLE || record->kind == RECORD_KIND_SYSCALL;
+	       record->kind == RECORD_KIND_SAMPLE || record->kind == RECORD_KIND_SYSCALL ||
+	       record->kind == RECORD_KIND_STALL;
 }
 
 bool selection_holds_at_any_time(const struct record_view *record)

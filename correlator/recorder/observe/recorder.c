@@ -202,13 +202,15 @@ int recorder_run(struct recorder *recorder)
 		uint64_t due_ns =
 			clock_earliest(clock_earliest(look_ns, own_cost_due_ns(&recorder->cost)),
 				       clock_earliest(flush_ns, write_ns));
-		uint64_t read_ns = window_slices_due_ns(recorder->timeline);
+		uint64_t read_ns = clock_earliest(window_slices_due_ns(recorder->timeline),
+						  window_stalls_due_ns(recorder->stalls));
 		bool is_over = wait_for_work(
 			recorder, clock_earliest(end_ns, clock_earliest(due_ns, read_ns)));
 		uint64_t now_ns = clock_monotonic_ns();
 
 		own_cost_sample(&recorder->cost, now_ns);
 		window_slices_read(recorder->timeline, recorder->session, now_ns);
+		window_stalls_read(recorder->stalls, now_ns);
 		process_changes_look(recorder, now_ns);
 		window_stacks_look(recorder->stacks, now_ns);
 		if (now_ns >= flush_ns) {

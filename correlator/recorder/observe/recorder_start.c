@@ -77,6 +77,22 @@ static int begin_syscalls(struct recorder *recorder)
 	return recorder->syscalls ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
 }
 
+static int begin_stalls(struct recorder *recorder)
+{
+	const struct window_stalls_places places = {
+		.session = recorder->session,
+		.processes = &recorder->targets.processes,
+		.contexts = recorder->contexts,
+		.window = &recorder->window,
+		.output = &recorder->output,
+	};
+
+	if (!recorder->options->stall_least_ns)
+		return EXIT_CODE_OK;
+	recorder->stalls = window_stalls_new(&places);
+	return recorder->stalls ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
+}
+
 static int begin_observing(struct recorder *recorder)
 {
 	const struct recorder_options *options = recorder->options;
@@ -238,6 +254,7 @@ int recorder_start(const struct recorder_options *options, struct recorder **ret
 		.has_native = options->has_native,
 		.has_wait_stacks = options->has_wait_stacks,
 		.counts_syscalls = options->counts_syscalls,
+		.stall_least_ns = options->stall_least_ns,
 	};
 	int code;
 
@@ -269,6 +286,8 @@ int recorder_start(const struct recorder_options *options, struct recorder **ret
 	if (code == EXIT_CODE_OK)
 		code = begin_syscalls(recorder);
 	if (code == EXIT_CODE_OK)
+		code = begin_stalls(recorder);
+	if (code == EXIT_CODE_OK)
 		code = begin_observing(recorder);
 	if (code == EXIT_CODE_OK)
 		code = begin_output(recorder);
@@ -292,6 +311,7 @@ void recorder_free(struct recorder *recorder)
 	window_slices_free(recorder->timeline);
 	window_stacks_free(recorder->stacks);
 	window_syscalls_free(recorder->syscalls);
+	window_stalls_free(recorder->stalls);
 	context_table_free(recorder->contexts);
 	output_deinit(&recorder->output);
 	alerting_deinit(&recorder->alerting);

@@ -16,6 +16,7 @@
 #include "recorder/observe/window/window.h"
 #include "recorder/observe/window/window_slices.h"
 #include "recorder/observe/window/window_stacks.h"
+#include "recorder/observe/window/window_stalls.h"
 #include "recorder/observe/window/window_syscalls.h"
 #include "recorder/probe/session.h"
 
@@ -29,6 +30,7 @@ struct recorder {
 	struct window_slices *timeline; /* NULL = not recorded */
 	struct window_stacks *stacks; /* NULL = not recorded */
 	struct window_syscalls *syscalls; /* NULL = not counted */
+	struct window_stalls *stalls; /* NULL = not recorded */
 	struct own_cost cost;
 	struct budget budget;
 	uint64_t budget_turns; /* number of times that the budget made a process lean */

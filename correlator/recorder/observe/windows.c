@@ -239,6 +239,12 @@ static int settle_timeline(struct recorder *recorder)
 	return 0;
 }
 
+static int settle_stalls(struct recorder *recorder)
+{
+	window_stalls_settle(recorder->stalls);
+	return 0;
+}
+
 static int put_timeline(struct recorder *recorder)
 {
 	return window_slices_put(recorder->timeline, &recorder->window,
@@ -254,6 +260,11 @@ static int put_stacks(struct recorder *recorder)
 static int put_syscalls(struct recorder *recorder)
 {
 	return window_syscalls_put(recorder->syscalls);
+}
+
+static int put_stalls(struct recorder *recorder)
+{
+	return window_stalls_put(recorder->stalls);
 }
 
 static int look_at_alerts(struct recorder *recorder)
@@ -280,7 +291,8 @@ static int (*const steps[])(struct recorder *recorder) = {
 	settle_syscalls, /* their accounts have the kernel side's key */
 	join, /* merge contexts of equal text */
 	charge, /* rows -> what their processes used */
-	settle_timeline, /* losses of the timeline go into the books */
+	settle_timeline, /* losses of the timeline and of stalls go into the books */
+	settle_stalls,
 	close_books,
 	put_rows,
 	put_cost, /* it shares our own CPU among the books */
@@ -288,6 +300,7 @@ static int (*const steps[])(struct recorder *recorder) = {
 	put_timeline,
 	put_stacks,
 	put_syscalls,
+	put_stalls,
 	end_processes, /* after the last records of each process */
 	follow_otel,
 	look_at_alerts, /* needs all records of the window */

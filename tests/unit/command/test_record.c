@@ -121,6 +121,7 @@ TEST(record_with_pid_only_uses_defaults)
 	assert_int_equal(options->timeline_bytes, 0);
 	assert_int_equal(options->stacks_hz, 0);
 	assert_false(options->counts_syscalls);
+	assert_int_equal(options->stall_least_ns, 0);
 }
 
 TEST(record_stacks_accepts_rate_from_1_to_1000)
@@ -184,6 +185,9 @@ TEST(record_native_stacks_accepts_leaf_or_off)
 TEST(record_syscalls_conflicts_with_no_kernel_split)
 {
 	assert_true(record("record -p 12 --syscalls")->counts_syscalls);
+	assert_int_equal(record("record -p 12 --stall")->stall_least_ns, 5 * NS_PER_MS);
+	assert_int_equal(record("record -p 12 --stall=100us")->stall_least_ns, 100 * NS_PER_US);
+	refuses("record -p 12 --stall=99us", "--stall 99us");
 	refuses("record -p 12 --syscalls --no-kernel-split", "which --no-kernel-split leaves out");
 }
 

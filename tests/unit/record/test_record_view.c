@@ -531,6 +531,8 @@ TEST(view_treats_unreserved_cpu_text_as_key)
 		assert_true(record_fields_are_taken(names[i].bytes));
 	assert_true(record_fields_are_taken("schema"));
 	assert_true(record_fields_are_taken("pid"));
+	assert_true(record_fields_are_taken("woken_by_any_key"));
+	assert_false(record_fields_are_taken("woken"));
 	assert_true(record_fields_are_taken("cpu_ns"));
 	assert_false(record_fields_are_taken("request_id"));
 	assert_false(record_fields_are_taken("exec_ns"));

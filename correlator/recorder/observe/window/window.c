@@ -451,6 +451,54 @@ void window_overflow_record(const struct window *window, const struct window_boo
 	fill_totals(window, books->process, &books->overflow, ret_record);
 }
 
+static const char *known_text(const char *text)
+{
+	return text[0] ? text : NULL;
+}
+
+static void fill_waker(const struct stall *stall, struct stall_record *record)
+{
+	if (!(stall->flags & STALL_WAS_WOKEN) || !stall->blocked_ns)
+		return;
+	record->woken_by = stall->flags & STALL_BY_INTERRUPT ? "interrupt" : "thread";
+	if (stall->flags & STALL_BY_INTERRUPT)
+		return;
+	record->woken_by_pid = stall->waker_tgid;
+	record->woken_by_tid = stall->waker_tid;
+	record->woken_by_name = known_text(stall->waker_comm);
+}
+
+void window_stall_record(const struct window *window, const struct window_process *process,
+			 const struct context *context, const struct stall *stall,
+			 struct record_key keys[static KEYS_MAX], struct stall_record *ret_record)
+{
+	uint32_t account_flags = (stall->flags & STALL_IS_INHERITED ? ACCOUNT_INHERITED : 0) |
+				 (stall->flags & STALL_IS_OF_ORIGIN ? ACCOUNT_OF_ORIGIN : 0);
+
+	*ret_record = (struct stall_record){
+		.common = { .pid = process->pid, .ns_pid = process->ns_pid },
+		.tid = stall->tid,
+		.ns_tid = stall->ns_tid,
+		.thread_name = known_text(stall->comm),
+		.keys = keys,
+		.keys_count = window->keys->count,
+		.start_ns = window_wall_ns(window, stall->start_ns),
+		.end_ns = window_wall_ns(window, stall->end_ns),
+		.blocked_ns = stall->blocked_ns,
+		.run_queue_ns = stall->run_queue_ns,
+		.blocked_on = stall->blocked_ns ? blocked_name(stall->blocked_on) : NULL,
+		.flags = context_flags(process, context, stall->context_hash, account_flags),
+	};
+	fill_keys(window, context, !is_somebodys(window, context), keys);
+	fill_waker(stall, ret_record);
+	if (stall->run_queue_ns > stall->blocked_ns) {
+		ret_record->ran_instead_pid = stall->other_tgid;
+		ret_record->ran_instead_tid = stall->other_tid;
+		if (stall->other_tid)
+			ret_record->ran_instead_name = known_text(stall->other_comm);
+	}
+}
+
 void window_next(struct window *window)
 {
 	stolen_debts_end_window(window->debts, length_ns(window));

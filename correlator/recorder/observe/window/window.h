@@ -23,6 +23,7 @@
 #include <correlator/kernel_books.h>
 #include <correlator/limits.h>
 #include <correlator/stacks.h>
+#include <correlator/stall.h>
 
 #include "base/clock.h"
 #include "record/record.h"
@@ -157,6 +158,11 @@ void window_slice_record(const struct window *window, const struct window_proces
 			 const struct context *context, const struct window_row *thread,
 			 const struct slice *slice, struct record_key keys[static KEYS_MAX],
 			 struct slice_record *ret_record);
+/* Leaves to the caller: the names of the system call and of what was waited on, and the waker's
+ * keys. */
+void window_stall_record(const struct window *window, const struct window_process *process,
+			 const struct context *context, const struct stall *stall,
+			 struct record_key keys[static KEYS_MAX], struct stall_record *ret_record);
 /* Leaves stack_id and period_ns to the caller. */
 void window_sample_record(const struct window *window, const struct window_sample *sample,
 			  struct record_key keys[static KEYS_MAX],

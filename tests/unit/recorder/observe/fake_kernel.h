@@ -27,6 +27,7 @@
 #include <correlator/ruby_stack_layout.h>
 #include <correlator/snapshot.h>
 #include <correlator/stacks.h>
+#include <correlator/stall.h>
 #include <correlator/syscall_counts.h>
 #include <correlator/timeline.h>
 
@@ -44,6 +45,7 @@ enum {
 	FAKE_CALLS_MAX = 8,
 	FAKE_ACCOUNTS_MAX = 32,
 	FAKE_EVENTS_MAX = 8,
+	FAKE_STALLS_MAX = 4,
 	FAKE_STINTS_MAX = 16,
 	FAKE_PLANS_MAX = 64,
 	FAKE_SNAPSHOTS_MAX = 8,
@@ -123,6 +125,10 @@ static struct fake {
 	size_t event_count;
 	struct stint stints[FAKE_STINTS_MAX];
 	size_t stint_count;
+	struct stall stalls[FAKE_STALLS_MAX];
+	size_t stall_count;
+	size_t stall_repeats; /* each is told so often; 0 = once */
+	uint64_t stall_least_ns; /* as the recorder asked */
 	struct account_key sampled[FAKE_ACCOUNTS_MAX]; /* accounts with samples */
 	struct account_key waited[FAKE_ACCOUNTS_MAX]; /* and with waits */
 	size_t waited_count;
@@ -450,6 +456,7 @@ int session_open(const struct session_options *options, struct session **ret_ses
 	fake.options = *options;
 	fake.is_lean = options->is_lean;
 	fake.has_timeline = options->has_timeline;
+	fake.stall_least_ns = options->stall_least_ns;
 	fake.has_split = options->has_kernel_split;
 	*ret_session = &fake.session;
 	return 0;
@@ -847,6 +854,17 @@ int session_drain_syscalls(struct session *session, uint64_t epoch, session_sysc
 	for (size_t i = 0; i < count && r == 0; i++)
 		r = on_syscall(context, &fake.calls[i].key, &fake.calls[i].sums);
 	return r;
+}
+
+int session_read_stalls(struct session *session, session_stall_fn on_stall, void *context)
+{
+	size_t count = fake.stall_count;
+
+	expect_session(session);
+	fake.stall_count = 0;
+	for (size_t i = 0; i < count * (fake.stall_repeats ? fake.stall_repeats : 1); i++)
+		on_stall(context, &fake.stalls[i % count]);
+	return (int)count;
 }
 
 int session_read_stints(struct session *session, session_stint_fn on_stint, void *context)

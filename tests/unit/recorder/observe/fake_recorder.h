@@ -144,6 +144,11 @@ static inline void print_record(const struct record_view *view)
 		      record_view_find(view, "syscall_abi") ? " of another table" : "",
 		      number(view, "syscalls"), number(view, "inside_ns"));
 		break;
+	case RECORD_KIND_STALL:
+		print("stall %d %s %s %" PRId64 " + %" PRId64 " ns", pid, text(view, "request_id"),
+		      text(view, "blocked_on"), number(view, "blocked_ns"),
+		      number(view, "run_queue_ns"));
+		break;
 	default:
 		print("kind %d", view->kind);
 		break;

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/observe/window/window_stalls.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <correlator/stall.h>
+#include <correlator/syscall_counts.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "recorder/observe/window/syscall_names.h"
+
+/* Stalls wake nobody up: the ring must hold them for this long. */
+#define READ_PERIOD_NS (200 * NS_PER_MS)
+
+enum {
+	HELD_MAX = 16384, /* stalls of one window */
+	OBJECT_BYTES = STALL_NAMES * (STALL_NAME_BYTES + 1) + 16,
+};
+
+struct window_stalls {
+	struct window_stalls_places places;
+	struct stall *held;
+	size_t count;
+	size_t capacity;
+	uint64_t due_ns;
+	char *waker_names[KEYS_MAX]; /* of the keys of wakers */
+};
+
+struct window_stalls *window_stalls_new(const struct window_stalls_places *places)
+{
+	_cleanup_(window_stalls_freep) struct window_stalls *stalls = calloc(1, sizeof(*stalls));
+	const struct key_options *keys = places->window->keys;
+
+	if (!stalls)
+		return NULL;
+	stalls->places = *places;
+	for (size_t i = 0; i < keys->count; i++)
+		if (asprintf(&stalls->waker_names[i], RECORD_WAKER_PREFIX "%s",
+			     keys->record_names[i]) < 0) {
+			stalls->waker_names[i] = NULL;
+			return NULL;
+		}
+	return TAKE_PTR(stalls);
+}
+
+void window_stalls_free(struct window_stalls *stalls)
+{
+	if (!stalls)
+		return;
+	for (size_t i = 0; i < KEYS_MAX; i++)
+		free(stalls->waker_names[i]);
+	free(stalls->held);
+	free(stalls);
+}
+
+/* A session_stall_fn. */
+static void add_stall(void *user, const struct stall *stall)
+{
+	struct window_stalls *stalls = user;
+	struct observed *process;
+
+	if (stalls->count < HELD_MAX &&
+	    array_reserve(&stalls->held, &stalls->capacity, stalls->count + 1) == 0) {
+		stalls->held[stalls->count++] = *stall;
+		return;
+	}
+	process = observed_find(stalls->places.processes, stall->life);
+	if (process)
+		process->books.balance.losses[COUNTER_STALL_LOST]++;
+}
+
+uint64_t window_stalls_due_ns(const struct window_stalls *stalls)
+{
+	return stalls ? stalls->due_ns : UINT64_MAX;
+}
+
+void window_stalls_read(struct window_stalls *stalls, uint64_t now_ns)
+{
+	if (!stalls || now_ns < stalls->due_ns)
+		return;
+	(void)session_read_stalls(stalls->places.session, add_stall, stalls);
+	stalls->due_ns = now_ns + READ_PERIOD_NS;
+}
+
+void window_stalls_settle(struct window_stalls *stalls)
+{
+	if (stalls)
+		(void)session_read_stalls(stalls->places.session, add_stall, stalls);
+}
+
+/* The path, of which the kernel has the names from the last one up; "..." before it if the first
+ * ones are missing. */
+static void put_path(const struct stall *stall, char *text, size_t size)
+{
+	size_t length = 0;
+
+	/* A file outside of any tree. */
+	if (stall->names[0][0] == '[' && !stall->names[1][0]) {
+		(void)snprintf(text, size, "%.*s", STALL_NAME_BYTES - 1, stall->names[0]);
+		return;
+	}
+	if (stall->names[STALL_NAMES - 1][0])
+		length = (size_t)snprintf(text, size, "...");
+	for (size_t i = STALL_NAMES; i-- > 0;)
+		if (stall->names[i][0])
+			length += (size_t)snprintf(text + length, size - length, "/%.*s",
+						   STALL_NAME_BYTES - 1, stall->names[i]);
+}
+
+static void put_address(const struct stall *stall, char *text, size_t size)
+{
+	bool is_ipv4 = stall->object == STALL_OBJECT_IPV4;
+	char address[INET6_ADDRSTRLEN];
+
+	if (!inet_ntop(is_ipv4 ? AF_INET : AF_INET6, stall->address, address, sizeof(address)))
+		return;
+	(void)snprintf(text, size, is_ipv4 ? "%s:%u" : "[%s]:%u", address, stall->port);
+}
+
+/* Puts "" if it is not known. */
+static void put_object(const struct stall *stall, char *text, size_t size)
+{
+	text[0] = '\0';
+	switch ((enum stall_object)stall->object) {
+	case STALL_OBJECT_PATH:
+		put_path(stall, text, size);
+		break;
+	case STALL_OBJECT_PIPE:
+		(void)snprintf(text, size, "pipe:[%" PRIu64 "]", (uint64_t)stall->inode);
+		break;
+	case STALL_OBJECT_UNIX:
+		(void)snprintf(text, size, "unix:%.*s", STALL_UNIX_PATH_BYTES,
+			       (const char *)stall->names);
+		break;
+	case STALL_OBJECT_IPV4:
+	case STALL_OBJECT_IPV6:
+		put_address(stall, text, size);
+		break;
+	case STALL_OBJECT_NONE:
+		break;
+	}
+}
+
+static void name_waker(const struct window_stalls *stalls, const struct stall *stall,
+		       struct record_key keys[static KEYS_MAX], struct stall_record *record)
+{
+	const struct context *context =
+		stall->waker_hash ? context_table_look(stalls->places.contexts, stall->waker_hash)
+				  : NULL;
+
+	record->woken_by_keys = keys;
+	if (!context || !record->woken_by_tid)
+		return;
+	record->woken_by_keys_count = stalls->places.window->keys->count;
+	for (size_t i = 0; i < record->woken_by_keys_count; i++)
+		keys[i] = (struct record_key){ .name = stalls->waker_names[i],
+					       .value = context->values[i] };
+}
+
+/* A stall of a process that is no longer known has no record, as that process has no balance. */
+static int put_stall(struct window_stalls *stalls, const struct stall *stall)
+{
+	const struct window_stalls_places *places = &stalls->places;
+	const struct window *window = places->window;
+	const struct observed *process = observed_find(places->processes, stall->life);
+	const struct context *context = context_table_look(places->contexts, stall->context_hash);
+	struct record_key keys[KEYS_MAX], waker_keys[KEYS_MAX];
+	char name[SYSCALL_NAME_BYTES], object[OBJECT_BYTES];
+	struct stall_record record;
+
+	if (!process)
+		return 0;
+	window_stall_record(window, &process->books, context, stall, keys, &record);
+	if (stall->call) {
+		syscall_name(stall->call, name);
+		record.name = name;
+		record.abi = syscall_abi_name(stall->call);
+	}
+	put_object(stall, object, sizeof(object));
+	record.waited_on = object[0] ? object : NULL;
+	name_waker(stalls, stall, waker_keys, &record);
+	return output_add(places->output, window_wall_ns(window, window->end_ktime_ns), &record);
+}
+
+int window_stalls_put(struct window_stalls *stalls)
+{
+	size_t kept = 0;
+	int r = 0;
+
+	if (!stalls)
+		return 0;
+	for (size_t i = 0; i < stalls->count; i++) {
+		const struct stall *stall = &stalls->held[i];
+
+		if ((int32_t)(stall->epoch - (uint32_t)stalls->places.window->epoch) > 0)
+			stalls->held[kept++] = *stall;
+		else if (r == 0)
+			r = put_stall(stalls, stall);
+	}
+	stalls->count = kept;
+	return r;
+}

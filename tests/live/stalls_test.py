@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""
+Long waits one by one: each wait of fixtures/stalls.rb is a record, as long as it took, with what it was on and who ended
+it.
+"""
+import collections
+
+import harness
+import records
+from harness import EXIT_USAGE, Recording, run_correlator
+from reasons_test import Waiter
+
+# Of a wait, what the Ruby does beside it, and how late it gets a CPU again.
+TOLERANCE_NS = 1_000_000
+LIMIT_NS = 5_000_000
+
+
+class StallsTest(harness.LiveTest):
+    def observe(self, *options):
+        with Waiter("stalls.rb") as workload:
+            with Recording(self.output, "-p", workload.pid, "--stall", *options) as recording:
+                truth = workload.run_and_read()
+                self.assert_ended_well(recording, recording.stop())
+        found = recording.records()
+        self.assertEqual(0, records.books(found)["stalls_lost"], records.books(found))
+        return truth, found
+
+    def assert_sums_are_right(self, found):
+        """Each record is all of its time, and part of what the accounts have."""
+        accounts, stalls = collections.Counter(), collections.Counter()
+        for record in records.of_kind(found, "cpu"):
+            for field in "blocked_ns", "run_queue_ns":
+                accounts[record["tid"], record.get("request_id"), field] += record[field]
+        for stall in records.of_kind(found, "stall"):
+            self.assertNotEqual("", stall["request_id"])
+            self.assertEqual(stall["end_ns"] - stall["start_ns"], stall["blocked_ns"] + stall["run_queue_ns"], stall)
+            for field in "blocked_ns", "run_queue_ns":
+                stalls[stall["tid"], stall["request_id"], field] += stall[field]
+        self.assertEqual({}, {key: (ns, accounts[key]) for key, ns in stalls.items() if ns > accounts[key]})
+
+    def assert_stalls_are_right(self, truth, found, lacks=()):
+        by_request = collections.defaultdict(list)
+        for stall in records.of_kind(found, "stall"):
+            by_request[stall["request_id"]].append(stall)
+        for known in truth:
+            request = known.pop("request_id")
+            inside_ns, around_ns = known.pop("inside_ns"), known.pop("around_ns")
+            with self.subTest(request=request):
+                if known.pop("is_short", False):
+                    for stall in by_request[request]:
+                        self.assertGreaterEqual(stall["end_ns"] - stall["start_ns"], LIMIT_NS)
+                    continue
+                self.assertLess(0, len(by_request[request]))
+                stall = max(by_request[request], key=lambda stall: stall["end_ns"] - stall["start_ns"])
+                length_ns = stall["end_ns"] - stall["start_ns"]
+                self.assertLessEqual(length_ns, around_ns, stall)
+                for field, value in known.items():
+                    if field not in lacks:
+                        self.assertEqual(value, stall.get(field), (field, stall))
+                if request != "starved":
+                    self.assertGreaterEqual(length_ns, inside_ns - stall["run_queue_ns"] - TOLERANCE_NS, stall)
+
+    def test_each_is_as_long_as_it_took_with_what_it_was_on_and_who_ended_it(self):
+        truth, found = self.observe()
+        self.assert_sums_are_right(found)
+        self.assert_stalls_are_right(truth, found)
+
+    def test_one_over_many_windows_is_one(self):
+        truth, found = self.observe("-i", "10ms")
+        self.assert_sums_are_right(found)
+        self.assert_stalls_are_right(truth, found)
+
+    def test_so_it_is_without_probes(self):
+        truth, found = self.observe("--lean")
+        self.assert_sums_are_right(found)
+        self.assert_stalls_are_right(truth, found)
+
+    def test_without_the_tracepoints_of_system_calls_the_file_may_be_missing(self):
+        truth, found = self.observe("--no-kernel-split")
+        self.assert_sums_are_right(found)
+        self.assert_stalls_are_right(truth, found, lacks=("waited_on",))
+
+    def test_with_everything_else(self):
+        truth, found = self.observe("--timeline", "--syscalls", "--stacks=off-cpu")
+        self.assert_sums_are_right(found)
+        self.assert_stalls_are_right(truth, found)
+
+    def test_a_limit_that_is_none_is_refused(self):
+        for limit in "1us", "nothing", "0":
+            result = run_correlator("record", "-p", "1", f"--stall={limit}")
+            self.assertEqual(EXIT_USAGE, result.returncode)
+            self.assertIn(f"--stall {limit}", result.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
