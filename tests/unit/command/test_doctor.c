@@ -20,7 +20,7 @@ UNIT_TEST_ALONE;
 
 enum {
 	PID = 4242,
-	TRIES_MAX = 8
+	TRIES_MAX = 9
 };
 
 /* What there is. */
