@@ -13,6 +13,7 @@
 #include "command/report_files.h"
 #include "command/report_page.h"
 #include "command/report_stacks.h"
+#include "command/report_stalls.h"
 #include "command/report_syscalls.h"
 #include "command/stdout_screen.h"
 #include "command/streams.h"
@@ -262,6 +263,8 @@ static int report_as_asked(struct report_options *options)
 		r = report_stacks(options);
 	else if (options->is_syscalls)
 		r = report_syscalls(options);
+	else if (options->is_stalls)
+		r = report_stalls(options);
 	else
 		r = options->is_diff ? report_diff(options) : report(options);
 	return r < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;

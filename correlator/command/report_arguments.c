@@ -26,15 +26,16 @@ enum {
 enum {
 	OPTION_SORT = 's',
 	OPTION_SLOWEST = 256,
-	OPTION_OVER_TIME = 257,
-	OPTION_STEP = 258,
-	OPTION_DIFF = 259,
-	OPTION_ALERT = 260,
-	OPTION_STACKS = 261,
-	OPTION_SYSCALLS = 262,
-	OPTION_OFF_CPU = 263,
-	OPTION_BOOKS = 264,
-	OPTION_COST = 265,
+	OPTION_OVER_TIME,
+	OPTION_STEP,
+	OPTION_DIFF,
+	OPTION_ALERT,
+	OPTION_STACKS,
+	OPTION_SYSCALLS,
+	OPTION_STALLS,
+	OPTION_OFF_CPU,
+	OPTION_BOOKS,
+	OPTION_COST,
 };
 
 static const char *const format_names[_FORMAT_MAX] = { "table", "json", "csv", "ndjson" };
@@ -107,6 +108,11 @@ static const struct argp_option argp_options[] = {
 	  "and the time spent in them; goes with --where, --since, --until, --request, --top and "
 	  "--format. Needs a recording with --syscalls",
 	  0 },
+	{ "stalls", OPTION_STALLS, NULL, 0,
+	  "Show the long waits of requests: what ended them, by endpoint (or --by KEY), and the "
+	  "longest ones, with what each was on; goes with --where, --since, --until, --request, "
+	  "--top and --format. Needs a recording with --stall",
+	  0 },
 	{ "until", 'U', "TIME", 0, "Only windows that end at TIME or before", 0 },
 	{ "html", 'H', "PAGE", 0,
 	  "Write the report as one page for a browser instead, which can show any span of time "
@@ -153,6 +159,7 @@ static const char argp_doc[] =
 	"  correlator report --diff monday.rec tuesday.rec\n"
 	"  correlator report --stacks --diff monday.rec tuesday.rec\n"
 	"  correlator report --syscalls --where 'endpoint=GET /audit' app.rec\n"
+	"  correlator report --stalls stalls.rec\n"
 	"  correlator report --by pid app.rec\n"
 	"  correlator report --by endpoint,host_name monday.rec tuesday.rec\n"
 	"  correlator report --format csv --by tid monday.rec tuesday.rec > threads.csv\n"
@@ -386,31 +393,36 @@ static void check_stacks(const struct report_options *options, struct argp_state
 					"bottom-up");
 }
 
-static void check_syscalls(const struct report_options *options, struct argp_state *state)
+/* For views that print a table of their own. */
+static void check_own_table(const struct report_options *options, bool is_asked, const char *name,
+			    struct argp_state *state)
 {
 	bool is_other = options->is_over_time || options->is_slowest || options->html ||
 			options->is_stacks || options->is_diff || options->has_sort ||
-			options->column_count > 0 || options->alerts;
+			options->column_count > 0 || options->alerts ||
+			(options->is_syscalls && options->is_stalls);
 
-	if (options->is_syscalls && is_other)
-		arguments_refuse(state, "--syscalls prints a table of its own: it goes only with "
-					"--where, --since, --until, --by, --request, --top and "
-					"--format");
-	if (options->is_syscalls && options->by &&
+	if (is_asked && is_other)
+		arguments_refuse(state,
+				 "%s prints a table of its own: it goes only with --where, "
+				 "--since, --until, --by, --request, --top and --format",
+				 name);
+	if (is_asked && options->by &&
 	    (grouping_is_by_field(options->by) || strchr(options->by, ',')))
-		arguments_refuse(state, "--syscalls groups by one key of the records, not by %s",
+		arguments_refuse(state, "%s groups by one key of the records, not by %s", name,
 				 options->by);
 }
 
 static void check_books(const struct report_options *options, struct argp_state *state)
 {
 	bool is_other = options->request || options->is_stacks || options->is_syscalls ||
-			options->is_diff || options->html || options->alerts;
+			options->is_stalls || options->is_diff || options->html || options->alerts;
 
 	if ((options->has_books || options->has_cost) && is_other)
 		arguments_refuse(
 			state, "--books and --cost apply to tables of groups: they do not go with "
-			       "--request, --stacks, --syscalls, --diff, --html or --alert");
+			       "--request, --stacks, --syscalls, --stalls, --diff, --html or "
+			       "--alert");
 }
 
 /* Parses the options without an argument. False: another option. */
@@ -422,6 +434,9 @@ static bool parse_flag(struct report_options *options, int key)
 		return true;
 	case OPTION_SYSCALLS:
 		options->is_syscalls = true;
+		return true;
+	case OPTION_STALLS:
+		options->is_stalls = true;
 		return true;
 	case OPTION_OFF_CPU:
 		options->measure = STACKS_OFF_CPU;
@@ -503,7 +518,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		check_diff(options, state);
 		check_html(options, state);
 		check_stacks(options, state);
-		check_syscalls(options, state);
+		check_own_table(options, options->is_syscalls, "--syscalls", state);
+		check_own_table(options, options->is_stalls, "--stalls", state);
 		check_books(options, state);
 		return 0;
 	default:

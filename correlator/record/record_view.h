@@ -144,3 +144,12 @@ static inline bool record_text_is(struct record_text text, const char *expected)
 
 	return text.size_bytes == size_bytes && memcmp(text.bytes, expected, size_bytes) == 0;
 }
+
+/* By bytes; of two that begin alike the shorter one comes first. */
+static inline int record_text_compare(struct record_text a, struct record_text b)
+{
+	size_t size_bytes = a.size_bytes < b.size_bytes ? a.size_bytes : b.size_bytes;
+	int order = memcmp(a.bytes, b.bytes, size_bytes);
+
+	return order ? order : (a.size_bytes > b.size_bytes) - (a.size_bytes < b.size_bytes);
+}

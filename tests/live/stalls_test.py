@@ -4,6 +4,7 @@ Long waits one by one: each wait of fixtures/stalls.rb is a record, as long as i
 it.
 """
 import collections
+import json
 
 import harness
 import records
@@ -84,6 +85,24 @@ class StallsTest(harness.LiveTest):
         truth, found = self.observe("--timeline", "--syscalls", "--stacks=off-cpu")
         self.assert_sums_are_right(found)
         self.assert_stalls_are_right(truth, found)
+
+    def test_the_report_has_all_of_them(self):
+        _, found = self.observe()
+        stalls = records.of_kind(found, "stall")
+        report = json.loads(run_correlator("report", "--stalls", "-f", "json", self.output).stdout)
+        self.assertEqual({"stalls": len(stalls), "stalls_lost": 0,
+                          **{field: sum(stall[field] for stall in stalls) for field in ("blocked_ns", "run_queue_ns")}},
+                         report["total"])
+        self.assertEqual(len(stalls), len(report["stalls"]))
+        ended = collections.Counter()
+        for stall in stalls:
+            if stall.get("woken_by_endpoint") == "ender" and stall["blocked_ns"] >= stall["run_queue_ns"]:
+                ended[stall["endpoint"]] += stall["blocked_ns"] + stall["run_queue_ns"]
+        self.assertLess(0, ended["waiter"])
+        self.assertEqual(ended, {row["endpoint"]: row["blocked_ns"] + row["run_queue_ns"]
+                                 for row in report["ended_by"] if row.get("ender") == "ender"})
+        shown = run_correlator("report", "--stalls", self.output).stdout
+        self.assertRegex(shown, r"\nwaiter +ender +\d+ ")
 
     def test_a_limit_that_is_none_is_refused(self):
         for limit in "1us", "nothing", "0":

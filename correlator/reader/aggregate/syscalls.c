@@ -238,7 +238,6 @@ static int other(void *context, const struct record_view *record)
 	return 0;
 }
 
-/* If no endpoint is recorded, the requests themselves are shown. */
 static int prepare(void *context)
 {
 	struct syscalls *syscalls = context;
@@ -247,11 +246,7 @@ static int prepare(void *context)
 		return 0;
 	syscalls->is_asked = true;
 	if (!syscalls->by)
-		syscalls->by = !recording_has_key(&syscalls->selection.recording, "endpoint") &&
-					       recording_has_key(&syscalls->selection.recording,
-								 "request_id")
-				       ? "request_id"
-				       : "endpoint";
+		syscalls->by = recording_usual_key(&syscalls->selection.recording);
 	return selection_ask(&syscalls->selection, syscalls->by);
 }
 
@@ -269,14 +264,6 @@ int syscalls_add(struct syscalls *syscalls, const struct record_view *record)
 	return selection_add(&syscalls->selection, &consumer, record);
 }
 
-static int compare_texts(struct record_text a, struct record_text b)
-{
-	size_t size_bytes = a.size_bytes < b.size_bytes ? a.size_bytes : b.size_bytes;
-	int order = memcmp(a.bytes, b.bytes, size_bytes);
-
-	return order ? order : compare_u64(a.size_bytes, b.size_bytes);
-}
-
 static int compare_sums(const void *a, const void *b)
 {
 	const struct syscalls_sum *first = *(const struct syscalls_sum *const *)a;
@@ -286,7 +273,7 @@ static int compare_sums(const void *a, const void *b)
 	if (order == 0)
 		order = compare_i64(second->inside_ns, first->inside_ns);
 	return order ? order
-		     : compare_texts(
+		     : record_text_compare(
 			       (struct record_text){ first->kind->name, first->kind->name_bytes },
 			       (struct record_text){ second->kind->name,
 						     second->kind->name_bytes });
@@ -320,7 +307,7 @@ static int compare_groups(const struct syscalls_group *a, const struct syscalls_
 
 	if (order == 0)
 		order = compare_i64(b->calls, a->calls);
-	return order ? order : compare_texts(a->value, b->value);
+	return order ? order : record_text_compare(a->value, b->value);
 }
 
 int syscalls_finish(struct syscalls *syscalls)

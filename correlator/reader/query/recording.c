@@ -202,6 +202,14 @@ bool recording_has_key(const struct recording *recording, const char *name)
 	return false;
 }
 
+const char *recording_usual_key(const struct recording *recording)
+{
+	return !recording_has_key(recording, "endpoint") &&
+			       recording_has_key(recording, "request_id")
+		       ? "request_id"
+		       : "endpoint";
+}
+
 bool recording_may_have_key(const struct recording *recording, const char *name)
 {
 	return recording->meta_count == 0 || recording->are_keys_untold ||

@@ -6,6 +6,7 @@
 #include "reader/report/format_diff.h"
 #include "reader/report/format_stacks.h"
 #include "reader/report/format_stacks_diff.h"
+#include "reader/report/format_stalls.h"
 #include "reader/report/format_story.h"
 #include "reader/report/format_syscalls.h"
 
@@ -40,6 +41,9 @@ FORMAT_AS(format_stacks_diff_ndjson, format_stacks_diff, stacks_diff, format_sta
 FORMAT_AS(format_syscalls_json, format_syscalls, syscalls, format_syscalls_options, FORMAT_JSON)
 FORMAT_AS(format_syscalls_csv, format_syscalls, syscalls, format_syscalls_options, FORMAT_CSV)
 FORMAT_AS(format_syscalls_ndjson, format_syscalls, syscalls, format_syscalls_options, FORMAT_NDJSON)
+FORMAT_AS(format_stalls_json, format_stalls, stalls, format_stalls_options, FORMAT_JSON)
+FORMAT_AS(format_stalls_csv, format_stalls, stalls, format_stalls_options, FORMAT_CSV)
+FORMAT_AS(format_stalls_ndjson, format_stalls, stalls, format_stalls_options, FORMAT_NDJSON)
 FORMAT_AS(format_story_json, format_story, story, format_options, FORMAT_JSON)
 FORMAT_AS(format_story_csv, format_story, story, format_options, FORMAT_CSV)
 FORMAT_AS(format_story_ndjson, format_story, story, format_options, FORMAT_NDJSON)

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "reader/aggregate/stalls.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/compare.h"
+#include "base/hash.h"
+#include "base/random.h"
+
+#define REQUEST "request_id"
+
+void stalls_init(struct stalls *stalls, struct filter *filter, const char *by, size_t kept_max)
+{
+	if (kept_max == 0 || kept_max > STALLS_KEPT_MAX)
+		kept_max = STALLS_KEPT_MAX;
+	*stalls = (struct stalls){ .by = by, .kept_max = kept_max, .seed = random_seed() };
+	selection_init(&stalls->selection, sizeof(struct selection_request));
+	selection_take_filter(&stalls->selection, filter);
+}
+
+void stalls_deinit(struct stalls *stalls)
+{
+	struct stalls_pair *pair, *next;
+
+	HASH_ITER(hh, stalls->pairs, pair, next) {
+		HASH_DELETE(hh, stalls->pairs, pair);
+		free(pair);
+	}
+	for (size_t i = 0; i < stalls->wait_count; i++)
+		free(stalls->waits[i]);
+	free(stalls->waits);
+	free(stalls->ender_field);
+	selection_deinit(&stalls->selection);
+}
+
+const char *stalls_ender_name(enum stalls_ender ender)
+{
+	static const char *const names[_STALLS_ENDER_MAX] = { "request",   "itself", "thread",
+							      "interrupt", "cpu",    "unknown" };
+
+	return names[ender];
+}
+
+static struct record_text text_of(const struct record_view *record, const char *field)
+{
+	struct record_text text = { 0 };
+
+	if (!record_view_text(record, field, &text))
+		return (struct record_text){ "", 0 };
+	if (text.size_bytes > STALLS_TEXT_BYTES_MAX)
+		text.size_bytes = STALLS_TEXT_BYTES_MAX;
+	return text;
+}
+
+static enum stalls_ender ender_of(const struct record_view *record, const struct stalls_wait *wait)
+{
+	struct record_text woken_by = text_of(record, "woken_by");
+
+	if (wait->run_queue_ns > wait->blocked_ns)
+		return STALLS_BY_CPU;
+	if (record_text_is(woken_by, "interrupt"))
+		return STALLS_BY_INTERRUPT;
+	if (woken_by.size_bytes == 0)
+		return STALLS_BY_UNKNOWN;
+	if (wait->texts[STALLS_ENDING_REQUEST].size_bytes > 0 &&
+	    record_text_compare(wait->texts[STALLS_REQUEST], wait->texts[STALLS_ENDING_REQUEST]) ==
+		    0)
+		return STALLS_BY_ITSELF;
+	return wait->texts[STALLS_ENDING_REQUEST].size_bytes > 0 ||
+			       wait->texts[STALLS_ENDER].size_bytes > 0
+		       ? STALLS_BY_REQUEST
+		       : STALLS_BY_THREAD;
+}
+
+static void read_ender(const struct record_view *record, struct stalls_wait *wait)
+{
+	bool is_of_cpu;
+
+	wait->ender = ender_of(record, wait);
+	is_of_cpu = wait->ender == STALLS_BY_CPU;
+	(void)record_view_count(record, is_of_cpu ? "ran_instead_pid" : "woken_by_pid",
+				&wait->ender_pid);
+	(void)record_view_count(record, is_of_cpu ? "ran_instead_tid" : "woken_by_tid",
+				&wait->ender_tid);
+	if (is_of_cpu || wait->ender == STALLS_BY_THREAD)
+		wait->texts[STALLS_ENDER] =
+			text_of(record, is_of_cpu ? "ran_instead_name" : "woken_by_name");
+}
+
+/* Reads a record; the texts are still the record's. False: it lacks its times. */
+static bool read_wait(const struct stalls *stalls, const struct record_view *record,
+		      struct stalls_wait *wait)
+{
+	*wait = (struct stalls_wait){ 0 };
+	if (!record_view_count_at(record, RECORD_PLACE(stall, start_ns), &wait->start_ns) ||
+	    !record_view_count_at(record, RECORD_PLACE(stall, end_ns), &wait->end_ns) ||
+	    !record_view_count_at(record, RECORD_PLACE(stall, blocked_ns), &wait->blocked_ns) ||
+	    !record_view_count_at(record, RECORD_PLACE(stall, run_queue_ns), &wait->run_queue_ns) ||
+	    wait->end_ns < wait->start_ns)
+		return false;
+	(void)record_view_count(record, "pid", &wait->pid);
+	(void)record_view_count_at(record, RECORD_PLACE(stall, tid), &wait->tid);
+	wait->texts[STALLS_VALUE] = text_of(record, stalls->by);
+	wait->texts[STALLS_ENDER] = text_of(record, stalls->ender_field);
+	wait->texts[STALLS_REQUEST] = text_of(record, REQUEST);
+	wait->texts[STALLS_ENDING_REQUEST] = text_of(record, RECORD_WAKER_PREFIX REQUEST);
+	wait->texts[STALLS_THREAD] = text_of(record, "thread_name");
+	wait->texts[STALLS_BLOCKED_ON] = text_of(record, "blocked_on");
+	wait->texts[STALLS_SYSCALL] = text_of(record, "syscall");
+	wait->texts[STALLS_WAITED_ON] = text_of(record, "waited_on");
+	read_ender(record, wait);
+	return true;
+}
+
+/* A copy with texts of its own; NULL: no memory. */
+static struct stalls_wait *copy_wait(const struct stalls_wait *wait)
+{
+	struct stalls_wait *copy;
+	size_t bytes = 0, used = 0;
+
+	for (size_t i = 0; i < _STALLS_TEXT_MAX; i++)
+		bytes += wait->texts[i].size_bytes;
+	copy = malloc(sizeof(*copy) + bytes);
+	if (!copy)
+		return NULL;
+	*copy = *wait;
+	for (size_t i = 0; i < _STALLS_TEXT_MAX; i++) {
+		memcpy(copy->bytes + used, wait->texts[i].bytes, wait->texts[i].size_bytes);
+		copy->texts[i].bytes = copy->bytes + used;
+		used += wait->texts[i].size_bytes;
+	}
+	return copy;
+}
+
+/* Sorts by length, longest first, then by start. */
+static int compare_waits(const void *a, const void *b)
+{
+	const struct stalls_wait *first = *(const struct stalls_wait *const *)a;
+	const struct stalls_wait *second = *(const struct stalls_wait *const *)b;
+	int order = compare_i64(stalls_wait_ns(second), stalls_wait_ns(first));
+
+	if (order == 0)
+		order = compare_i64(first->start_ns, second->start_ns);
+	return order ? order : compare_i64(first->tid, second->tid);
+}
+
+static void drop_shortest(struct stalls *stalls)
+{
+	qsort(stalls->waits, stalls->wait_count, sizeof(struct stalls_wait *), compare_waits);
+	while (stalls->wait_count > stalls->kept_max)
+		free(stalls->waits[--stalls->wait_count]);
+}
+
+/* Keeps twice as many as wanted, and drops the shorter half now and then. 0, -ENOMEM. */
+static int keep_wait(struct stalls *stalls, const struct stalls_wait *wait)
+{
+	struct stalls_wait *copy;
+
+	if (array_reserve(&stalls->waits, &stalls->wait_capacity, stalls->wait_count + 1) < 0)
+		return -ENOMEM;
+	copy = copy_wait(wait);
+	if (!copy)
+		return -ENOMEM;
+	stalls->waits[stalls->wait_count++] = copy;
+	if (stalls->wait_count >= 2 * stalls->kept_max)
+		drop_shortest(stalls);
+	return 0;
+}
+
+/* Finds or adds the pair of a wait; NULL: the table is full. Returns 0, -ENOMEM. */
+static int find_pair(struct stalls *stalls, const struct stalls_wait *wait,
+		     struct stalls_pair **ret_pair)
+{
+	char key[2 + 2 * STALLS_TEXT_BYTES_MAX];
+	const struct record_text *value = &wait->texts[STALLS_VALUE];
+	const struct record_text *ender = &wait->texts[STALLS_ENDER];
+	size_t size_bytes = 1;
+	struct stalls_pair *pair;
+	unsigned int hash;
+
+	key[0] = (char)('0' + (int)wait->ender);
+	memcpy(key + size_bytes, value->bytes, value->size_bytes);
+	size_bytes += value->size_bytes;
+	key[size_bytes++] = '\0';
+	memcpy(key + size_bytes, ender->bytes, ender->size_bytes);
+	size_bytes += ender->size_bytes;
+	hash = hash_table_key(stalls->seed, key, size_bytes);
+	HASH_FIND_BYHASHVALUE(hh, stalls->pairs, key, size_bytes, hash, pair);
+	*ret_pair = pair;
+	if (pair || HASH_COUNT(stalls->pairs) >= STALLS_PAIRS_MAX)
+		return 0;
+	pair = calloc(1, sizeof(*pair) + size_bytes);
+	if (!pair)
+		return -ENOMEM;
+	memcpy(pair->key, key, size_bytes);
+	pair->ender = wait->ender;
+	pair->value = (struct record_text){ pair->key + 1, value->size_bytes };
+	pair->ender_text =
+		(struct record_text){ pair->key + 2 + value->size_bytes, ender->size_bytes };
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, stalls->pairs, pair->key, size_bytes, hash, pair);
+	if (!pair->hh.tbl) {
+		free(pair);
+		return -ENOMEM;
+	}
+	*ret_pair = pair;
+	return 0;
+}
+
+static int add_wait(struct stalls *stalls, const struct stalls_wait *wait)
+{
+	struct stalls_pair *pair;
+	int r = find_pair(stalls, wait, &pair);
+
+	stalls->left_out += r == 0 && !pair;
+	if (r < 0 || !pair)
+		return r;
+	pair->count++;
+	saturated_add_to(&pair->blocked_ns, wait->blocked_ns);
+	saturated_add_to(&pair->run_queue_ns, wait->run_queue_ns);
+	if (stalls_wait_ns(wait) > pair->longest_ns)
+		pair->longest_ns = stalls_wait_ns(wait);
+	stalls->count++;
+	saturated_add_to(&stalls->blocked_ns, wait->blocked_ns);
+	saturated_add_to(&stalls->run_queue_ns, wait->run_queue_ns);
+	return keep_wait(stalls, wait);
+}
+
+static int take(void *context, const struct selection_record *taken)
+{
+	struct stalls *stalls = context;
+	struct stalls_wait wait;
+
+	stalls->has_any |= taken->view->kind == RECORD_KIND_STALL;
+	if (!taken->is_wanted)
+		return 0;
+	stalls->has_wanted |= taken->view->kind == RECORD_KIND_CPU;
+	if (taken->view->kind != RECORD_KIND_STALL)
+		return 0;
+	if (!read_wait(stalls, taken->view, &wait)) {
+		stalls->left_out++;
+		return 0;
+	}
+	return add_wait(stalls, &wait);
+}
+
+static int other(void *context, const struct record_view *record)
+{
+	struct stalls *stalls = context;
+
+	if (record->kind == RECORD_KIND_BALANCE)
+		(void)record_view_add(record, "stalls_lost", &stalls->lost);
+	return 0;
+}
+
+static int prepare(void *context)
+{
+	struct stalls *stalls = context;
+
+	if (stalls->is_asked)
+		return 0;
+	stalls->is_asked = true;
+	if (!stalls->by)
+		stalls->by = recording_usual_key(&stalls->selection.recording);
+	if (asprintf(&stalls->ender_field, RECORD_WAKER_PREFIX "%s", stalls->by) < 0) {
+		stalls->ender_field = NULL;
+		return -ENOMEM;
+	}
+	return selection_ask(&stalls->selection, stalls->by);
+}
+
+static struct selection_consumer consumer_of(struct stalls *stalls)
+{
+	return (struct selection_consumer){
+		.other = other, .prepare = prepare, .take = take, .context = stalls
+	};
+}
+
+int stalls_add(struct stalls *stalls, const struct record_view *record)
+{
+	const struct selection_consumer consumer = consumer_of(stalls);
+
+	return selection_add(&stalls->selection, &consumer, record);
+}
+
+static int compare_pairs(const struct stalls_pair *a, const struct stalls_pair *b)
+{
+	int order = compare_i64(saturated_add(b->blocked_ns, b->run_queue_ns),
+				saturated_add(a->blocked_ns, a->run_queue_ns));
+
+	if (order == 0)
+		order = record_text_compare(a->value, b->value);
+	if (order == 0)
+		order = (int)a->ender - (int)b->ender;
+	return order ? order : record_text_compare(a->ender_text, b->ender_text);
+}
+
+int stalls_finish(struct stalls *stalls)
+{
+	const struct selection_consumer consumer = consumer_of(stalls);
+	int r = selection_settle(&stalls->selection, &consumer, 0);
+
+	if (r < 0)
+		return r;
+	if (!stalls->by)
+		stalls->by = "endpoint";
+	if (stalls->wait_count > 0)
+		drop_shortest(stalls);
+	HASH_SORT(stalls->pairs, compare_pairs);
+	return 0;
+}

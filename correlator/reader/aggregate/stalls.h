@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The long waits of requests (stall records), as passed on by selection.h: the longest ones, and
+ * sums by a key of the request that waited and by what ended the wait. Records are untrusted: those
+ * beyond a bound are counted. Single thread; nothing here logs.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash_table.h"
+#include "reader/query/filter.h"
+#include "reader/query/selection.h"
+
+enum {
+	STALLS_KEPT_MAX = 100000, /* waits that are listed: some 400 bytes each */
+	STALLS_PAIRS_MAX = 1000000,
+	STALLS_TEXT_BYTES_MAX = 256, /* of each text; a longer one is cut */
+};
+
+/* The cause of the end of a wait. */
+enum stalls_ender {
+	STALLS_BY_REQUEST = 0, /* a thread in another request */
+	STALLS_BY_ITSELF = 1, /* a thread in the same request, such as of a child */
+	STALLS_BY_THREAD = 2, /* a thread in no request */
+	STALLS_BY_INTERRUPT = 3,
+	STALLS_BY_CPU = 4, /* it waited for a CPU, most of the time */
+	STALLS_BY_UNKNOWN = 5,
+	_STALLS_ENDER_MAX,
+};
+
+/* Texts of a wait: any bytes, not NUL-terminated; empty: not known. */
+enum stalls_text {
+	STALLS_VALUE, /* of the key, in the request that waited */
+	STALLS_ENDER, /* of the key, in the request that ended it; else the thread's name */
+	STALLS_REQUEST,
+	STALLS_ENDING_REQUEST,
+	STALLS_THREAD,
+	STALLS_BLOCKED_ON,
+	STALLS_SYSCALL,
+	STALLS_WAITED_ON,
+	_STALLS_TEXT_MAX,
+};
+
+struct stalls_wait {
+	int64_t start_ns; /* wall clock */
+	int64_t end_ns;
+	int64_t blocked_ns;
+	int64_t run_queue_ns;
+	int64_t pid;
+	int64_t tid;
+	int64_t ender_pid; /* of the thread that woke it, or had its CPU; 0 = none */
+	int64_t ender_tid;
+	enum stalls_ender ender;
+	struct record_text texts[_STALLS_TEXT_MAX]; /* point into bytes */
+	char bytes[];
+};
+
+/* The waits with the same value that the same ended. */
+struct stalls_pair {
+	UT_hash_handle hh;
+	enum stalls_ender ender;
+	struct record_text value; /* point into key */
+	struct record_text ender_text;
+	uint64_t count;
+	int64_t blocked_ns;
+	int64_t run_queue_ns;
+	int64_t longest_ns;
+	char key[];
+};
+
+struct stalls {
+	const char *by; /* borrowed: the key; NULL: endpoint, or request_id if there is none */
+	char *ender_field; /* of the key, in the context of the waker */
+	struct selection selection;
+	bool is_asked; /* the key's values were asked for */
+	size_t kept_max; /* how many waits to keep; 0 = STALLS_KEPT_MAX */
+	struct stalls_wait **waits; /* after stalls_finish: the longest first */
+	size_t wait_count;
+	size_t wait_capacity;
+	struct stalls_pair *pairs; /* uthash; after stalls_finish: most time first */
+	/* Sums of all waits: */
+	uint64_t count;
+	int64_t blocked_ns;
+	int64_t run_queue_ns;
+	int64_t lost; /* of all processes: long waits without a record */
+	uint64_t left_out; /* records beyond a bound */
+	bool has_wanted; /* the filter let a cpu record pass */
+	bool has_any; /* there is a stall record */
+	uint64_t seed;
+};
+
+/* Takes ownership of the filter. by: a key, or NULL. */
+void stalls_init(struct stalls *stalls, struct filter *filter, const char *by, size_t kept_max);
+void stalls_deinit(struct stalls *stalls);
+
+/* Adds a record of any kind. Returns 0, -ENOMEM. */
+int stalls_add(struct stalls *stalls, const struct record_view *record);
+
+/* Call after the last record. Returns 0, -ENOMEM. */
+int stalls_finish(struct stalls *stalls);
+
+/* "request", "itself", "thread", "interrupt", "cpu" or "unknown". */
+const char *stalls_ender_name(enum stalls_ender ender);
+
+static inline int64_t stalls_wait_ns(const struct stalls_wait *wait)
+{
+	return wait->end_ns - wait->start_ns;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "reader/report/format_stalls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/display.h"
+#include "reader/report/cell_text.h"
+
+struct view {
+	const struct stalls *stalls;
+	const struct stalls_pair **pairs; /* that are shown */
+	size_t pair_count;
+	bool has_date;
+};
+
+enum pair_column {
+	PAIR_VALUE,
+	PAIR_ENDER,
+	PAIR_STALLS,
+	PAIR_TIME,
+	PAIR_SHARE,
+	PAIR_MEAN,
+	PAIR_LONGEST,
+	_PAIR_MAX,
+};
+
+enum wait_column {
+	WAIT_VALUE,
+	WAIT_LENGTH,
+	WAIT_ON,
+	WAIT_CALL,
+	WAIT_OBJECT,
+	WAIT_ENDER,
+	WAIT_ENDING_REQUEST,
+	WAIT_REQUEST,
+	WAIT_THREAD,
+	WAIT_BEGAN,
+	_WAIT_MAX,
+};
+
+/* "POST /orders", "itself", "thread worker", "interrupt", "CPU taken by ruby", "-". */
+static void write_ender(enum stalls_ender ender, struct record_text text, const char *by,
+			char ret_text[static TABLE_CELL_BYTES])
+{
+	static const char *const names[_STALLS_ENDER_MAX] = { "",	   "itself", "thread",
+							      "interrupt", "CPU of", "-" };
+	char name[TABLE_CELL_BYTES];
+
+	cell_text_key(text, by, TABLE_TEXT_COLUMN_MAX, name);
+	if (ender == STALLS_BY_REQUEST)
+		(void)strcpy(ret_text, name);
+	else if ((ender == STALLS_BY_THREAD || ender == STALLS_BY_CPU) && text.size_bytes > 0)
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s %.*s", names[ender],
+			       TABLE_TEXT_COLUMN_MAX, name);
+	else
+		(void)strcpy(ret_text, ender == STALLS_BY_CPU ? "idle CPU" : names[ender]);
+}
+
+static int64_t pair_ns(const struct stalls_pair *pair)
+{
+	return saturated_add(pair->blocked_ns, pair->run_queue_ns);
+}
+
+static void write_share(int64_t part, int64_t whole, char ret_text[static TABLE_CELL_BYTES])
+{
+	(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.2f %%",
+		       whole > 0 ? 100.0 * (double)part / (double)whole : 0.0);
+}
+
+static void write_pair(const void *context, size_t row, size_t column,
+		       char ret_text[static TABLE_CELL_BYTES])
+{
+	const struct view *view = context;
+	const struct stalls_pair *pair = view->pairs[row];
+	const struct stalls *stalls = view->stalls;
+
+	switch ((enum pair_column)column) {
+	case PAIR_VALUE:
+		cell_text_key(pair->value, stalls->by, TABLE_FIRST_COLUMN_MAX, ret_text);
+		return;
+	case PAIR_ENDER:
+		write_ender(pair->ender, pair->ender_text, stalls->by, ret_text);
+		return;
+	case PAIR_STALLS:
+		display_number((int64_t)pair->count, ret_text);
+		return;
+	case PAIR_TIME:
+		display_duration(pair_ns(pair), ret_text);
+		return;
+	case PAIR_SHARE:
+		write_share(pair_ns(pair), saturated_add(stalls->blocked_ns, stalls->run_queue_ns),
+			    ret_text);
+		return;
+	case PAIR_MEAN:
+		display_duration(pair_ns(pair) / (int64_t)pair->count, ret_text);
+		return;
+	default:
+		display_duration(pair->longest_ns, ret_text);
+		return;
+	}
+}
+
+static const char *reason_of(const struct stalls_wait *wait, char room[static TABLE_CELL_BYTES])
+{
+	if (wait->ender == STALLS_BY_CPU)
+		return "CPU";
+	cell_text_fit(wait->texts[STALLS_BLOCKED_ON], TABLE_TEXT_COLUMN_MAX, room);
+	return room;
+}
+
+static void write_wait(const void *context, size_t row, size_t column,
+		       char ret_text[static TABLE_CELL_BYTES])
+{
+	static const enum stalls_text texts[_WAIT_MAX] = {
+		[WAIT_CALL] = STALLS_SYSCALL,	 [WAIT_OBJECT] = STALLS_WAITED_ON,
+		[WAIT_REQUEST] = STALLS_REQUEST, [WAIT_ENDING_REQUEST] = STALLS_ENDING_REQUEST,
+		[WAIT_THREAD] = STALLS_THREAD,
+	};
+	const struct view *view = context;
+	const struct stalls_wait *wait = view->stalls->waits[row];
+	char room[TABLE_CELL_BYTES];
+
+	if (column == WAIT_VALUE)
+		cell_text_key(wait->texts[STALLS_VALUE], view->stalls->by, TABLE_FIRST_COLUMN_MAX,
+			      ret_text);
+	else if (column == WAIT_LENGTH)
+		display_duration(stalls_wait_ns(wait), ret_text);
+	else if (column == WAIT_ON)
+		(void)strcpy(ret_text, reason_of(wait, room));
+	else if (column == WAIT_ENDER)
+		write_ender(wait->ender, wait->texts[STALLS_ENDER], view->stalls->by, ret_text);
+	else if (column == WAIT_BEGAN)
+		cell_text_number(FIGURE_BEGAN, wait->start_ns, view->has_date, ret_text);
+	else
+		cell_text_fit(wait->texts[texts[column]], TABLE_TEXT_COLUMN_MAX, ret_text);
+}
+
+static void print_pairs(const struct view *view, const struct format_stalls_options *options,
+			FILE *out)
+{
+	const struct table_column columns[_PAIR_MAX] = {
+		[PAIR_VALUE] = { view->stalls->by, 0, false },
+		[PAIR_ENDER] = { "ended by", 0, true },
+		[PAIR_STALLS] = { "stalls", 2, false },
+		[PAIR_TIME] = { "time", 0, false },
+		[PAIR_SHARE] = { "share", 1, false },
+		[PAIR_MEAN] = { "mean", 4, false },
+		[PAIR_LONGEST] = { "longest", 3, false },
+	};
+	const struct table table = { .columns = columns,
+				     .column_count = _PAIR_MAX,
+				     .row_count = view->pair_count,
+				     .width = options->width,
+				     .is_bold = options->is_bold,
+				     .cell = write_pair,
+				     .context = view };
+
+	(void)table_print(&table, out);
+}
+
+static void print_waits(const struct view *view, const struct format_stalls_options *options,
+			FILE *out)
+{
+	char zone[DISPLAY_ZONE_BYTES], began[DISPLAY_ZONE_BYTES + sizeof("began ()")];
+	const struct table_column columns[_WAIT_MAX] = {
+		[WAIT_VALUE] = { view->stalls->by, 0, false },
+		[WAIT_LENGTH] = { "wait", 0, false },
+		[WAIT_ON] = { "on", 1, true },
+		[WAIT_CALL] = { "in", 5, true },
+		[WAIT_OBJECT] = { "file or peer", 3, true },
+		[WAIT_ENDER] = { "ended by", 2, true },
+		[WAIT_ENDING_REQUEST] = { "in request", 6, true },
+		[WAIT_REQUEST] = { "request_id", 4, true },
+		[WAIT_THREAD] = { "thread", 8, true },
+		[WAIT_BEGAN] = { began, 7, false },
+	};
+	const struct table table = { .columns = columns,
+				     .column_count = _WAIT_MAX,
+				     .row_count = view->stalls->wait_count,
+				     .width = options->width,
+				     .is_bold = options->is_bold,
+				     .cell = write_wait,
+				     .context = view };
+
+	(void)display_needs_date(0, 0, zone);
+	(void)snprintf(began, sizeof(began), "began (%s)", zone);
+	(void)table_print(&table, out);
+}
+
+/* 0, -ENOMEM. */
+static int choose_pairs(struct view *view, size_t top_count)
+{
+	const struct stalls_pair *pair = view->stalls->pairs;
+	size_t count = HASH_COUNT(view->stalls->pairs);
+
+	if (top_count > 0 && count > top_count)
+		count = top_count;
+	view->pairs = calloc(count + 1, sizeof(*view->pairs));
+	if (!view->pairs)
+		return -ENOMEM;
+	for (; view->pair_count < count; pair = pair->hh.next)
+		view->pairs[view->pair_count++] = pair;
+	return 0;
+}
+
+static bool has_interrupt(const struct stalls *stalls)
+{
+	for (const struct stalls_pair *pair = stalls->pairs; pair; pair = pair->hh.next)
+		if (pair->ender == STALLS_BY_INTERRUPT)
+			return true;
+	return false;
+}
+
+static void print_sums(const struct view *view, size_t width, FILE *out)
+{
+	const struct stalls *stalls = view->stalls;
+	char count[DISPLAY_NUMBER_BYTES], lost[DISPLAY_NUMBER_BYTES];
+	char blocked[DISPLAY_NUMBER_BYTES], queued[DISPLAY_NUMBER_BYTES];
+
+	display_number((int64_t)stalls->count, count);
+	display_duration(stalls->blocked_ns, blocked);
+	display_duration(stalls->run_queue_ns, queued);
+	display_sentence(out, width, DISPLAY_INDENT, "%s wait%s: %s blocked, %s for a CPU.%s",
+			 count, display_plural(stalls->count), blocked, queued,
+			 has_interrupt(stalls) ? " An interrupt is a timer, a packet or a disk."
+					       : "");
+	if (stalls->lost <= 0)
+		return;
+	display_number(stalls->lost, lost);
+	display_sentence(out, width, DISPLAY_INDENT,
+			 "%s long wait%s of all processes could not be recorded.", lost,
+			 display_plural((uint64_t)stalls->lost));
+}
+
+int format_stalls_table(const struct stalls *stalls, const struct format_stalls_options *options,
+			FILE *out)
+{
+	struct view view = { .stalls = stalls };
+	char zone[DISPLAY_ZONE_BYTES];
+	int r = choose_pairs(&view, options->top_count);
+
+	if (r < 0)
+		return r;
+	view.has_date = display_needs_date((int64_t)stalls->selection.recording.start_ns,
+					   (int64_t)stalls->selection.recording.end_ns, zone);
+	if (view.pair_count > 0) {
+		print_pairs(&view, options, out);
+		(void)fputc('\n', out);
+		print_waits(&view, options, out);
+		(void)fputc('\n', out);
+	}
+	print_sums(&view, options->width, out);
+	free(view.pairs);
+	return 0;
+}

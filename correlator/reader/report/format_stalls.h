@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Prints the long waits of requests (stalls.h), for people and for programs: what ended them, most
+ * time first, and the longest ones. After stalls_finish. The caller checks ferror(out). */
+#pragma once
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "reader/aggregate/stalls.h"
+#include "reader/report/sheet.h"
+
+struct format_stalls_options {
+	enum output_format format;
+	size_t width; /* of the screen, in columns */
+	size_t top_count; /* rows of each table; 0: all */
+	bool is_bold; /* the headings, by an escape sequence */
+};
+
+/* Prints in options->format. 0, -ENOMEM. */
+int format_stalls(const struct stalls *stalls, const struct format_stalls_options *options,
+		  FILE *out);
+int format_stalls_table(const struct stalls *stalls, const struct format_stalls_options *options,
+			FILE *out);
