@@ -305,8 +305,10 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 	if (session.has_wait_stacks)
 		wait_places_note_charge(thread,
 					account ? charge_hash(thread) : CONTEXT_HASH_OVERFLOW);
-	if (session.stall_least_ns)
+	if (session.stall_least_ns) {
 		stall_charged(&thread->stall, &thread->pending);
+		hog_charged(&thread->hog, &thread->pending, charge_hash(thread));
+	}
 	if (session.has_timeline)
 		(void)timeline_note_charge(thread, charge_hash(thread), stint_flags);
 	__builtin_memset(&thread->pending, 0, sizeof(thread->pending));

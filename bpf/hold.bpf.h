@@ -116,6 +116,8 @@ static __always_inline void thread_renew_image(struct thread_state *thread,
 	thread->changes = 0;
 	/* Its serials begin anew. */
 	thread->next_serial = thread->state_serial = 0;
+	thread->hog.since_ns = 0;
+	thread->hog.last_fiber = thread->hog.has_turns = 0;
 	thread->is_recalled = 0;
 	thread->reading++;
 	thread->config.flags = thread->config.generation = thread->config.reading = 0;

@@ -154,7 +154,8 @@ struct thread_state {
 	__u32 counters_asked; /* 1 + window in which they were last found not to be kept */
 	struct syscall_counts syscalls; /* of what is pending; with session.has_syscalls */
 	struct wait_places waited; /* of what is pending; with session.has_wait_stacks */
-	struct stall_watch stall; /* with session.stall_least_ns */
+	struct stall_watch stall; /* this and the next with session.stall_least_ns */
+	struct hog_watch hog;
 };
 
 _Static_assert(__builtin_offsetof(struct thread_state, pairs) ==

@@ -102,65 +102,80 @@ static __always_inline void stall_enter_unseen(struct thread_state *thread,
 		watch->other_tgid = watch->other_tid = 0;
 }
 
-static __always_inline bool stall_is_within_budget(const struct thread_state *thread)
+static __always_inline bool stall_is_within_budget(const struct thread_state *thread, __u64 now_ns)
 {
 	__u64 *paid_ns = &stalls_paid_ns[thread->config.family % SHARE_SLOTS];
-	__u64 next_ns = stall_budget_take(*paid_ns, thread->stall.entered_ns);
+	__u64 next_ns = stall_budget_take(*paid_ns, now_ns);
 
 	if (next_ns)
 		*paid_ns = next_ns;
 	return next_ns;
 }
 
-static __always_inline void stall_fill(const struct thread_state *thread, struct stall *stall)
+/* Sets all but the times, the context and the flags. */
+static __always_inline void stall_clear(const struct thread_state *thread, struct stall *stall)
 {
-	const struct stall_watch *watch = &thread->stall;
-
-	stall->start_ns = watch->left_ns;
-	stall->end_ns = watch->entered_ns;
-	stall->blocked_ns = watch->blocked_ns;
-	stall->run_queue_ns = watch->run_queue_ns;
-	stall->context_hash = watch->context_hash;
-	stall->waker_hash = watch->waker_hash;
+	stall->cpu_ns = 0;
+	stall->waker_hash = 0;
 	stall->thread_serial = thread->serial;
 	stall->life = thread->life;
 	stall->inode = 0;
 	stall->tid = thread->tid;
 	stall->ns_tid = thread->ns_tid;
-	stall->waker_tgid = watch->waker >> 32;
-	stall->waker_tid = (__u32)watch->waker;
-	stall->other_tgid = watch->other_tgid;
-	stall->other_tid = watch->other_tid;
+	stall->waker_tgid = stall->waker_tid = 0;
+	stall->other_tgid = stall->other_tid = 0;
 	stall->epoch = thread->epoch;
-	stall->call = watch->call;
-	stall->blocked_on = thread->clock.blocked_on;
-	stall->flags = watch->flags | (thread->is_inherited ? STALL_IS_INHERITED : 0) |
-		       (session.has_children && thread->is_of_origin ? STALL_IS_OF_ORIGIN : 0);
+	stall->call = 0;
+	stall->blocked_on = BLOCKED_ON_OTHER;
 	stall->object = STALL_OBJECT_NONE;
 	stall->is_local = 0;
 	stall->port = 0;
 	__builtin_memset(stall->address, 0, sizeof(stall->address));
-	__builtin_memcpy(stall->waker_comm, watch->waker_comm, sizeof(stall->waker_comm));
-	__builtin_memcpy(stall->other_comm, watch->other_comm, sizeof(stall->other_comm));
+	__builtin_memset(stall->waker_comm, 0, sizeof(stall->waker_comm));
+	__builtin_memset(stall->other_comm, 0, sizeof(stall->other_comm));
+	if (bpf_probe_read_kernel(stall->comm, sizeof(stall->comm),
+				  bpf_get_current_task_btf()->comm))
+		stall->comm[0] = 0;
 	/* As long as a socket's path; of the others the beginning. */
 	__builtin_memset(stall->names, 0, 2 * STALL_NAME_BYTES);
 	for (__u32 i = 2; i < STALL_NAMES; i++)
 		stall->names[i][0] = 0;
 }
 
+static __always_inline void stall_fill(const struct thread_state *thread, struct stall *stall)
+{
+	const struct stall_watch *watch = &thread->stall;
+
+	stall_clear(thread, stall);
+	stall->start_ns = watch->left_ns;
+	stall->end_ns = watch->entered_ns;
+	stall->blocked_ns = watch->blocked_ns;
+	stall->run_queue_ns = watch->run_queue_ns;
+	stall->context_hash = watch->context_hash;
+	stall->waker_hash = watch->waker_hash;
+	stall->waker_tgid = watch->waker >> 32;
+	stall->waker_tid = (__u32)watch->waker;
+	stall->other_tgid = watch->other_tgid;
+	stall->other_tid = watch->other_tid;
+	stall->call = watch->call;
+	stall->blocked_on = thread->clock.blocked_on;
+	stall->flags = watch->flags | (thread->is_inherited ? STALL_IS_INHERITED : 0) |
+		       (session.has_children && thread->is_of_origin ? STALL_IS_OF_ORIGIN : 0);
+	__builtin_memcpy(stall->waker_comm, watch->waker_comm, sizeof(stall->waker_comm));
+	__builtin_memcpy(stall->other_comm, watch->other_comm, sizeof(stall->other_comm));
+}
+
 static __always_inline void stall_send(struct thread_state *thread, struct task_struct *task)
 {
 	struct stall *stall = NULL;
 
-	if (stall_is_within_budget(thread))
+	if (stall_is_within_budget(thread, thread->stall.entered_ns))
 		stall = bpf_ringbuf_reserve(&stalls, sizeof(*stall), 0);
 	if (!stall) {
 		count_loss(thread->life, COUNTER_STALL_LOST);
 		return;
 	}
 	stall_fill(thread, stall);
-	if (bpf_probe_read_kernel(stall->comm, sizeof(stall->comm), task->comm))
-		stall->comm[0] = 0;
 	/* Still in the same call, so its descriptors are those that it waited on. */
 	if (stall->call && !thread->is_worker &&
 	    stall->call == syscall_call((__u64)compat_call_number(task), compat_is_x86(),
@@ -168,6 +183,41 @@ static __always_inline void stall_send(struct thread_state *thread, struct task_
 	    thread->stall.argument == compat_call_argument(task))
 		stall_object_read(stall, task);
 	bpf_ringbuf_submit(stall, BPF_RB_NO_WAKEUP);
+}
+
+/* A fiber has left the current thread to another one, or its context. */
+static __always_inline void hog_send(struct thread_state *thread, __u64 now_ns)
+{
+	const struct hog_watch *watch = &thread->hog;
+	struct stall *stall = NULL;
+
+	if (stall_is_within_budget(thread, now_ns))
+		stall = bpf_ringbuf_reserve(&stalls, sizeof(*stall), 0);
+	if (!stall) {
+		count_loss(thread->life, COUNTER_STALL_LOST);
+		return;
+	}
+	stall_clear(thread, stall);
+	stall->flags = STALL_IS_HOG;
+	stall->start_ns = watch->since_ns;
+	stall->end_ns = now_ns;
+	stall->cpu_ns = watch->cpu_ns;
+	stall->blocked_ns = watch->blocked_ns;
+	stall->run_queue_ns = watch->run_queue_ns;
+	stall->context_hash = watch->context_hash;
+	bpf_ringbuf_submit(stall, BPF_RB_NO_WAKEUP);
+}
+
+/* Call at a probe, once what was pending is charged. fiber: from here on; 0 = not known. */
+VERIFIED_ONCE int hog_tell(struct thread_state *thread, __u32 fiber, __u64 now_ns)
+{
+	if (!session.stall_least_ns || !thread)
+		return 0;
+	if (thread->hog.context_hash >= CONTEXT_HASH_FIRST &&
+	    hog_is_long(&thread->hog, now_ns, session.stall_least_ns))
+		hog_send(thread, now_ns);
+	hog_begin(&thread->hog, now_ns, fiber);
+	return 0;
 }
 
 /* Call at a boundary of the current thread, once its last gap is split. */

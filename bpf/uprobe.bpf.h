@@ -50,6 +50,7 @@ int on_context_change(struct uprobe_registers *registers)
 		if (session.has_timeline)
 			thread->timeline.missed_fiber = context_fiber(thread, registers);
 		thread->has_missed_probe = 1;
+		thread->hog.since_ns = 0;
 		thread->next_serial = 0;
 		return 0;
 	}
@@ -60,6 +61,8 @@ int on_context_change(struct uprobe_registers *registers)
 	}
 	if (session.has_timeline)
 		thread->timeline.stint.fiber = context_fiber(thread, registers);
+	if (session.stall_least_ns)
+		(void)hog_tell(thread, context_fiber(thread, registers), now_ns);
 	/* The variable is in no known object, or a wanted key has no ID yet. */
 	if (!context_is_published_at(&thread->config, registers->instruction_pointer) ||
 	    context_lacks_key(thread))

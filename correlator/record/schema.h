@@ -51,8 +51,8 @@
 	  "how often one thread in one context made a system call in one window; only with "       \
 	  "--syscalls")                                                                            \
 	X(STALL, stall,                                                                            \
-	  "a wait of one thread in one context that was long, written when it is over; only "      \
-	  "with --stall")                                                                          \
+	  "a long wait of one thread in one context, or a fiber that kept its thread for long, "   \
+	  "written when it is over; only with --stall")                                            \
 	X(BALANCE, balance,                                                                        \
 	  "the books of one process in one window: exec_ns = attributed_ns + "                     \
 	  "unattributed_ns + overflow_ns + residual_ns")                                           \
@@ -243,12 +243,17 @@
 	X(U32, ns_tid, "ns_tid", KNOWN, "", "the same as the thread itself knows it")                                \
 	X(TEXT, thread_name, "thread_name", KNOWN, "", "")                                                           \
 	X(KEYS, keys, "", ALWAYS, "", "each key under its own name, as in cpu records")                              \
-	X(WALL, start_ns, "start_ns", ALWAYS, "ns", "wall clock when the thread left its CPU")                       \
-	X(WALL, end_ns, "end_ns", ALWAYS, "ns", "and when it got one again")                                         \
+	X(BOOL, is_hog, "hog", IF(is_hog), "",                                                                       \
+	  "true: no wait, but a fiber that kept its thread, where fibers take turns, for long")                      \
+	X(WALL, start_ns, "start_ns", ALWAYS, "ns",                                                                  \
+	  "wall clock when the thread left its CPU; hog: when the fiber got the thread")                             \
+	X(WALL, end_ns, "end_ns", ALWAYS, "ns",                                                                      \
+	  "and when it got one again; hog: when the fiber, or its context, left it")                                 \
+	X(U64, cpu_ns, "cpu_ns", IF(is_hog), "ns", "hog: of this, on a CPU")                                         \
 	X(U64, blocked_ns, "blocked_ns", ALWAYS, "ns",                                                               \
 	  "of this, asleep: part of blocked_ns of the cpu records of the windows that it spans")                     \
 	X(U64, run_queue_ns, "run_queue_ns", ALWAYS, "ns",                                                           \
-	  "the rest: runnable, waiting for a CPU; likewise")                                                         \
+	  "and runnable, waiting for a CPU; likewise")                                                               \
 	X(TEXT, blocked_on, "blocked_on", KNOWN, "",                                                                 \
 	  "disk, network, poll, pipe, futex, sleep, child, fault or other; left out: it did "                        \
 	  "not sleep")                                                                                               \

@@ -5,6 +5,10 @@
  * thread's pending totals, so they are what its accounts were charged. Pure: the kernel programs
  * and the unit tests compile this same text. The caller holds the thread's books, except for
  * stall_is_long(). Times are CLOCK_MONOTONIC, ns.
+ *
+ * And hogs: a fiber that kept its thread for longer than the limit, on the CPU or off it, while
+ * other fibers of the thread may have been ready. Between two probes, which a thread passes at each
+ * change of context, only one fiber runs.
  */
 #pragma once
 
@@ -27,6 +31,7 @@ enum stall_flags {
 	STALL_BY_INTERRUPT = 1 << 1,
 	STALL_IS_INHERITED = 1 << 2, /* as ACCOUNT_INHERITED */
 	STALL_IS_OF_ORIGIN = 1 << 3, /* as ACCOUNT_OF_ORIGIN */
+	STALL_IS_HOG = 1 << 4, /* a fiber kept its thread: only times, context and thread are set */
 };
 
 /* The file that a thread waits on. */
@@ -41,8 +46,9 @@ enum stall_object {
 
 /* The message. */
 struct stall {
-	__u64 start_ns; /* it left its CPU */
-	__u64 end_ns; /* it got one again */
+	__u64 start_ns; /* it left its CPU; of a hog: the fiber got the thread, in this context */
+	__u64 end_ns; /* it got one again; of a hog: it left the thread, or this context */
+	__u64 cpu_ns; /* of a hog */
 	__u64 blocked_ns;
 	__u64 run_queue_ns;
 	__u64 context_hash;
@@ -73,7 +79,7 @@ struct stall {
 };
 
 _Static_assert(STALL_UNIX_PATH_BYTES < 2 * STALL_NAME_BYTES, "has room");
-_Static_assert(sizeof(struct stall) == 9 * 8 + 12 * 4 + 4 * 16 + STALL_NAMES * STALL_NAME_BYTES,
+_Static_assert(sizeof(struct stall) == 10 * 8 + 12 * 4 + 4 * 16 + STALL_NAMES * STALL_NAME_BYTES,
 	       "layout");
 
 /* The last wait of a thread, kept with its books. All zeros: none. */
@@ -95,6 +101,49 @@ struct stall_watch {
 	char waker_comm[COMM_BYTES];
 	char other_comm[COMM_BYTES];
 };
+
+/* The time since a thread's last probe. All zeros: not known. */
+struct hog_watch {
+	__u64 since_ns; /* that probe; 0 = not known */
+	__u64 context_hash; /* charged since then */
+	__u64 cpu_ns; /* charged so far */
+	__u64 blocked_ns;
+	__u64 run_queue_ns;
+	__u32 last_fiber; /* the last one that ran in a context; 0 = none, or not known */
+	__u32 has_turns; /* fibers take turns on the thread */
+};
+
+/* The pending totals are charged to that context. */
+static inline void hog_charged(struct hog_watch *watch, const struct account_totals *pending,
+			       __u64 context_hash)
+{
+	watch->context_hash = context_hash;
+	watch->cpu_ns += account_on_cpu(pending);
+	watch->blocked_ns += pending->blocked_ns;
+	watch->run_queue_ns += pending->run_queue_ns;
+}
+
+/* Whether a fiber has kept its thread for long, at a probe that is passed now. */
+static inline int hog_is_long(const struct hog_watch *watch, __u64 now_ns, __u64 least_ns)
+{
+	return watch->since_ns && watch->has_turns &&
+	       account_growth(now_ns, watch->since_ns) >= least_ns;
+}
+
+/*
+ * A probe was passed, and what was pending charged. fiber: that runs in a context from here on; 0 =
+ * in none, or not known. Fibers are numbered as they come: if an older one follows a newer one,
+ * they take turns. (A native thread that Ruby uses for one thread after the other meets only newer
+ * ones.)
+ */
+static inline void hog_begin(struct hog_watch *watch, __u64 now_ns, __u32 fiber)
+{
+	watch->has_turns |= fiber && fiber < watch->last_fiber;
+	watch->last_fiber = fiber ? fiber : watch->last_fiber;
+	watch->since_ns = fiber ? now_ns : 0;
+	watch->context_hash = 0;
+	watch->cpu_ns = watch->blocked_ns = watch->run_queue_ns = 0;
+}
 
 /* Adds the time off the CPU that became pending since the last call. */
 static inline void stall_add_pending(struct stall_watch *watch,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """
-Long waits one by one: each wait of fixtures/stalls.rb is a record, as long as it took, with what it was on and who ended
-it.
+Long waits one by one: each wait of fixtures/stalls.rb is a record, as long as it took, with what it was on and what
+ended it.
 """
 import collections
 import json
@@ -11,8 +11,9 @@ import records
 from harness import EXIT_USAGE, Recording, run_correlator
 from reasons_test import Waiter
 
-# Of a wait, what the Ruby does beside it, and how late it gets a CPU again.
+# Waits of the request that are too short for a record: the Ruby's own, for its lock.
 TOLERANCE_NS = 1_000_000
+WAIT_NS = 30_000_000
 LIMIT_NS = 5_000_000
 
 
@@ -58,8 +59,14 @@ class StallsTest(harness.LiveTest):
                 for field, value in known.items():
                     if field not in lacks:
                         self.assertEqual(value, stall.get(field), (field, stall))
-                if request != "starved":
-                    self.assertGreaterEqual(length_ns, inside_ns - stall["run_queue_ns"] - TOLERANCE_NS, stall)
+                if request == "starved":
+                    # So long the other program has the CPU. Without probes, what comes after is no time of the request.
+                    self.assertGreaterEqual(length_ns, WAIT_NS - TOLERANCE_NS, stall)
+                    continue
+                sums = records.totals_by(found)[request]
+                ran_ns = sums["cpu_ns"] + records.stolen_ns(found, request)
+                ran_ns += sums["run_queue_ns"] - stall["run_queue_ns"]
+                self.assertGreaterEqual(length_ns, inside_ns - ran_ns - TOLERANCE_NS, stall)
 
     def test_each_is_as_long_as_it_took_with_what_it_was_on_and_who_ended_it(self):
         truth, found = self.observe()
@@ -109,6 +116,53 @@ class StallsTest(harness.LiveTest):
             result = run_correlator("record", "-p", "1", f"--stall={limit}")
             self.assertEqual(EXIT_USAGE, result.returncode)
             self.assertIn(f"--stall {limit}", result.stderr)
+
+
+class HogsTest(harness.LiveTest):
+    """Fibers that kept the thread of an event loop: fixtures/hogs.rb."""
+    TASKS = 20
+    # Between the script's clock and the switches of fibers beside it.
+    CLOCKS_NS = 500_000
+
+    def observe(self, *options):
+        with Waiter("hogs.rb", self.TASKS) as workload:
+            with Recording(self.output, "-p", workload.pid, "--stall", *options) as recording:
+                truth = {said["request_id"]: said["inside_ns"] for said in workload.run_and_read()}
+                self.assert_ended_well(recording, recording.stop())
+        return truth, recording.records()
+
+    def test_each_is_as_long_as_it_kept_the_thread(self):
+        truth, found = self.observe()
+        self.assertEqual({"spin", "wait", "both", "thread-spin", "thread-wait", "thread-both"}, set(truth))
+        hogs = {hog["request_id"]: hog for hog in records.of_kind(found, "stall") if hog.get("hog")}
+        for request in "spin", "wait", "both":
+            hog = hogs[request]
+            length_ns = hog["end_ns"] - hog["start_ns"]
+            self.assertGreaterEqual(length_ns, truth[request], hog)
+            self.assertLessEqual(length_ns, truth[request] + self.CLOCKS_NS + hog["run_queue_ns"], hog)
+            # But for theft, and what the switches of the thread have of the run queue's clock.
+            parts_ns = hog["cpu_ns"] + hog["blocked_ns"] + hog["run_queue_ns"]
+            self.assertAlmostEqual(length_ns, parts_ns, delta=records.stolen_ns(found, request) + self.CLOCKS_NS,
+                                   msg=hog)
+        self.assertGreater(hogs["spin"]["cpu_ns"], 2 * hogs["spin"]["blocked_ns"])
+        self.assertGreater(hogs["wait"]["blocked_ns"], 2 * hogs["wait"]["cpu_ns"])
+
+    def test_threads_of_their_own_are_none(self):
+        _, found = self.observe("-i", "50ms")
+        self.assertEqual([], [stall for stall in records.of_kind(found, "stall")
+                              if stall.get("hog") and stall["request_id"].startswith("thread")])
+
+    def test_the_report_says_how_many_they_held_up(self):
+        truth, _ = self.observe()
+        report = json.loads(run_correlator("report", "--stalls", "-f", "json", self.output).stdout)
+        hogs = {hog["request_id"]: hog for hog in report["hogs"]}
+        for request in "spin", "wait", "both":
+            self.assertEqual(self.TASKS, hogs[request]["held_requests"], hogs[request])
+            self.assertGreaterEqual(hogs[request]["held_ns"], self.TASKS * truth[request])
+        behind = json.loads(run_correlator("report", "--stalls", "--request", "task-003", "-f", "json",
+                                           self.output).stdout)
+        self.assertLessEqual({"spin", "wait", "both"}, {hog["request_id"] for hog in behind["hogs"]})
+        self.assertEqual({1}, {hog["held_requests"] for hog in behind["hogs"] if hog["request_id"] in truth})
 
 
 if __name__ == "__main__":

@@ -13,12 +13,17 @@
 
 #define REQUEST "request_id"
 
+struct stalls_request {
+	struct selection_request selection;
+	struct stalls_life life; /* all zeros: it has no wanted cpu record */
+};
+
 void stalls_init(struct stalls *stalls, struct filter *filter, const char *by, size_t kept_max)
 {
 	if (kept_max == 0 || kept_max > STALLS_KEPT_MAX)
 		kept_max = STALLS_KEPT_MAX;
 	*stalls = (struct stalls){ .by = by, .kept_max = kept_max, .seed = random_seed() };
-	selection_init(&stalls->selection, sizeof(struct selection_request));
+	selection_init(&stalls->selection, sizeof(struct stalls_request));
 	selection_take_filter(&stalls->selection, filter);
 }
 
@@ -33,6 +38,10 @@ void stalls_deinit(struct stalls *stalls)
 	for (size_t i = 0; i < stalls->wait_count; i++)
 		free(stalls->waits[i]);
 	free(stalls->waits);
+	for (size_t i = 0; i < stalls->hog_count; i++)
+		free(stalls->hogs[i]);
+	free(stalls->hogs);
+	free(stalls->lives);
 	free(stalls->ender_field);
 	selection_deinit(&stalls->selection);
 }
@@ -102,6 +111,7 @@ static bool read_wait(const struct stalls *stalls, const struct record_view *rec
 	    !record_view_count_at(record, RECORD_PLACE(stall, run_queue_ns), &wait->run_queue_ns) ||
 	    wait->end_ns < wait->start_ns)
 		return false;
+	(void)record_view_count_at(record, RECORD_PLACE(stall, cpu_ns), &wait->cpu_ns);
 	(void)record_view_count(record, "pid", &wait->pid);
 	(void)record_view_count_at(record, RECORD_PLACE(stall, tid), &wait->tid);
 	wait->texts[STALLS_VALUE] = text_of(record, stalls->by);
@@ -229,22 +239,97 @@ static int add_wait(struct stalls *stalls, const struct stalls_wait *wait)
 	return keep_wait(stalls, wait);
 }
 
+/* 0, -ENOMEM. */
+static int add_hog(struct stalls *stalls, const struct stalls_wait *hog, bool is_wanted)
+{
+	struct stalls_wait *copy;
+
+	if (is_wanted)
+		saturated_add_to(&stalls->hog_ns, stalls_wait_ns(hog));
+	if (stalls->hog_count >= STALLS_HOGS_MAX) {
+		stalls->left_out++;
+		return 0;
+	}
+	if (array_reserve(&stalls->hogs, &stalls->hog_capacity, stalls->hog_count + 1) < 0)
+		return -ENOMEM;
+	copy = copy_wait(hog);
+	if (!copy)
+		return -ENOMEM;
+	copy->is_wanted = is_wanted;
+	stalls->hogs[stalls->hog_count++] = copy;
+	return 0;
+}
+
+/* A number that another request may have, too, though rarely. */
+static unsigned int request_of(const struct stalls *stalls, struct record_text id)
+{
+	return hash_table_key(stalls->seed, id.bytes, id.size_bytes);
+}
+
+/* Extends the life of a request by a cpu record. */
+static void live(const struct stalls *stalls, struct stalls_life *life,
+		 const struct record_view *record)
+{
+	int64_t first_ns, last_ns;
+
+	if (!record_view_count_at(record, RECORD_PLACE(cpu, first_ns), &first_ns) ||
+	    !record_view_count_at(record, RECORD_PLACE(cpu, last_ns), &last_ns))
+		return;
+	if (life->end_ns == 0) {
+		(void)record_view_count(record, "pid", &life->pid);
+		(void)record_view_count_at(record, RECORD_PLACE(cpu, tid), &life->tid);
+		life->start_ns = first_ns;
+		life->request = request_of(stalls, text_of(record, REQUEST));
+	}
+	if (first_ns < life->start_ns)
+		life->start_ns = first_ns;
+	if (last_ns > life->end_ns)
+		life->end_ns = last_ns;
+}
+
+static bool is_hog(const struct record_view *record)
+{
+	return record->kind == RECORD_KIND_STALL &&
+	       record_view_find(record, RECORD_FIELD(stall, is_hog));
+}
+
 static int take(void *context, const struct selection_record *taken)
 {
+	struct stalls_request *request = (struct stalls_request *)taken->request;
 	struct stalls *stalls = context;
 	struct stalls_wait wait;
 
 	stalls->has_any |= taken->view->kind == RECORD_KIND_STALL;
-	if (!taken->is_wanted)
+	if (!taken->is_wanted && !is_hog(taken->view))
 		return 0;
 	stalls->has_wanted |= taken->view->kind == RECORD_KIND_CPU;
+	if (taken->view->kind == RECORD_KIND_CPU && request)
+		live(stalls, &request->life, taken->view);
 	if (taken->view->kind != RECORD_KIND_STALL)
 		return 0;
 	if (!read_wait(stalls, taken->view, &wait)) {
 		stalls->left_out++;
 		return 0;
 	}
-	return add_wait(stalls, &wait);
+	return is_hog(taken->view) ? add_hog(stalls, &wait, taken->is_wanted)
+				   : add_wait(stalls, &wait);
+}
+
+static int end(void *context, struct selection_request *ended)
+{
+	const struct stalls_life *life = &((struct stalls_request *)ended)->life;
+	struct stalls *stalls = context;
+
+	if (life->end_ns == 0)
+		return 0;
+	if (stalls->life_count >= STALLS_LIVES_MAX) {
+		stalls->left_out++;
+		return 0;
+	}
+	if (array_reserve(&stalls->lives, &stalls->life_capacity, stalls->life_count + 1) < 0)
+		return -ENOMEM;
+	stalls->lives[stalls->life_count++] = *life;
+	return 0;
 }
 
 static int other(void *context, const struct record_view *record)
@@ -275,7 +360,7 @@ static int prepare(void *context)
 static struct selection_consumer consumer_of(struct stalls *stalls)
 {
 	return (struct selection_consumer){
-		.other = other, .prepare = prepare, .take = take, .context = stalls
+		.other = other, .prepare = prepare, .take = take, .end = end, .context = stalls
 	};
 }
 
@@ -298,6 +383,88 @@ static int compare_pairs(const struct stalls_pair *a, const struct stalls_pair *
 	return order ? order : record_text_compare(a->ender_text, b->ender_text);
 }
 
+static int compare_lives(const void *a, const void *b)
+{
+	const struct stalls_life *first = a, *second = b;
+	int order = compare_i64(first->pid, second->pid);
+
+	if (order == 0)
+		order = compare_i64(first->tid, second->tid);
+	return order ? order : compare_i64(first->start_ns, second->start_ns);
+}
+
+/* Hogs that held most up first; then the longest. */
+static int compare_hogs(const void *a, const void *b)
+{
+	const struct stalls_wait *first = *(const struct stalls_wait *const *)a;
+	const struct stalls_wait *second = *(const struct stalls_wait *const *)b;
+	int order = compare_i64(second->held_ns, first->held_ns);
+
+	return order ? order : compare_waits(a, b);
+}
+
+/* Index of the first life on the hog's thread; life_count if there is none. */
+static size_t first_life(const struct stalls *stalls, const struct stalls_wait *hog)
+{
+	const struct stalls_life wanted = { .pid = hog->pid, .tid = hog->tid };
+	size_t low = 0, high = stalls->life_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare_lives(&stalls->lives[middle], &wanted) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Adds up the time that other requests were under way on the thread that the hog kept. */
+static void find_held(const struct stalls *stalls, struct stalls_wait *hog)
+{
+	unsigned int request = request_of(stalls, hog->texts[STALLS_REQUEST]);
+
+	hog->held_count = 0;
+	hog->held_ns = 0;
+	for (size_t i = first_life(stalls, hog); i < stalls->life_count; i++) {
+		const struct stalls_life *life = &stalls->lives[i];
+		int64_t start_ns = life->start_ns, end_ns = life->end_ns;
+
+		if (life->pid != hog->pid || life->tid != hog->tid || start_ns >= hog->end_ns)
+			break;
+		if (start_ns < hog->start_ns)
+			start_ns = hog->start_ns;
+		if (end_ns > hog->end_ns)
+			end_ns = hog->end_ns;
+		if (end_ns <= start_ns || life->request == request)
+			continue;
+		hog->held_count++;
+		saturated_add_to(&hog->held_ns, end_ns - start_ns);
+	}
+}
+
+/* Drops the hogs of other requests that held none of the selected ones up. */
+static void finish_hogs(struct stalls *stalls)
+{
+	size_t kept = 0;
+
+	if (stalls->life_count > 0)
+		qsort(stalls->lives, stalls->life_count, sizeof(*stalls->lives), compare_lives);
+	for (size_t i = 0; i < stalls->hog_count; i++) {
+		struct stalls_wait *hog = stalls->hogs[i];
+
+		find_held(stalls, hog);
+		if (hog->is_wanted || hog->held_count > 0)
+			stalls->hogs[kept++] = hog;
+		else
+			free(hog);
+	}
+	stalls->hog_count = kept;
+	if (kept > 0)
+		qsort(stalls->hogs, kept, sizeof(struct stalls_wait *), compare_hogs);
+}
+
 int stalls_finish(struct stalls *stalls)
 {
 	const struct selection_consumer consumer = consumer_of(stalls);
@@ -309,6 +476,7 @@ int stalls_finish(struct stalls *stalls)
 		stalls->by = "endpoint";
 	if (stalls->wait_count > 0)
 		drop_shortest(stalls);
+	finish_hogs(stalls);
 	HASH_SORT(stalls->pairs, compare_pairs);
 	return 0;
 }

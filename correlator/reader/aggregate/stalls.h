@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The long waits of requests (stall records), as passed on by selection.h: the longest ones, and
- * sums by a key of the request that waited and by what ended the wait. Records are untrusted: those
- * beyond a bound are counted. Single thread; nothing here logs.
+ * sums by a key of the request that waited and by what ended the wait. And hogs: fibers that kept
+ * their thread, with the requests of other fibers of that thread that were under way meanwhile.
+ * Records are untrusted: those beyond a bound are counted. Single thread; nothing here logs.
  */
 #pragma once
 
@@ -17,6 +18,8 @@
 enum {
 	STALLS_KEPT_MAX = 100000, /* waits that are listed: some 400 bytes each */
 	STALLS_PAIRS_MAX = 1000000,
+	STALLS_HOGS_MAX = 100000, /* as STALLS_KEPT_MAX */
+	STALLS_LIVES_MAX = 4000000, /* requests: 40 bytes each */
 	STALLS_TEXT_BYTES_MAX = 256, /* of each text; a longer one is cut */
 };
 
@@ -49,13 +52,26 @@ struct stalls_wait {
 	int64_t end_ns;
 	int64_t blocked_ns;
 	int64_t run_queue_ns;
+	int64_t cpu_ns; /* of a hog */
+	int64_t held_ns; /* of a hog: of the requests that were under way, in sum */
+	uint64_t held_count; /* and their number; the selected ones alone */
 	int64_t pid;
 	int64_t tid;
 	int64_t ender_pid; /* of the thread that woke it, or had its CPU; 0 = none */
 	int64_t ender_tid;
 	enum stalls_ender ender;
+	bool is_wanted; /* of a hog: it is selected itself */
 	struct record_text texts[_STALLS_TEXT_MAX]; /* point into bytes */
 	char bytes[];
+};
+
+/* When a request was under way, and on which thread. */
+struct stalls_life {
+	int64_t pid;
+	int64_t tid;
+	int64_t start_ns;
+	int64_t end_ns;
+	unsigned int request; /* hash of its ID */
 };
 
 /* The waits with the same value that the same ended. */
@@ -80,6 +96,12 @@ struct stalls {
 	struct stalls_wait **waits; /* after stalls_finish: the longest first */
 	size_t wait_count;
 	size_t wait_capacity;
+	struct stalls_wait **hogs; /* after stalls_finish: those that held most up first */
+	size_t hog_count;
+	size_t hog_capacity;
+	struct stalls_life *lives; /* of the selected requests */
+	size_t life_count;
+	size_t life_capacity;
 	struct stalls_pair *pairs; /* uthash; after stalls_finish: most time first */
 	/* Sums of all waits: */
 	uint64_t count;
@@ -89,6 +111,7 @@ struct stalls {
 	uint64_t left_out; /* records beyond a bound */
 	bool has_wanted; /* the filter let a cpu record pass */
 	bool has_any; /* there is a stall record */
+	int64_t hog_ns; /* of the selected requests */
 	uint64_t seed;
 };
 

@@ -12,6 +12,7 @@ struct view {
 	const struct stalls *stalls;
 	const struct stalls_pair **pairs; /* that are shown */
 	size_t pair_count;
+	size_t hog_count; /* that are shown */
 	bool has_date;
 };
 
@@ -137,6 +138,51 @@ static void write_wait(const void *context, size_t row, size_t column,
 		cell_text_fit(wait->texts[texts[column]], TABLE_TEXT_COLUMN_MAX, ret_text);
 }
 
+enum hog_column {
+	HOG_VALUE,
+	HOG_LENGTH,
+	HOG_CPU,
+	HOG_HELD,
+	HOG_HELD_TIME,
+	HOG_REQUEST,
+	HOG_THREAD,
+	HOG_BEGAN,
+	_HOG_MAX,
+};
+
+static void write_hog(const void *context, size_t row, size_t column,
+		      char ret_text[static TABLE_CELL_BYTES])
+{
+	const struct view *view = context;
+	const struct stalls_wait *hog = view->stalls->hogs[row];
+
+	switch ((enum hog_column)column) {
+	case HOG_VALUE:
+		cell_text_key(hog->texts[STALLS_VALUE], view->stalls->by, TABLE_FIRST_COLUMN_MAX,
+			      ret_text);
+		return;
+	case HOG_LENGTH:
+		display_duration(stalls_wait_ns(hog), ret_text);
+		return;
+	case HOG_CPU:
+		display_duration(hog->cpu_ns, ret_text);
+		return;
+	case HOG_HELD:
+		display_number((int64_t)hog->held_count, ret_text);
+		return;
+	case HOG_HELD_TIME:
+		display_duration(hog->held_ns, ret_text);
+		return;
+	case HOG_BEGAN:
+		cell_text_number(FIGURE_BEGAN, hog->start_ns, view->has_date, ret_text);
+		return;
+	default:
+		cell_text_fit(hog->texts[column == HOG_REQUEST ? STALLS_REQUEST : STALLS_THREAD],
+			      TABLE_TEXT_COLUMN_MAX, ret_text);
+		return;
+	}
+}
+
 static void print_pairs(const struct view *view, const struct format_stalls_options *options,
 			FILE *out)
 {
@@ -160,10 +206,18 @@ static void print_pairs(const struct view *view, const struct format_stalls_opti
 	(void)table_print(&table, out);
 }
 
+static void name_began(char *title, size_t size)
+{
+	char zone[DISPLAY_ZONE_BYTES];
+
+	(void)display_needs_date(0, 0, zone);
+	(void)snprintf(title, size, "began (%s)", zone);
+}
+
 static void print_waits(const struct view *view, const struct format_stalls_options *options,
 			FILE *out)
 {
-	char zone[DISPLAY_ZONE_BYTES], began[DISPLAY_ZONE_BYTES + sizeof("began ()")];
+	char began[DISPLAY_ZONE_BYTES + sizeof("began ()")];
 	const struct table_column columns[_WAIT_MAX] = {
 		[WAIT_VALUE] = { view->stalls->by, 0, false },
 		[WAIT_LENGTH] = { "wait", 0, false },
@@ -184,9 +238,37 @@ static void print_waits(const struct view *view, const struct format_stalls_opti
 				     .cell = write_wait,
 				     .context = view };
 
-	(void)display_needs_date(0, 0, zone);
-	(void)snprintf(began, sizeof(began), "began (%s)", zone);
+	name_began(began, sizeof(began));
 	(void)table_print(&table, out);
+}
+
+static void print_hogs(const struct view *view, const struct format_stalls_options *options,
+		       FILE *out)
+{
+	char began[DISPLAY_ZONE_BYTES + sizeof("began ()")];
+	const struct table_column columns[_HOG_MAX] = {
+		[HOG_VALUE] = { view->stalls->by, 0, false },
+		[HOG_LENGTH] = { "kept its thread", 0, false },
+		[HOG_CPU] = { "cpu", 4, false },
+		[HOG_HELD] = { "held up", 0, false },
+		[HOG_HELD_TIME] = { "for, in sum", 1, false },
+		[HOG_REQUEST] = { "request_id", 2, true },
+		[HOG_THREAD] = { "thread", 5, true },
+		[HOG_BEGAN] = { began, 3, false },
+	};
+	const struct table table = { .columns = columns,
+				     .column_count = _HOG_MAX,
+				     .row_count = view->hog_count,
+				     .width = options->width,
+				     .is_bold = options->is_bold,
+				     .cell = write_hog,
+				     .context = view };
+
+	name_began(began, sizeof(began));
+	(void)table_print(&table, out);
+	display_sentence(out, options->width, DISPLAY_INDENT,
+			 "Held up: requests that were under way in other fibers of that thread, "
+			 "whatever they waited for.");
 }
 
 /* 0, -ENOMEM. */
@@ -249,6 +331,13 @@ int format_stalls_table(const struct stalls *stalls, const struct format_stalls_
 		print_pairs(&view, options, out);
 		(void)fputc('\n', out);
 		print_waits(&view, options, out);
+		(void)fputc('\n', out);
+	}
+	view.hog_count = stalls->hog_count;
+	if (options->top_count > 0 && view.hog_count > options->top_count)
+		view.hog_count = options->top_count;
+	if (view.hog_count > 0) {
+		print_hogs(&view, options, out);
 		(void)fputc('\n', out);
 	}
 	print_sums(&view, options->width, out);

@@ -9,6 +9,7 @@ enum kind {
 	KIND_TOTAL,
 	KIND_PAIR,
 	KIND_STALL,
+	KIND_HOG,
 	_KIND_MAX,
 };
 
@@ -16,29 +17,33 @@ static const struct sheet_kind kinds[_KIND_MAX] = {
 	[KIND_TOTAL] = { "total", NULL, false, SHEET_PART_OF_DOCUMENTS },
 	[KIND_PAIR] = { "ended_by", "ended_by", false, SHEET_PART_OF_ALL },
 	[KIND_STALL] = { "stall", "stalls", false, SHEET_PART_OF_ALL },
+	[KIND_HOG] = { "hog", "hogs", false, SHEET_PART_OF_ALL },
 };
 
 /* The columns behind the key, in order. */
-#define COLUMNS(X)                  \
-	X(ENDED_BY, "ended_by")     \
-	X(ENDER, "ender")           \
-	X(STALLS, "stalls")         \
-	X(BLOCKED, "blocked_ns")    \
-	X(QUEUED, "run_queue_ns")   \
-	X(LONGEST, "longest_ns")    \
-	X(LOST, "stalls_lost")      \
-	X(START, "start_ns")        \
-	X(END, "end_ns")            \
-	X(PID, "pid")               \
-	X(TID, "tid")               \
-	X(THREAD, "thread_name")    \
-	X(REQUEST, "request_id")    \
-	X(BLOCKED_ON, "blocked_on") \
-	X(SYSCALL, "syscall")       \
-	X(WAITED_ON, "waited_on")   \
-	X(ENDER_PID, "ender_pid")   \
-	X(ENDER_TID, "ender_tid")   \
-	X(ENDER_REQUEST, "ender_request_id")
+#define COLUMNS(X)                           \
+	X(ENDED_BY, "ended_by")              \
+	X(ENDER, "ender")                    \
+	X(STALLS, "stalls")                  \
+	X(BLOCKED, "blocked_ns")             \
+	X(QUEUED, "run_queue_ns")            \
+	X(LONGEST, "longest_ns")             \
+	X(LOST, "stalls_lost")               \
+	X(START, "start_ns")                 \
+	X(END, "end_ns")                     \
+	X(PID, "pid")                        \
+	X(TID, "tid")                        \
+	X(THREAD, "thread_name")             \
+	X(REQUEST, "request_id")             \
+	X(BLOCKED_ON, "blocked_on")          \
+	X(SYSCALL, "syscall")                \
+	X(WAITED_ON, "waited_on")            \
+	X(ENDER_PID, "ender_pid")            \
+	X(ENDER_TID, "ender_tid")            \
+	X(ENDER_REQUEST, "ender_request_id") \
+	X(CPU, "cpu_ns")                     \
+	X(HELD, "held_requests")             \
+	X(HELD_NS, "held_ns")
 
 enum column {
 #define COLUMN(id, name) COLUMN_##id,
@@ -138,11 +143,9 @@ static void put_pair(struct view *view, const struct stalls_pair *pair)
 	sheet_end_row(&view->sheet);
 }
 
-static void put_wait(struct view *view, const struct stalls_wait *wait)
+static void put_span(struct view *view, const struct stalls_wait *wait)
 {
-	sheet_row(&view->sheet, KIND_STALL);
 	put_key(view, wait->texts[STALLS_VALUE]);
-	put_ender(view, wait->ender, wait->texts[STALLS_ENDER]);
 	put(view, COLUMN_BLOCKED, wait->blocked_ns);
 	put(view, COLUMN_QUEUED, wait->run_queue_ns);
 	put(view, COLUMN_START, wait->start_ns);
@@ -150,11 +153,28 @@ static void put_wait(struct view *view, const struct stalls_wait *wait)
 	put_ids(view, COLUMN_PID, wait->pid, wait->tid);
 	put_text(view, COLUMN_THREAD, wait->texts[STALLS_THREAD]);
 	put_text(view, COLUMN_REQUEST, wait->texts[STALLS_REQUEST]);
+}
+
+static void put_wait(struct view *view, const struct stalls_wait *wait)
+{
+	sheet_row(&view->sheet, KIND_STALL);
+	put_span(view, wait);
+	put_ender(view, wait->ender, wait->texts[STALLS_ENDER]);
 	put_text(view, COLUMN_BLOCKED_ON, wait->texts[STALLS_BLOCKED_ON]);
 	put_text(view, COLUMN_SYSCALL, wait->texts[STALLS_SYSCALL]);
 	put_text(view, COLUMN_WAITED_ON, wait->texts[STALLS_WAITED_ON]);
 	put_ids(view, COLUMN_ENDER_PID, wait->ender_pid, wait->ender_tid);
 	put_text(view, COLUMN_ENDER_REQUEST, wait->texts[STALLS_ENDING_REQUEST]);
+	sheet_end_row(&view->sheet);
+}
+
+static void put_hog(struct view *view, const struct stalls_wait *hog)
+{
+	sheet_row(&view->sheet, KIND_HOG);
+	put_span(view, hog);
+	put(view, COLUMN_CPU, hog->cpu_ns);
+	put(view, COLUMN_HELD, (int64_t)hog->held_count);
+	put(view, COLUMN_HELD_NS, hog->held_ns);
 	sheet_end_row(&view->sheet);
 }
 
@@ -176,6 +196,10 @@ int format_stalls(const struct stalls *stalls, const struct format_stalls_option
 	}
 	for (size_t i = 0; i < stalls->wait_count && sheet_goes_on(&view.sheet); i++)
 		put_wait(&view, stalls->waits[i]);
+	for (size_t i = 0; i < stalls->hog_count && sheet_goes_on(&view.sheet) &&
+			   (options->top_count == 0 || i < options->top_count);
+	     i++)
+		put_hog(&view, stalls->hogs[i]);
 	sheet_end_rows(&view.sheet);
 	return sheet_finish(&view.sheet);
 }

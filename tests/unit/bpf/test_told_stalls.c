@@ -452,3 +452,77 @@ STALL_TEST(stall_names_no_file_that_is_not_known)
 	assert_int_equal(kernel.stall.object, STALL_OBJECT_NONE);
 	assert_int_equal(kernel.stall_count, 4);
 }
+
+static void keep_thread(uint64_t ns)
+{
+	thread->hog = (struct hog_watch){ .since_ns = kernel.now_ns,
+					  .context_hash = CONTEXT,
+					  .cpu_ns = 5 * MS,
+					  .blocked_ns = 2 * MS,
+					  .run_queue_ns = MS,
+					  .last_fiber = 7,
+					  .has_turns = 1 };
+	kernel.now_ns += ns;
+}
+
+STALL_TEST(hog_is_told_when_fiber_leaves)
+{
+	const struct stall *stall = &kernel.stall;
+
+	keep_thread(8 * MS);
+	assert_int_equal(hog_tell(thread, 6, kernel.now_ns), 0);
+	assert_int_equal(kernel.stall_count, 1);
+	assert_int_equal(stall->flags, STALL_IS_HOG);
+	assert_int_equal(stall->start_ns, NOW_NS);
+	assert_int_equal(stall->end_ns, NOW_NS + 8 * MS);
+	assert_int_equal(stall->cpu_ns, 5 * MS);
+	assert_int_equal(stall->blocked_ns, 2 * MS);
+	assert_int_equal(stall->run_queue_ns, MS);
+	assert_int_equal(stall->context_hash, CONTEXT);
+	assert_int_equal(stall->tid, TID);
+	assert_string_equal(stall->comm, "puma worker");
+	assert_int_equal(stall->waker_tgid, 0);
+	assert_int_equal(stall->other_tid, 0);
+	assert_int_equal(stall->call, 0);
+	assert_int_equal(stall->object, STALL_OBJECT_NONE);
+	assert_string_equal(stall->names[0], "");
+	assert_int_equal(thread->hog.since_ns, kernel.now_ns);
+	assert_int_equal(thread->hog.last_fiber, 6);
+}
+
+STALL_TEST(hog_is_not_told_if_short_or_in_no_context)
+{
+	keep_thread(5 * MS - 1);
+	(void)hog_tell(thread, 8, kernel.now_ns);
+	keep_thread(8 * MS);
+	thread->hog.context_hash = CONTEXT_HASH_NONE;
+	(void)hog_tell(thread, 8, kernel.now_ns);
+	keep_thread(8 * MS);
+	thread->hog.since_ns = 0;
+	(void)hog_tell(thread, 8, kernel.now_ns);
+	assert_int_equal(kernel.stall_count, 0);
+	assert_int_equal(lost(), 0);
+}
+
+STALL_TEST(hog_without_room_is_counted)
+{
+	keep_thread(8 * MS);
+	kernel.has_no_ring = true;
+	(void)hog_tell(thread, 8, kernel.now_ns);
+	assert_int_equal(lost(), 1);
+}
+
+STALL_TEST(hog_of_missed_probe_or_other_program_is_unknown)
+{
+	struct uprobe_registers registers = { 0 };
+
+	keep_thread(8 * MS);
+	thread->is_busy = 1;
+	assert_int_equal(on_context_change(&registers), 0);
+	assert_int_equal(thread->hog.since_ns, 0);
+	thread->is_busy = 0;
+	keep_thread(8 * MS);
+	thread_renew_image(thread, &kernel.current);
+	assert_int_equal(thread->hog.since_ns, 0);
+	assert_int_equal(thread->hog.has_turns, 0);
+}

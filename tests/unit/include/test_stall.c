@@ -15,6 +15,7 @@ enum {
 
 static struct stall_watch watch;
 static struct account_totals pending;
+static uint64_t now_ns;
 
 static int set_up(void **state)
 {
@@ -68,8 +69,8 @@ static uint64_t tell_all(uint64_t *paid_ns, uint64_t from_ns, uint64_t for_ns)
 {
 	uint64_t told = 0;
 
-	for (uint64_t now_ns = from_ns; now_ns < from_ns + for_ns; now_ns += 1000) {
-		uint64_t next_ns = stall_budget_take(*paid_ns, now_ns);
+	for (uint64_t at_ns = from_ns; at_ns < from_ns + for_ns; at_ns += 1000) {
+		uint64_t next_ns = stall_budget_take(*paid_ns, at_ns);
 
 		*paid_ns = next_ns ? next_ns : *paid_ns;
 		told += next_ns > 0;
@@ -88,4 +89,69 @@ TEST(stall_budget_allows_a_seconds_worth_at_once_and_then_a_rate)
 	/* Saved up again, but no more. */
 	assert_in_range(tell_all(&paid_ns, NOW_NS + 100 * SECOND_NS, MS), STALLS_PER_SECOND,
 			STALLS_PER_SECOND + 1);
+}
+
+static struct hog_watch hog;
+
+/* A fiber runs from then on; 0 = in no context. */
+static void pass_to(uint32_t fiber, uint64_t after_ns)
+{
+	now_ns += after_ns;
+	hog_begin(&hog, now_ns, fiber);
+}
+
+static int begin_hogs(void **state)
+{
+	(void)state;
+	memset(&hog, 0, sizeof(hog));
+	now_ns = NOW_NS;
+	return 0;
+}
+
+#define HOG_TEST(test) TEST_WITH(test, begin_hogs, NULL)
+
+HOG_TEST(hog_adds_up_what_is_charged_since_probe)
+{
+	const struct account_totals totals = {
+		.user_ns = 3, .kernel_ns = 4, .blocked_ns = 5, .run_queue_ns = 6
+	};
+
+	pass_to(7, 0);
+	hog_charged(&hog, &totals, CONTEXT);
+	hog_charged(&hog, &totals, CONTEXT);
+	assert_int_equal(hog.cpu_ns, 14);
+	assert_int_equal(hog.blocked_ns, 10);
+	assert_int_equal(hog.run_queue_ns, 12);
+	assert_int_equal(hog.context_hash, CONTEXT);
+	pass_to(8, MS);
+	assert_int_equal(hog.cpu_ns, 0);
+	assert_int_equal(hog.blocked_ns, 0);
+	assert_int_equal(hog.run_queue_ns, 0);
+	assert_int_equal(hog.context_hash, 0);
+}
+
+HOG_TEST(hog_needs_fibers_that_take_turns)
+{
+	pass_to(7, 0);
+	assert_false(hog_is_long(&hog, now_ns + 9 * MS, 5 * MS));
+	/* One after the other, as on a native thread that is used again. */
+	pass_to(0, MS);
+	pass_to(8, MS);
+	assert_false(hog_is_long(&hog, now_ns + 9 * MS, 5 * MS));
+	pass_to(0, MS);
+	pass_to(7, MS);
+	assert_true(hog_is_long(&hog, now_ns + 5 * MS, 5 * MS));
+	assert_false(hog_is_long(&hog, now_ns + 5 * MS - 1, 5 * MS));
+	/* From now on each. */
+	pass_to(9, MS);
+	assert_true(hog_is_long(&hog, now_ns + 5 * MS, 5 * MS));
+}
+
+HOG_TEST(hog_is_not_told_without_context)
+{
+	pass_to(7, 0);
+	pass_to(8, MS);
+	pass_to(7, MS);
+	pass_to(0, MS);
+	assert_false(hog_is_long(&hog, now_ns + 9 * MS, 5 * MS));
 }

@@ -486,12 +486,16 @@ void window_stall_record(const struct window *window, const struct window_proces
 		.end_ns = window_wall_ns(window, stall->end_ns),
 		.blocked_ns = stall->blocked_ns,
 		.run_queue_ns = stall->run_queue_ns,
-		.blocked_on = stall->blocked_ns ? blocked_name(stall->blocked_on) : NULL,
+		.is_hog = stall->flags & STALL_IS_HOG,
+		.cpu_ns = stall->cpu_ns,
+		.blocked_on = stall->blocked_ns && !(stall->flags & STALL_IS_HOG)
+				      ? blocked_name(stall->blocked_on)
+				      : NULL,
 		.flags = context_flags(process, context, stall->context_hash, account_flags),
 	};
 	fill_keys(window, context, !is_somebodys(window, context), keys);
 	fill_waker(stall, ret_record);
-	if (stall->run_queue_ns > stall->blocked_ns) {
+	if (stall->run_queue_ns > stall->blocked_ns && !(stall->flags & STALL_IS_HOG)) {
 		ret_record->ran_instead_pid = stall->other_tgid;
 		ret_record->ran_instead_tid = stall->other_tid;
 		if (stall->other_tid)

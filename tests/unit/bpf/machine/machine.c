@@ -465,6 +465,9 @@ static void *native_reserve(uint64_t size_bytes)
 /* A wait is told as what was charged for it: blocked or waiting for a CPU, all the time. */
 static void submit_stall(const struct stall *stall)
 {
+	/* What is stolen from a hog is in none of its parts. */
+	if (stall->flags & STALL_IS_HOG)
+		return;
 	if (stall->end_ns < stall->start_ns + native_session.stall_least_ns ||
 	    stall->blocked_ns + stall->run_queue_ns != stall->end_ns - stall->start_ns ||
 	    stall->context_hash < CONTEXT_HASH_FIRST)

@@ -150,10 +150,10 @@ FIXTURE_TEST(stalls_csv_has_row_per_ender_and_wait)
 	expect(format_stalls_csv, 100, 1,
 	       "row,endpoint,ended_by,ender,stalls,blocked_ns,run_queue_ns,longest_ns,stalls_lost,"
 	       "start_ns,end_ns,pid,tid,thread_name,request_id,blocked_on,syscall,waited_on,"
-	       "ender_pid,ender_tid,ender_request_id\r\n"
-	       "ended_by,GET /a,request,POST /b,2,400000000,0,300000000,,,,,,,,,,,,,\r\n"
+	       "ender_pid,ender_tid,ender_request_id,cpu_ns,held_requests,held_ns\r\n"
+	       "ended_by,GET /a,request,POST /b,2,400000000,0,300000000,,,,,,,,,,,,,,,,\r\n"
 	       "stall,GET /a,request,POST /b,,300000000,0,,,2000000000,2300000000,7,8,,a,futex,,,7,"
-	       "9,c\r\n");
+	       "9,c,,,\r\n");
 }
 
 FIXTURE_TEST(stalls_json_has_total_enders_and_waits)
@@ -251,6 +251,59 @@ FIXTURE_TEST(stalls_filter_whole_requests)
 	assert_true(stalls.has_wanted && stalls.has_any);
 	assert_int_equal(stalls.count, 1);
 	assert_int_equal(stalls.blocked_ns, 5);
+}
+
+static void add_life(const char *request, int from, int to)
+{
+	ADD("cpu pid=7 tid=8 request_id=%s endpoint=\"GET /%s\" cpu_ns=5 first_ns=%d "
+	    "last_ns=%d",
+	    request, request, from, to);
+}
+
+static void add_hogs(void)
+{
+	ADD("meta pid=7 keys=[request_id endpoint]");
+	add_life("a", 100, 900);
+	add_life("b", 150, 250);
+	add_life("c", 250, 300);
+	ADD("cpu pid=7 tid=9 request_id=d endpoint=\"GET /d\" cpu_ns=5 first_ns=100 last_ns=900");
+	ADD("stall pid=7 tid=8 request_id=a endpoint=\"GET /a\" hog=true start_ns=200 end_ns=280 "
+	    "cpu_ns=60 blocked_ns=5 run_queue_ns=15 thread_name=worker");
+	ADD("stall pid=7 tid=8 request_id=a endpoint=\"GET /a\" hog=true start_ns=400 end_ns=410 "
+	    "cpu_ns=10 blocked_ns=0 run_queue_ns=0");
+}
+
+FIXTURE_TEST(hogs_have_the_requests_that_were_under_way_on_their_thread)
+{
+	add_hogs();
+	expect(format_stalls, 110, 0,
+	       "endpoint  kept its thread    cpu  held up  for, in sum  request_id  thread   began "
+	       "(UTC)\n"
+	       "GET /a              80 ns  60 ns        2        80 ns  a           worker  "
+	       "00:00:00.000\n"
+	       "GET /a              10 ns  10 ns        0         0 ns  a                   "
+	       "00:00:00.000\n"
+	       "Held up: requests that were under way in other fibers of that thread, whatever they "
+	       "waited for.\n"
+	       "\n"
+	       "0 waits: 0 ns blocked, 0 ns for a CPU.\n");
+	expect_part(format_stalls_csv, 100,
+		    "hog,GET /a,,,,5,15,,,200,280,7,8,worker,a,,,,,,,60,2,80\r\n");
+	expect_part(format_stalls_ndjson, 100,
+		    "\"cpu_ns\":60,\"held_requests\":2,\"held_ns\":80}\n");
+	assert_int_equal(stalls.hog_ns, 90);
+}
+
+FIXTURE_TEST(hogs_that_held_selected_request_up_are_shown)
+{
+	stalls_deinit(&stalls);
+	begin_with(NULL, "request_id=c", 0);
+	add_hogs();
+	assert_int_equal(stalls_finish(&stalls), 0);
+	assert_int_equal(stalls.hog_count, 1);
+	assert_int_equal(stalls.hogs[0]->held_count, 1);
+	assert_int_equal(stalls.hogs[0]->held_ns, 30);
+	assert_int_equal(stalls.hog_ns, 0);
 }
 
 FIXTURE_TEST(stalls_without_times_are_left_out)

@@ -112,6 +112,8 @@ FIXTURE_TEST(recorder_writes_stall_after_balance_of_its_window)
 	assert_false(has("woken_by"));
 	assert_false(has("woken_by_request_id"));
 	assert_false(has("ran_instead_tid"));
+	assert_false(has("hog"));
+	assert_false(has("cpu_ns"));
 }
 
 static void wait_into_next_window(void)
@@ -206,6 +208,32 @@ FIXTURE_TEST(recorder_names_who_had_the_cpu_instead)
 	assert_string_equal(text(&view, "ran_instead_name"), "greedy");
 	assert_false(has("blocked_on"));
 	assert_false(has("woken_by"));
+}
+
+static void keep_thread(void)
+{
+	struct stall *one;
+
+	run_a_request();
+	one = stall();
+	one->flags = STALL_IS_HOG;
+	one->cpu_ns = 7 * NS_PER_MS;
+	one->blocked_ns = NS_PER_MS;
+	one->run_queue_ns = 2 * NS_PER_MS;
+}
+
+FIXTURE_TEST(recorder_writes_hog_with_its_parts)
+{
+	plan(NS_PER_S / 2, keep_thread);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	find_stall();
+	assert_int_equal(number(&view, "hog"), 1);
+	assert_int_equal(number(&view, "cpu_ns"), 7 * NS_PER_MS);
+	assert_int_equal(number(&view, "blocked_ns"), NS_PER_MS);
+	assert_int_equal(number(&view, "run_queue_ns"), 2 * NS_PER_MS);
+	assert_false(has("blocked_on"));
+	assert_false(has("woken_by"));
+	assert_false(has("ran_instead_tid"));
 }
 
 static struct stall object;
