@@ -13,6 +13,7 @@ WAYS = {
     "syscalls": lambda pids: Correlator(pids, "--syscalls"),
     "no-kernel-split": lambda pids: Correlator(pids, "--no-kernel-split"),
     "timeline": lambda pids: Correlator(pids, "--timeline"),
+    "stall": lambda pids: Correlator(pids, "--stall"),
     "lean, no-kernel-split": lambda pids: Correlator(pids, "--lean", "--no-kernel-split"),
     "five maps": lambda pids: Attached("five_maps", pids),
     "five maps, switches": lambda pids: Attached("five_maps", pids, "--no-syscalls"),

@@ -8,7 +8,7 @@ import json
 
 import harness
 import records
-from harness import EXIT_USAGE, Recording, run_correlator
+from harness import EXIT_USAGE, Recording, Workload, run_correlator
 from reasons_test import Waiter
 
 # Waits of the request that are too short for a record: the Ruby's own, for its lock.
@@ -110,6 +110,22 @@ class StallsTest(harness.LiveTest):
                                  for row in report["ended_by"] if row.get("ender") == "ender"})
         shown = run_correlator("report", "--stalls", self.output).stdout
         self.assertRegex(shown, r"\nwaiter +ender +\d+ ")
+
+    def test_very_many_are_limited_and_counted(self):
+        workload = self.enter(Workload("driven.rb"))
+        threads, waits = 8, 2_000
+        recording = self.enter(Recording(self.output, "-p", workload.pid, "--stall=100us"))
+        started_ns, ended_ns = workload.evaluate(
+            "clock = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) }; from = clock.call; "
+            f"Array.new({threads}) {{ |n| Thread.new {{ Correlator.with(request_id: \"r-#{{n}}\") {{ "
+            f"{waits}.times {{ sleep 0.0002 }} }} }} }}.each(&:join); [from, clock.call]")
+        self.assert_ended_well(recording, recording.stop())
+        found = recording.records()
+        told = len(records.of_kind(found, "stall"))
+        self.assertGreaterEqual(told + records.books(found)["stalls_lost"], threads * waits)
+        # A second's worth at once, and then so many a second.
+        self.assertLessEqual(told, 1000 * (1 + (ended_ns - started_ns) / 1e9) + 1)
+        self.assertLess(0, told)
 
     def test_a_limit_that_is_none_is_refused(self):
         for limit in "1us", "nothing", "0":
