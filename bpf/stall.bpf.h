@@ -48,6 +48,10 @@ static __noinline int stall_watch_wait(struct thread_state *thread, struct task_
 	stall_begin(&thread->stall, &thread->pending, thread->clock.mark_ns, hash);
 	if (thread->clock.off_reason == OFF_CPU_RUNNABLE)
 		(void)stall_note_other(&thread->stall, next);
+	if (session.has_wait_stacks) {
+		thread->stall.stack = thread->waited.next_stack;
+		thread->stall.tip = thread->waited.next_tip;
+	}
 	return 0;
 }
 
@@ -120,6 +124,8 @@ static __always_inline void stall_clear(const struct thread_state *thread, struc
 	stall->thread_serial = thread->serial;
 	stall->life = thread->life;
 	stall->inode = 0;
+	stall->stack = STACK_NOT_SEEN;
+	stall->tip = TIP_NONE;
 	stall->tid = thread->tid;
 	stall->ns_tid = thread->ns_tid;
 	stall->waker_tgid = stall->waker_tid = 0;
@@ -153,6 +159,10 @@ static __always_inline void stall_fill(const struct thread_state *thread, struct
 	stall->run_queue_ns = watch->run_queue_ns;
 	stall->context_hash = watch->context_hash;
 	stall->waker_hash = watch->waker_hash;
+	if (session.has_wait_stacks) {
+		stall->stack = watch->stack;
+		stall->tip = watch->tip;
+	}
 	stall->waker_tgid = watch->waker >> 32;
 	stall->waker_tid = (__u32)watch->waker;
 	stall->other_tgid = watch->other_tgid;

@@ -263,6 +263,8 @@
 	X(TEXT, waited_on, "waited_on", KNOWN, "",                                                                   \
 	  "the file that it waited on: a path; pipe:[INODE]; of a socket the peer's ADDRESS:PORT "                   \
 	  "or unix:PATH, of one that listens its own; left out: no one file, or not known")                          \
+	X(TEXT, stack_id, "stack_id", KNOWN, "",                                                                     \
+	  "the innermost frame of the stack that it waited in; only with --stacks=off-cpu")                          \
 	X(TEXT, woken_by, "woken_by", KNOWN, "",                                                                     \
 	  "thread; interrupt: a timer, a packet or a disk; left out: it did not sleep, or it "                       \
 	  "is not known")                                                                                            \

@@ -56,6 +56,8 @@ struct stall {
 	__u64 thread_serial;
 	__u64 life; /* of the thread's process (life.h) */
 	__u64 inode; /* STALL_OBJECT_PIPE */
+	__u64 stack; /* in which it waited, and its tip, with --stacks=off-cpu (stacks.h) */
+	__u64 tip;
 	__u32 tid; /* ids in the observer's pid namespace; 0 = not known */
 	__u32 ns_tid; /* in the thread's own pid namespace */
 	__u32 waker_tgid;
@@ -79,7 +81,7 @@ struct stall {
 };
 
 _Static_assert(STALL_UNIX_PATH_BYTES < 2 * STALL_NAME_BYTES, "has room");
-_Static_assert(sizeof(struct stall) == 10 * 8 + 12 * 4 + 4 * 16 + STALL_NAMES * STALL_NAME_BYTES,
+_Static_assert(sizeof(struct stall) == 12 * 8 + 12 * 4 + 4 * 16 + STALL_NAMES * STALL_NAME_BYTES,
 	       "layout");
 
 /* The last wait of a thread, kept with its books. All zeros: none. */
@@ -92,6 +94,8 @@ struct stall_watch {
 	__u64 pending_blocked_ns; /* the part of the pending totals that was seen */
 	__u64 pending_run_queue_ns;
 	__u64 argument; /* the first one of its system call */
+	__u64 stack; /* with --stacks=off-cpu */
+	__u64 tip;
 	__u64 waker_hash; /* this and the next two are written by the waker, at any time */
 	__u64 waker; /* tgid << 32 | tid */
 	__u32 flags; /* enum stall_flags */

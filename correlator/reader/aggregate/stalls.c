@@ -122,6 +122,7 @@ static bool read_wait(const struct stalls *stalls, const struct record_view *rec
 	wait->texts[STALLS_BLOCKED_ON] = text_of(record, "blocked_on");
 	wait->texts[STALLS_SYSCALL] = text_of(record, "syscall");
 	wait->texts[STALLS_WAITED_ON] = text_of(record, "waited_on");
+	wait->texts[STALLS_STACK] = text_of(record, "stack_id");
 	read_ender(record, wait);
 	return true;
 }

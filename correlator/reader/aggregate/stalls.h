@@ -44,6 +44,7 @@ enum stalls_text {
 	STALLS_BLOCKED_ON,
 	STALLS_SYSCALL,
 	STALLS_WAITED_ON,
+	STALLS_STACK, /* id of the innermost frame */
 	_STALLS_TEXT_MAX,
 };
 

@@ -108,6 +108,18 @@ int frames_find_sampled(struct frames *frames, const struct record_view *record,
 	return find(frames, id, ret_frame);
 }
 
+const struct frame *frames_method(struct frames *frames, struct record_text id)
+{
+	struct frame *frame = NULL;
+
+	if (frames && id.size_bytes > 0)
+		HASH_FIND_BYHASHVALUE(hh, frames->table, id.bytes, id.size_bytes,
+				      hash_table_key(frames->seed, id.bytes, id.size_bytes), frame);
+	while (frame && frame->kind != FRAME_KIND_RUBY)
+		frame = frame->parent;
+	return frame;
+}
+
 static enum frame_kind kind_of(const struct record_view *record)
 {
 	struct record_text name;

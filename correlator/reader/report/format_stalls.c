@@ -10,6 +10,7 @@
 
 struct view {
 	const struct stalls *stalls;
+	struct frames *frames;
 	const struct stalls_pair **pairs; /* that are shown */
 	size_t pair_count;
 	size_t hog_count; /* that are shown */
@@ -38,6 +39,7 @@ enum wait_column {
 	WAIT_REQUEST,
 	WAIT_THREAD,
 	WAIT_BEGAN,
+	WAIT_METHOD, /* last: only with stacks */
 	_WAIT_MAX,
 };
 
@@ -111,6 +113,17 @@ static const char *reason_of(const struct stalls_wait *wait, char room[static TA
 	return room;
 }
 
+static void write_method(const struct view *view, const struct stalls_wait *wait,
+			 char ret_text[static TABLE_CELL_BYTES])
+{
+	const struct frame *method = frames_method(view->frames, wait->texts[STALLS_STACK]);
+
+	ret_text[0] = '\0';
+	if (method)
+		cell_text_fit((struct record_text){ method->name->bytes, method->name->size_bytes },
+			      TABLE_TEXT_COLUMN_MAX, ret_text);
+}
+
 static void write_wait(const void *context, size_t row, size_t column,
 		       char ret_text[static TABLE_CELL_BYTES])
 {
@@ -130,6 +143,8 @@ static void write_wait(const void *context, size_t row, size_t column,
 		display_duration(stalls_wait_ns(wait), ret_text);
 	else if (column == WAIT_ON)
 		(void)strcpy(ret_text, reason_of(wait, room));
+	else if (column == WAIT_METHOD)
+		write_method(view, wait, ret_text);
 	else if (column == WAIT_ENDER)
 		write_ender(wait->ender, wait->texts[STALLS_ENDER], view->stalls->by, ret_text);
 	else if (column == WAIT_BEGAN)
@@ -224,6 +239,7 @@ static void print_waits(const struct view *view, const struct format_stalls_opti
 		[WAIT_ON] = { "on", 1, true },
 		[WAIT_CALL] = { "in", 5, true },
 		[WAIT_OBJECT] = { "file or peer", 3, true },
+		[WAIT_METHOD] = { "method", 3, true },
 		[WAIT_ENDER] = { "ended by", 2, true },
 		[WAIT_ENDING_REQUEST] = { "in request", 6, true },
 		[WAIT_REQUEST] = { "request_id", 4, true },
@@ -231,7 +247,7 @@ static void print_waits(const struct view *view, const struct format_stalls_opti
 		[WAIT_BEGAN] = { began, 7, false },
 	};
 	const struct table table = { .columns = columns,
-				     .column_count = _WAIT_MAX,
+				     .column_count = view->frames ? _WAIT_MAX : WAIT_METHOD,
 				     .row_count = view->stalls->wait_count,
 				     .width = options->width,
 				     .is_bold = options->is_bold,
@@ -319,7 +335,7 @@ static void print_sums(const struct view *view, size_t width, FILE *out)
 int format_stalls_table(const struct stalls *stalls, const struct format_stalls_options *options,
 			FILE *out)
 {
-	struct view view = { .stalls = stalls };
+	struct view view = { .stalls = stalls, .frames = options->frames };
 	char zone[DISPLAY_ZONE_BYTES];
 	int r = choose_pairs(&view, options->top_count);
 

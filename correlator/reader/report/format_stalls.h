@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "reader/aggregate/stalls.h"
+#include "reader/profile/frames.h"
 #include "reader/report/sheet.h"
 
 struct format_stalls_options {
@@ -14,6 +15,7 @@ struct format_stalls_options {
 	size_t width; /* of the screen, in columns */
 	size_t top_count; /* rows of each table; 0: all */
 	bool is_bold; /* the headings, by an escape sequence */
+	struct frames *frames; /* after frames_finish; NULL: none were recorded */
 };
 
 /* Prints in options->format. 0, -ENOMEM. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "reader/report/format_stalls.h"
+#include "reader/report/sheet_parts.h"
 
 enum kind {
 	KIND_TOTAL,
@@ -43,7 +44,10 @@ static const struct sheet_kind kinds[_KIND_MAX] = {
 	X(ENDER_REQUEST, "ender_request_id") \
 	X(CPU, "cpu_ns")                     \
 	X(HELD, "held_requests")             \
-	X(HELD_NS, "held_ns")
+	X(HELD_NS, "held_ns")                \
+	X(METHOD, "method")                  \
+	X(FILE, "file")                      \
+	X(LINE, "line")
 
 enum column {
 #define COLUMN(id, name) COLUMN_##id,
@@ -60,6 +64,7 @@ static const char *const column_names[_COLUMN_MAX] = {
 
 struct view {
 	const struct stalls *stalls;
+	struct frames *frames;
 	struct sheet sheet;
 	size_t key; /* these are indices of columns */
 	size_t first;
@@ -155,6 +160,18 @@ static void put_span(struct view *view, const struct stalls_wait *wait)
 	put_text(view, COLUMN_REQUEST, wait->texts[STALLS_REQUEST]);
 }
 
+static void put_method(struct view *view, const struct stalls_wait *wait)
+{
+	const struct frame *method = frames_method(view->frames, wait->texts[STALLS_STACK]);
+
+	if (!method)
+		return;
+	sheet_put_text(&view->sheet, view->first + COLUMN_METHOD, method->name);
+	sheet_put_text(&view->sheet, view->first + COLUMN_FILE, method->file);
+	if (method->line > 0)
+		put(view, COLUMN_LINE, method->line);
+}
+
 static void put_wait(struct view *view, const struct stalls_wait *wait)
 {
 	sheet_row(&view->sheet, KIND_STALL);
@@ -165,6 +182,7 @@ static void put_wait(struct view *view, const struct stalls_wait *wait)
 	put_text(view, COLUMN_WAITED_ON, wait->texts[STALLS_WAITED_ON]);
 	put_ids(view, COLUMN_ENDER_PID, wait->ender_pid, wait->ender_tid);
 	put_text(view, COLUMN_ENDER_REQUEST, wait->texts[STALLS_ENDING_REQUEST]);
+	put_method(view, wait);
 	sheet_end_row(&view->sheet);
 }
 
@@ -182,7 +200,7 @@ int format_stalls(const struct stalls *stalls, const struct format_stalls_option
 		  FILE *out)
 {
 	const struct stalls_pair *pair = stalls->pairs;
-	struct view view = { .stalls = stalls };
+	struct view view = { .stalls = stalls, .frames = options->frames };
 
 	if (options->format == FORMAT_TABLE)
 		return format_stalls_table(stalls, options, out);

@@ -83,6 +83,7 @@ static int begin_stalls(struct recorder *recorder)
 		.session = recorder->session,
 		.processes = &recorder->targets.processes,
 		.contexts = recorder->contexts,
+		.stacks = recorder->stacks,
 		.window = &recorder->window,
 		.output = &recorder->output,
 	};

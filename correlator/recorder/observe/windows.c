@@ -300,7 +300,7 @@ static int (*const steps[])(struct recorder *recorder) = {
 	put_timeline,
 	put_stacks,
 	put_syscalls,
-	put_stalls,
+	put_stalls, /* after the stacks, of which they are */
 	end_processes, /* after the last records of each process */
 	follow_otel,
 	look_at_alerts, /* needs all records of the window */

@@ -24,8 +24,10 @@ enum {
 	REWRITE_WINDOWS = 64, /* interval of writing all frames again: a file may begin anywhere */
 	LEAVES_MAX = 2 * STACKS_TOLD_MAX,
 	ID_BYTES = 16,
-	ID_TEXT_BYTES = 2 * ID_BYTES + 1,
+	ID_TEXT_BYTES = WINDOW_STACK_ID_BYTES,
 };
+
+_Static_assert(ID_TEXT_BYTES == 2 * ID_BYTES + 1, "hexadecimal");
 
 /* Naming that takes this long had to read a file. */
 #define LONG_NAMING_NS NS_PER_MS
@@ -579,6 +581,24 @@ static int put_tip(struct window_stacks *stacks, const struct window_sample *sam
 	return r == 0 && tip->message->kernel_count > 0
 		       ? put_kernel(stacks, sample, tip->message, id)
 		       : r;
+}
+
+int window_stacks_put_stack(struct window_stacks *stacks, struct observed *process,
+			    const struct stall *stall, char ret_id[static WINDOW_STACK_ID_BYTES])
+{
+	struct window_sample sample = { .process = &process->books,
+					.stack = stall->stack,
+					.tip = stall->tip,
+					.is_wait = true };
+	int r;
+
+	ret_id[0] = '\0';
+	if (!stacks || sample.stack == STACK_NOT_SEEN)
+		return 0;
+	if (sample.stack == STACK_NO_LAYOUT && is_no_ruby(process))
+		sample.stack = STACK_NO_RUBY;
+	r = put_leaf(stacks, &sample, ret_id);
+	return r < 0 ? r : put_tip(stacks, &sample, ret_id);
 }
 
 void window_stacks_forget(struct window_stacks *stacks)

@@ -17,6 +17,10 @@
 
 struct window_stacks;
 
+enum {
+	WINDOW_STACK_ID_BYTES = 33, /* of a frame, as text */
+};
+
 /* Borrowed for the life of the window_stacks, which is NULL without memory. */
 struct window_stacks_places {
 	struct session *session;
@@ -45,6 +49,15 @@ int window_stacks_settle(struct window_stacks *stacks, struct window *window);
 
 /* Adds the records of that window's samples to the output, and drops these. As output_add(). */
 int window_stacks_put(struct window_stacks *stacks);
+
+/*
+ * Adds the frames of a stall's stack to the output, if they are not there yet. Sets *ret_id to the
+ * innermost one's id; "": its stack was not taken. As output_add(). Call after window_stacks_put():
+ * until the next window ends it is known what the kernel side reported.
+ */
+struct stall;
+int window_stacks_put_stack(struct window_stacks *stacks, struct observed *process,
+			    const struct stall *stall, char ret_id[static WINDOW_STACK_ID_BYTES]);
 
 /*
  * A window is lost, with the records that were added in it: drops its samples, and forgets which

@@ -167,11 +167,12 @@ static int put_stall(struct window_stalls *stalls, const struct stall *stall)
 {
 	const struct window_stalls_places *places = &stalls->places;
 	const struct window *window = places->window;
-	const struct observed *process = observed_find(places->processes, stall->life);
+	struct observed *process = observed_find(places->processes, stall->life);
 	const struct context *context = context_table_look(places->contexts, stall->context_hash);
 	struct record_key keys[KEYS_MAX], waker_keys[KEYS_MAX];
-	char name[SYSCALL_NAME_BYTES], object[OBJECT_BYTES];
+	char name[SYSCALL_NAME_BYTES], object[OBJECT_BYTES], stack[WINDOW_STACK_ID_BYTES];
 	struct stall_record record;
+	int r;
 
 	if (!process)
 		return 0;
@@ -184,6 +185,10 @@ static int put_stall(struct window_stalls *stalls, const struct stall *stall)
 	put_object(stall, object, sizeof(object));
 	record.waited_on = object[0] ? object : NULL;
 	name_waker(stalls, stall, waker_keys, &record);
+	r = window_stacks_put_stack(places->stacks, process, stall, stack);
+	if (r < 0)
+		return r;
+	record.stack_id = stack[0] ? stack : NULL;
 	return output_add(places->output, window_wall_ns(window, window->end_ktime_ns), &record);
 }
 

@@ -13,6 +13,7 @@
 #include "recorder/observe/process/observed.h"
 #include "recorder/observe/window/contexts.h"
 #include "recorder/observe/window/window.h"
+#include "recorder/observe/window/window_stacks.h"
 #include "recorder/probe/session.h"
 
 struct window_stalls;
@@ -22,6 +23,7 @@ struct window_stalls_places {
 	struct session *session;
 	struct observed_table *processes;
 	struct context_table *contexts;
+	struct window_stacks *stacks; /* NULL = none are taken */
 	const struct window *window;
 	struct output *output;
 };

@@ -85,9 +85,13 @@ static void add_some(void)
 typedef int (*format_fn)(const struct stalls *stalls, const struct format_stalls_options *options,
 			 FILE *out);
 
+static struct frames *shown_frames;
+
 static char *print(format_fn format, size_t width, size_t top_count)
 {
-	const struct format_stalls_options options = { .width = width, .top_count = top_count };
+	const struct format_stalls_options options = { .width = width,
+						       .top_count = top_count,
+						       .frames = shown_frames };
 	char *text = NULL;
 	size_t size_bytes;
 	FILE *out = open_memstream(&text, &size_bytes);
@@ -150,10 +154,10 @@ FIXTURE_TEST(stalls_csv_has_row_per_ender_and_wait)
 	expect(format_stalls_csv, 100, 1,
 	       "row,endpoint,ended_by,ender,stalls,blocked_ns,run_queue_ns,longest_ns,stalls_lost,"
 	       "start_ns,end_ns,pid,tid,thread_name,request_id,blocked_on,syscall,waited_on,"
-	       "ender_pid,ender_tid,ender_request_id,cpu_ns,held_requests,held_ns\r\n"
-	       "ended_by,GET /a,request,POST /b,2,400000000,0,300000000,,,,,,,,,,,,,,,,\r\n"
+	       "ender_pid,ender_tid,ender_request_id,cpu_ns,held_requests,held_ns,method,file,line\r\n"
+	       "ended_by,GET /a,request,POST /b,2,400000000,0,300000000,,,,,,,,,,,,,,,,,,,\r\n"
 	       "stall,GET /a,request,POST /b,,300000000,0,,,2000000000,2300000000,7,8,,a,futex,,,7,"
-	       "9,c,,,\r\n");
+	       "9,c,,,,,,\r\n");
 }
 
 FIXTURE_TEST(stalls_json_has_total_enders_and_waits)
@@ -253,6 +257,38 @@ FIXTURE_TEST(stalls_filter_whole_requests)
 	assert_int_equal(stalls.blocked_ns, 5);
 }
 
+FIXTURE_TEST(stalls_have_innermost_ruby_method)
+{
+	static const char *const records[] = {
+		"stack pid=7 stack_id=f1 name=main frame_kind=ruby file=a.rb line=3",
+		"stack pid=7 stack_id=f2 parent_id=f1 name=\"Worker#run\" frame_kind=ruby file=b line=8",
+		"stack pid=7 stack_id=f3 parent_id=f2 name=\"Queue#pop\" frame_kind=c",
+		"stack pid=7 stack_id=f4 name=sleep frame_kind=native",
+	};
+	static struct record_view view;
+	struct frames frames;
+
+	frames_init(&frames);
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+		struct sample sample;
+
+		sample_record(&sample, "%s", records[i]);
+		sample_decode(&sample, &view);
+		assert_int_equal(frames_add(&frames, &view), 0);
+		msgpack_sbuffer_destroy(&sample.buffer);
+	}
+	assert_int_equal(frames_finish(&frames), 0);
+	ADD(STALL("1", "100") " stack_id=f3");
+	ADD(STALL("1", "090") " stack_id=f4");
+	ADD(STALL("1", "080") " stack_id=f9");
+	shown_frames = &frames;
+	expect_part(format_stalls_csv, 100, ",,,,Worker#run,b,8\r\n");
+	expect_part(format_stalls, 200, "began (UTC)  method    \n");
+	expect_part(format_stalls, 200, "00:00:01.000  Worker#run\n");
+	shown_frames = NULL;
+	frames_deinit(&frames);
+}
+
 static void add_life(const char *request, int from, int to)
 {
 	ADD("cpu pid=7 tid=8 request_id=%s endpoint=\"GET /%s\" cpu_ns=5 first_ns=%d "
@@ -288,7 +324,7 @@ FIXTURE_TEST(hogs_have_the_requests_that_were_under_way_on_their_thread)
 	       "\n"
 	       "0 waits: 0 ns blocked, 0 ns for a CPU.\n");
 	expect_part(format_stalls_csv, 100,
-		    "hog,GET /a,,,,5,15,,,200,280,7,8,worker,a,,,,,,,60,2,80\r\n");
+		    "hog,GET /a,,,,5,15,,,200,280,7,8,worker,a,,,,,,,60,2,80,,,\r\n");
 	expect_part(format_stalls_ndjson, 100,
 		    "\"cpu_ns\":60,\"held_requests\":2,\"held_ns\":80}\n");
 	assert_int_equal(stalls.hog_ns, 90);

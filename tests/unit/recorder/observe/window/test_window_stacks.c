@@ -798,6 +798,40 @@ LAID(window_stacks_limit_wait_to_kernel_frames_up_to_scheduler)
 					       "2 in second\n"));
 }
 
+static const char *stack_of_stall(struct bench *bench, uint64_t stack)
+{
+	const struct stall stall = { .stack = stack };
+	static char id[WINDOW_STACK_ID_BYTES];
+
+	assert_int_equal(window_stacks_put_stack(bench->stacks, bench->process, &stall, id), 0);
+	return id;
+}
+
+LAID(window_stacks_have_innermost_frame_of_stall)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, (struct ruby_frame[]){ c_frame, main_frame }, 2);
+	assert_string_equal(stack_of_stall(bench, STACK), "54f939d02e614f1b26e93961d197cc90");
+	assert_string_equal(stack_of_stall(bench, STACK_NOT_SEEN), "");
+	/* One that was not reported, and a process without Ruby. */
+	assert_int_equal(strlen(stack_of_stall(bench, STACK + 7)), WINDOW_STACK_ID_BYTES - 1);
+	assert_int_equal(strlen(stack_of_stall(bench, STACK_NO_LAYOUT)), WINDOW_STACK_ID_BYTES - 1);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "method_24 c -:-1/-1 < method_8\n"
+					    "[unknown] unknown -:-1/-1 < \n");
+}
+
+LAID(window_stacks_of_stall_are_not_named_where_none_are_taken)
+{
+	const struct stall stall = { .stack = STACK };
+	char id[WINDOW_STACK_ID_BYTES] = "x";
+	struct bench *bench = *state;
+
+	assert_int_equal(window_stacks_put_stack(NULL, bench->process, &stall, id), 0);
+	assert_string_equal(id, "");
+}
+
 LAID(window_stacks_write_unknown_for_wait_with_unseen_start)
 {
 	struct bench *bench = *state;
