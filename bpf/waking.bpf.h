@@ -36,7 +36,9 @@ static __always_inline void waking_end_stall(struct thread_state *thread,
 	struct stall_watch *watch = &thread->stall;
 	__u64 hash = 0;
 
-	if (!stall_is_long(watch, bpf_ktime_get_ns(), session.stall_least_ns))
+	/* It may be on its CPU again, and about to sleep once more. */
+	if (*(volatile __u64 *)&watch->entered_ns ||
+	    !stall_is_long(watch, bpf_ktime_get_ns(), session.stall_least_ns))
 		return;
 	if (waker)
 		hash = waking_context(current);

@@ -92,6 +92,15 @@ WAKING_TEST(waking_after_short_wait_reads_nothing)
 	assert_int_equal(kernel.states[0].clock.mark_ns, NOW_NS - 100);
 }
 
+WAKING_TEST(waking_of_thread_that_runs_again_leaves_its_stall)
+{
+	sleep_for(5000);
+	sleeper->stall.entered_ns = kernel.now_ns - 1;
+	sleeper->stall.waker = 42;
+	wake(&kernel.other);
+	assert_int_equal(sleeper->stall.waker, 42);
+}
+
 WAKING_TEST(waking_by_thread_whose_books_are_held_has_no_context)
 {
 	sleep_for(5000);
