@@ -126,8 +126,8 @@ class StallsTest(harness.LiveTest):
         found = recording.records()
         told = len(records.of_kind(found, "stall"))
         self.assertGreaterEqual(told + records.books(found)["stalls_lost"], threads * waits)
-        # A second's worth at once, and then so many a second.
-        self.assertLessEqual(told, 1000 * (1 + (ended_ns - started_ns) / 1e9) + 1)
+        # A second's worth at once, and then so many a second; the CPUs do not wait for each other's count.
+        self.assertLessEqual(told, 1.05 * 1000 * (1 + (ended_ns - started_ns) / 1e9))
         self.assertLess(0, told)
 
     def test_a_limit_that_is_none_is_refused(self):
