@@ -116,18 +116,33 @@ static bool pause_for_retry(struct ruby_symbols *symbols, unsigned int *retries)
 }
 
 /*
+ * Whether an object is still what was read. While a compaction moves objects, a reference still
+ * leads to the old place of one that has moved (gc_update_references(), gc.c, comes last; Ruby 2.7
+ * to 4.0).
+ */
+static int check_unchanged(const struct search *search, const struct ruby_object *object)
+{
+	uint64_t words[sizeof(object->words) / sizeof(object->words[0])];
+	int r = memory_read(search->table->reader, object->address, words, sizeof(words));
+
+	if (r < 0)
+		return r == -EFAULT ? -EAGAIN : r;
+	return memcmp(words, object->words, sizeof(words)) == 0 ? 0 : -EAGAIN;
+}
+
+/*
  * Stores the ID of an entry if its name is names[i]. The caller has matched the name's length, and
  * its text as far as it is in the object. Returns 0 also if the rest of the text differs.
  */
 static int match_name(struct search *search, uint64_t serial, const struct ruby_id_entry *entry,
-		      const struct ruby_string *string, size_t i)
+		      const struct ruby_object *object, const struct ruby_string *string, size_t i)
 {
 	uint64_t id;
 	int r;
 
 	r = memory_read(search->table->reader, string->address, search->text, string->length_bytes);
 	if (r == 0 && memcmp(search->text, search->names[i], string->length_bytes) != 0)
-		return 0;
+		return check_unchanged(search, object);
 	if (r == 0)
 		r = ruby_id_table_read_id(search->table, entry, serial, &id);
 	if (r < 0)
@@ -167,7 +182,7 @@ static int search_entry(struct search *search, uint64_t serial, const struct rub
 		return 0;
 	for (size_t i = 0; i < search->name_count && r == 0; i++) {
 		if (search->ids[i] == 0 && is_candidate(object, &string, search->names[i]))
-			r = match_name(search, serial, entry, &string, i);
+			r = match_name(search, serial, entry, object, &string, i);
 	}
 	return r;
 }

@@ -208,6 +208,51 @@ TEST(ruby_symbols_reread_page_that_moved)
 	free(ruby);
 }
 
+/* The name of an entry, which a compaction moves away when its text is read: the entry still leads
+ * to the old place. */
+static struct {
+	struct forged_ruby *ruby;
+	uint64_t name; /* address; 0 = it has moved */
+} compaction;
+
+static int read_while_compacting(const struct memory_reader *reader, uint64_t address, void *buffer,
+				 size_t size_bytes)
+{
+	const struct memory_reader forged = forged_reader(&compaction.ruby->memory);
+	static const uint64_t moved[5] = { 0x1e }; /* T_MOVED, ruby/internal/value_type.h */
+
+	(void)reader;
+	if (compaction.name && address > compaction.name && address < compaction.name + 40 &&
+	    size_bytes == strlen("request_id")) {
+		forged_write(&compaction.ruby->memory, compaction.name, moved, sizeof(moved));
+		compaction.name = 0;
+	}
+	return forged_read(&forged, address, buffer, size_bytes);
+}
+
+TEST(ruby_symbols_pass_over_no_name_that_moves_while_it_is_compared)
+{
+	static const char *const names[] = { "request_id", "not_there" };
+	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
+	struct ruby_symbols *symbols;
+	uint64_t ids[2] = { 0 }, entry = ruby->pages[0] + STATIC_SERIAL * 16, name;
+	uint8_t object[40];
+
+	compaction.ruby = ruby;
+	ruby->reader.read = read_while_compacting;
+	symbols = open_symbols(ruby);
+	memcpy(&name, ruby->memory.bytes + (entry - FORGED_BASE), 8);
+	memcpy(object, ruby->memory.bytes + (name - FORGED_BASE), sizeof(object));
+	compaction.name = name;
+	assert_int_equal(ruby_symbols_find_ids(symbols, names, 2, ids), -EAGAIN);
+	assert_int_equal(compaction.name, 0);
+	forged_write(&ruby->memory, name, object, sizeof(object));
+	assert_int_equal(ruby_symbols_find_ids(symbols, names, 2, ids), 1);
+	assert_int_equal(ids[0], STATIC_ID);
+	ruby_symbols_free(symbols);
+	free(ruby);
+}
+
 /* Its scope is in the ID: once it is another, who kept the old name keeps that no longer. */
 TEST(ruby_symbols_follow_serial_to_new_id)
 {
