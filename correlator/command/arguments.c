@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/display.h"
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/print.h"
@@ -40,11 +41,14 @@ int arguments_parse_number(const char *text, uint64_t minimum, uint64_t maximum,
 
 int arguments_parse_time(const char *name, const char *text, uint64_t minimum_ns, uint64_t *ret_ns)
 {
+	char least[DISPLAY_NUMBER_BYTES];
 	uint64_t ns;
 
+	display_duration((int64_t)minimum_ns, least);
 	if (duration_parse(text, &ns) < 0 || ns < minimum_ns)
-		return log_error(EINVAL, "--%s %s: not a time such as 500ms, 10s or 2m%s", name,
-				 text, minimum_ns > 1 ? ", or too short (10ms at least)" : "");
+		return log_error(EINVAL, "--%s %s: not a time such as 500ms, 10s or 2m%s%s", name,
+				 text, minimum_ns > 1 ? ", of at least " : "",
+				 minimum_ns > 1 ? least : "");
 	*ret_ns = ns;
 	return 0;
 }

@@ -26,7 +26,7 @@ bool arguments_take_verbosity(int key);
 int arguments_parse_number(const char *text, uint64_t minimum, uint64_t maximum,
 			   uint64_t *ret_number);
 
-/* Parses the time of option --NAME, at least minimum_ns (1 or ARGUMENTS_TIME_MIN_NS). 0, or
+/* Parses the time of option --NAME, at least minimum_ns (1: any). 0, or
  * -EINVAL (logged). */
 int arguments_parse_time(const char *name, const char *text, uint64_t minimum_ns, uint64_t *ret_ns);
 

@@ -32,7 +32,7 @@ static int check(const struct report_options *options, const struct stalls *stal
 	int r = report_input_check(options, &stalls->selection, stalls->has_wanted,
 				   stalls->left_out);
 
-	if (r == 0 && !stalls->has_any)
+	if (r == 0 && !stalls->has_any && !stalls->selection.recording.stall_ns)
 		log_warning("the recording has no long waits: record with --stall");
 	return r;
 }

@@ -87,6 +87,8 @@
 	  "true: the parts blocked_..._ns of cpu records come to their blocked_ns; one that is 0 is left out") \
 	X(BOOL, children, "children", IF(children), "",                                                        \
 	  "true: what a request starts belongs to it, flagged inherited_by_exec")                              \
+	X(U64, stall_ns, "stall_ns", KNOWN, "ns",                                                              \
+	  "waits of at least this are recorded as stalls (--stall)")                                           \
 	X(U64, interval_ns, "interval_ns", ALWAYS, "ns", "length of a window, as asked for")                   \
 	X(U64, transition_ns, "transition_ns", IF(kernel_split), "ns",                                         \
 	  "moved from user to kernel time for each system call, at first")                                     \

@@ -303,6 +303,7 @@ static void add_meta(struct recording *recording, const struct record_view *reco
 	int64_t cpu_count = 0;
 
 	(void)record_view_count(record, RECORD_FIELD(meta, cpu_count), &cpu_count);
+	(void)record_view_count(record, RECORD_FIELD(meta, stall_ns), &recording->stall_ns);
 	if (recording->meta_count++ == 0) {
 		copy_text(record, RECORD_FIELD(meta, tool_version), recording->tool_version);
 		copy_text(record, RECORD_FIELD(meta, kernel_release), recording->kernel_release);

@@ -316,12 +316,16 @@ static void print_sums(const struct view *view, size_t width, FILE *out)
 	const struct stalls *stalls = view->stalls;
 	char count[DISPLAY_NUMBER_BYTES], lost[DISPLAY_NUMBER_BYTES];
 	char blocked[DISPLAY_NUMBER_BYTES], queued[DISPLAY_NUMBER_BYTES];
+	char least[DISPLAY_NUMBER_BYTES];
+	int64_t least_ns = stalls->selection.recording.stall_ns;
 
+	display_duration(least_ns, least);
 	display_number((int64_t)stalls->count, count);
 	display_duration(stalls->blocked_ns, blocked);
 	display_duration(stalls->run_queue_ns, queued);
-	display_sentence(out, width, DISPLAY_INDENT, "%s wait%s: %s blocked, %s for a CPU.%s",
-			 count, display_plural(stalls->count), blocked, queued,
+	display_sentence(out, width, DISPLAY_INDENT, "%s wait%s%s%s: %s blocked, %s for a CPU.%s",
+			 count, display_plural(stalls->count), least_ns > 0 ? " of at least " : "",
+			 least_ns > 0 ? least : "", blocked, queued,
 			 has_interrupt(stalls) ? " An interrupt is a timer, a packet or a disk."
 					       : "");
 	if (stalls->lost <= 0)

@@ -63,8 +63,8 @@ TEST(arguments_parse_time_rejects_values_below_minimum)
 
 	refuse_time(1, "correlator: error: --wait 9x: not a time such as 500ms, 10s or 2m\n");
 	refuse_time(ARGUMENTS_TIME_MIN_NS,
-		    "correlator: error: --wait 9x: not a time such as 500ms, 10s or 2m, or too "
-		    "short (10ms at least)\n");
+		    "correlator: error: --wait 9x: not a time such as 500ms, 10s or 2m, of "
+		    "at least 10.00 ms\n");
 	log_set_level(LOG_LEVEL_ERROR);
 	assert_int_equal(arguments_parse_time("interval", "9ms", ARGUMENTS_TIME_MIN_NS, &ns),
 			 -EINVAL);

@@ -352,6 +352,13 @@ FIXTURE_TEST(stalls_without_times_are_left_out)
 	expect(format_stalls, 80, 0, "0 waits: 0 ns blocked, 0 ns for a CPU.\n");
 }
 
+FIXTURE_TEST(stalls_table_says_from_when_on_they_are_long)
+{
+	ADD("meta pid=7 stall_ns=5" MS " keys=[request_id endpoint]");
+	ADD(STALL("1", "100"));
+	expect_part(format_stalls, 100, "\n1 wait of at least 5.000 ms: 100.0 ms blocked, 0 ns ");
+}
+
 FIXTURE_TEST(stalls_keep_the_longest)
 {
 	stalls_deinit(&stalls);
