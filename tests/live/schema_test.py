@@ -28,10 +28,13 @@ NARROWER = {
     "stack": {"frame_kind": {"ruby", "c", "gc", "kernel", "native", "unknown", "cut"}},
     "sample": {"ns_tid": PIDS, "samples": range(1, 2**32), "period_ns": range(1_003_009, 1_003_010)},
     "syscall": {"ns_tid": PIDS, "syscall_number": range(1024), "syscall_abi": {"i386", "x32", "arm"}},
+    "stall": {"ns_tid": PIDS, "start_ns": WALL_NS, "end_ns": WALL_NS, "woken_by": {"thread", "interrupt"},
+              "blocked_on": {"disk", "network", "poll", "pipe", "futex", "sleep", "child", "fault", "other"}},
     "alert": {"state": {"firing", "resolved"}, "since_ns": WALL_NS},
 }
 # The keys that are recorded here: left out where a context has none.
 KEYS = {"request_id?": str, "endpoint?": str}
+WAKER_KEYS = {f"woken_by_{key}": kind for key, kind in KEYS.items()}
 
 
 def read_schema():
@@ -47,6 +50,8 @@ def read_schema():
     fields["slice"].update(KEYS)
     fields["sample"].update(KEYS)
     fields["syscall"].update(KEYS)
+    fields["stall"].update(KEYS)
+    fields["stall"].update(WAKER_KEYS)
     return fields
 
 
@@ -91,7 +96,7 @@ class SchemaTest(harness.LiveTest):
         with Workload("driven.rb") as workload, \
                 Recording(test.output, "-p", workload.pid, "-k", "request_id", "-k", "endpoint",
                           "-i", "100ms", "--timeline", "--stacks=997", "--syscalls",
-                          "--alert", "max(cpu) > 1ms by request_id") as recording:
+                          "--stall", "--alert", "max(cpu) > 1ms by request_id") as recording:
             workload.evaluate('Correlator.with(request_id: "\\xff\\n", endpoint: 7) '
                               "{ Workload.spin_ms(150) }")
             workload.evaluate('Correlator.with(request_id: "x" * 1000) { Workload.spin_ms(150) }')
