@@ -104,11 +104,10 @@ static __always_inline void boundary_enter(struct thread_state *thread, struct t
 		thread_enter_unseen(thread, task);
 	if (thread->clock.gap_ns)
 		charge_note_pending(thread, charge_since(thread));
-	if (account_has_gap(&thread->clock)) {
+	if (account_has_gap(&thread->clock))
 		account_settle_gap(&thread->clock, &thread->pending, task->sched_info.run_delay);
-		if (session.stall_least_ns)
-			(void)stall_tell(thread);
-	}
+	if (session.stall_least_ns && thread->stall.left_ns)
+		(void)stall_tell(thread);
 	if (what != BOUNDARY_PROBE && thread->is_change_open)
 		(void)boundary_close_change(thread);
 	if (thread->knowledge == CONTEXT_KNOWN_TILL_IT_RUNS)

@@ -223,6 +223,8 @@ static __always_inline void context_want_snapshot(struct thread_state *thread)
 /* Only the mode has changed: what is known stays known. */
 static __always_inline void context_take_mode(struct thread_state *thread, bool was_lean)
 {
+	/* While it is lean no probe tells of switches between fibers. */
+	thread->hog.since_ns = 0;
 	if (thread_is_lean(thread)) {
 		/* There is no digest of the table yet: compare in full next. */
 		thread->compared_ns = 0;

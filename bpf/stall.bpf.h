@@ -187,7 +187,8 @@ static __always_inline void stall_send(struct thread_state *thread, struct task_
 	}
 	stall_fill(thread, stall);
 	/* Still in the same call, so its descriptors are those that it waited on. */
-	if (stall->call && !thread->is_worker &&
+	if (stall->call && stall->blocked_ns && !thread->is_worker && thread_has_memory(thread) &&
+	    syscall_call_abi(stall->call) == SYSCALL_ABI_NATIVE &&
 	    stall->call == syscall_call((__u64)compat_call_number(task), compat_is_x86(),
 					compat_call_is_32_bit(task)) &&
 	    thread->stall.argument == compat_call_argument(task))

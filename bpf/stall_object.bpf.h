@@ -91,7 +91,8 @@ VERIFIED_ONCE int stall_read_path(struct stall *stall, __u64 file_address)
 	for (__u32 i = 0; i < STALL_NAMES; i++) {
 		parent = BPF_CORE_READ(entry, d_parent);
 		/* A file outside of any tree, such as an epoll set, is its own root, too. */
-		if (i > 0 && (entry == parent || entry == BPF_CORE_READ(mount, mnt.mnt_root))) {
+		if ((i > 0 && entry == parent) ||
+		    (entry != parent && entry == BPF_CORE_READ(mount, mnt.mnt_root))) {
 			above = BPF_CORE_READ(mount, mnt_parent);
 			if (above == mount)
 				break;

@@ -61,7 +61,7 @@ int on_context_change(struct uprobe_registers *registers)
 	}
 	if (session.has_timeline)
 		thread->timeline.stint.fiber = context_fiber(thread, registers);
-	if (session.stall_least_ns)
+	if (session.stall_least_ns && !thread_is_lean(thread))
 		(void)hog_tell(thread, context_fiber(thread, registers), now_ns);
 	/* The variable is in no known object, or a wanted key has no ID yet. */
 	if (!context_is_published_at(&thread->config, registers->instruction_pointer) ||

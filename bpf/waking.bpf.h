@@ -15,7 +15,7 @@ static __always_inline __u64 waking_context(struct task_struct *current)
 {
 	struct thread_state *thread = thread_find(current);
 	struct edge_slot *slot = edge_slot_here();
-	__u64 hash, now_ns;
+	__u64 hash = 0, now_ns;
 
 	/* In the middle of a boundary. */
 	if (!thread || thread->is_busy || (slot && slot->is_busy))
@@ -23,29 +23,36 @@ static __always_inline __u64 waking_context(struct task_struct *current)
 	now_ns = bpf_ktime_get_ns();
 	if (!boundary_begin(thread, current, now_ns, BOUNDARY_CALL_READ))
 		return 0;
-	boundary_close(thread, current, now_ns, BOUNDARY_CALL_READ, thread->clock.mode);
-	hash = charge_hash(thread);
+	/* In no system call, but in a fault: a store may be ahead. */
+	if (!thread->is_change_open) {
+		/* Locks are held here, as at a switch: long values are read within the same limit. */
+		thread->is_at_switch = 1;
+		boundary_close(thread, current, now_ns, BOUNDARY_CALL_READ, thread->clock.mode);
+		thread->is_at_switch = 0;
+		hash = charge_hash(thread);
+	}
 	thread_release(thread);
 	return hash < CONTEXT_HASH_FIRST ? 0 : hash;
 }
 
-/* A long wait of the thread ends. waker: tgid << 32 | tid; 0 = an interrupt. */
-static __always_inline void waking_end_stall(struct thread_state *thread,
-					     struct task_struct *current, __u64 waker)
+/* A watched wait of the thread ends. waker: tgid << 32 | tid; 0 = an interrupt, or a task that the
+ * observer does not see. */
+static __always_inline void waking_end_wait(struct thread_state *thread,
+					    struct task_struct *current, __u64 waker,
+					    bool is_interrupt)
 {
 	struct stall_watch *watch = &thread->stall;
-	__u64 hash = 0;
 
 	/* It may be on its CPU again, and about to sleep once more. */
-	if (*(volatile __u64 *)&watch->entered_ns ||
-	    !stall_is_long(watch, bpf_ktime_get_ns(), session.stall_least_ns))
+	if (*(volatile __u64 *)&watch->entered_ns || !*(volatile __u64 *)&watch->left_ns)
 		return;
-	if (waker)
-		hash = waking_context(current);
-	(void)bpf_probe_read_kernel(watch->waker_comm, sizeof(watch->waker_comm), current->comm);
-	watch->waker_hash = hash;
 	watch->waker = waker;
-	watch->flags = STALL_WAS_WOKEN | (waker ? 0 : STALL_BY_INTERRUPT);
+	watch->waker_hash = 0;
+	watch->flags = STALL_WAS_WOKEN | (is_interrupt ? STALL_BY_INTERRUPT : 0);
+	if (is_interrupt || !stall_is_long(watch, bpf_ktime_get_ns(), session.stall_least_ns))
+		return;
+	(void)bpf_probe_read_kernel(watch->waker_comm, sizeof(watch->waker_comm), current->comm);
+	watch->waker_hash = waking_context(current);
 }
 
 /*
@@ -58,15 +65,18 @@ int BPF_PROG(on_waking, struct task_struct *task)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct thread_state *thread = thread_find(task);
+	bool is_interrupt;
 	__u64 waker = 0;
 
 	if (!thread)
 		return 0;
-	if (current->pid && !compat_is_in_interrupt(current, session.preempt_count_offset))
+	is_interrupt =
+		!current->pid || compat_is_in_interrupt(current, session.preempt_count_offset);
+	if (!is_interrupt)
 		waker = (__u64)identity_tgid(current) << 32 | identity_tid(current);
 	if (session.has_timeline)
 		*(volatile __u64 *)&thread->timeline.waker = waker;
 	if (session.stall_least_ns)
-		waking_end_stall(thread, current, waker);
+		waking_end_wait(thread, current, waker, is_interrupt);
 	return 0;
 }

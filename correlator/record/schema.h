@@ -272,14 +272,14 @@
 	  "is not known")                                                                                            \
 	X(U32, woken_by_pid, "woken_by_pid", KNOWN, "", "the process of that thread")                                \
 	X(U32, woken_by_tid, "woken_by_tid", KNOWN, "", "and that thread")                                           \
-	X(TEXT, woken_by_name, "woken_by_name", KNOWN, "", "its name")                                               \
+	X(TEXT, woken_by_thread_name, "woken_by_thread_name", KNOWN, "", "its name")                                 \
 	X(KEYS, woken_by_keys, "", ALWAYS, "",                                                                       \
 	  "each key of the context that it was in, under its name after woken_by_: "                                 \
 	  "woken_by_request_id; left out: it was in none, or that is not known")                                     \
 	X(U32, ran_instead_pid, "ran_instead_pid", KNOWN, "",                                                        \
 	  "run_queue_ns: the process of the thread that got its CPU, or, if it was woken, ran there just before it") \
 	X(U32, ran_instead_tid, "ran_instead_tid", KNOWN, "", "and that thread")                                     \
-	X(TEXT, ran_instead_name, "ran_instead_name", KNOWN, "", "its name")                                         \
+	X(TEXT, ran_instead_thread_name, "ran_instead_thread_name", KNOWN, "", "its name")                           \
 	X(FLAGS, flags, "flags", ALWAYS, "", "as in cpu records")
 
 #define RECORD_SYSCALL_FIELDS(X)                                                                  \

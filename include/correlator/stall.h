@@ -121,6 +121,15 @@ struct hog_watch {
 static inline void hog_charged(struct hog_watch *watch, const struct account_totals *pending,
 			       __u64 context_hash)
 {
+	__u64 differs = watch->context_hash ^ context_hash;
+	__u64 is_set = watch->context_hash;
+
+	/* Another context without a probe: no one has kept the thread. Branch-free, as this is part
+	 * of each charge. */
+	differs = (differs | -differs) >> 63;
+	is_set = (is_set | -is_set) >> 63;
+	__asm__("" : "+r"(differs), "+r"(is_set));
+	watch->since_ns &= (differs & is_set) - 1;
 	watch->context_hash = context_hash;
 	watch->cpu_ns += account_on_cpu(pending);
 	watch->blocked_ns += pending->blocked_ns;
@@ -169,6 +178,7 @@ static inline void stall_begin(struct stall_watch *watch, const struct account_t
 	watch->pending_blocked_ns = pending->blocked_ns;
 	watch->pending_run_queue_ns = pending->run_queue_ns;
 	watch->waker = watch->waker_hash = 0;
+	watch->waker_comm[0] = 0;
 	watch->flags = 0;
 	watch->left_ns = now_ns;
 }

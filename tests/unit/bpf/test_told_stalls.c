@@ -321,6 +321,33 @@ STALL_TEST(stall_names_path_over_mounts)
 	expect_path(wait_for(7 * MS, 0));
 }
 
+/* As a file that is mounted alone. */
+STALL_TEST(stall_names_mounted_file_by_its_mount)
+{
+	files.mount.mnt.mnt_root = &files.names[0];
+	assert_string_equal(wait_for(7 * MS, 0)->names[0], "");
+	assert_string_equal(kernel.stall.names[1], "var");
+	assert_string_equal(kernel.stall.names[2], "");
+}
+
+STALL_TEST(stall_for_a_cpu_alone_names_no_file)
+{
+	unsigned long long arguments[] = { true, (uintptr_t)&kernel.current,
+					   (uintptr_t)&kernel.other };
+
+	assert_int_equal(on_sched_switch(arguments), 0);
+	wake_up(7 * MS, 7 * MS);
+	reach_boundary();
+	assert_int_equal(kernel.stall.object, STALL_OBJECT_NONE);
+}
+
+STALL_TEST(stall_in_32_bit_call_names_no_file)
+{
+	kernel.is_32_bit_call = true;
+	assert_int_equal(wait_for(7 * MS, 0)->object, STALL_OBJECT_NONE);
+	assert_int_equal(syscall_call_abi(kernel.stall.call), SYSCALL_ABI_32);
+}
+
 STALL_TEST(stall_names_file_outside_of_any_tree)
 {
 	files.names[0] = (struct dentry){ &files.names[0], { (const void *)"[eventfd]" } };

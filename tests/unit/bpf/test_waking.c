@@ -87,9 +87,36 @@ WAKING_TEST(waking_after_short_wait_reads_nothing)
 {
 	sleep_for(4999);
 	wake(&kernel.other);
-	assert_int_equal(sleeper->stall.flags, 0);
-	assert_int_equal(sleeper->stall.waker, 0);
+	assert_int_equal(sleeper->stall.flags, STALL_WAS_WOKEN);
+	assert_true(sleeper->stall.waker == current);
+	assert_string_equal(sleeper->stall.waker_comm, "");
 	assert_int_equal(kernel.states[0].clock.mark_ns, NOW_NS - 100);
+	/* No wait is watched. */
+	sleeper->stall = (struct stall_watch){ 0 };
+	wake(&kernel.other);
+	assert_int_equal(sleeper->stall.flags, 0);
+}
+
+WAKING_TEST(waking_by_task_that_is_not_visible_has_its_name)
+{
+	sleep_for(5000);
+	observer_level = 1;
+	observer_namespace = 1;
+	wake(&kernel.other);
+	assert_int_equal(sleeper->stall.flags, STALL_WAS_WOKEN);
+	assert_int_equal(sleeper->stall.waker, 0);
+	assert_string_equal(sleeper->stall.waker_comm, "puma worker");
+}
+
+WAKING_TEST(waking_in_open_change_has_no_context)
+{
+	sleep_for(5000);
+	be_in_context(4321);
+	kernel.states[0].is_change_open = 1;
+	wake(&kernel.other);
+	assert_int_equal(sleeper->stall.waker_hash, 0);
+	assert_int_equal(kernel.states[0].knowledge, CONTEXT_KNOWN);
+	assert_int_equal(kernel.states[0].is_busy, 0);
 }
 
 WAKING_TEST(waking_of_thread_that_runs_again_leaves_its_stall)

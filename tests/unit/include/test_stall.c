@@ -155,3 +155,16 @@ HOG_TEST(hog_is_not_told_without_context)
 	pass_to(0, MS);
 	assert_false(hog_is_long(&hog, now_ns + 9 * MS, 5 * MS));
 }
+
+HOG_TEST(hog_is_not_told_if_context_changes_without_probe)
+{
+	const struct account_totals totals = { .user_ns = 3 };
+
+	pass_to(7, 0);
+	pass_to(6, MS);
+	hog_charged(&hog, &totals, CONTEXT);
+	hog_charged(&hog, &totals, CONTEXT);
+	assert_true(hog_is_long(&hog, now_ns + 9 * MS, 5 * MS));
+	hog_charged(&hog, &totals, CONTEXT + 1);
+	assert_false(hog_is_long(&hog, now_ns + 9 * MS, 5 * MS));
+}

@@ -463,9 +463,10 @@ static void fill_waker(const struct stall *stall, struct stall_record *record)
 	record->woken_by = stall->flags & STALL_BY_INTERRUPT ? "interrupt" : "thread";
 	if (stall->flags & STALL_BY_INTERRUPT)
 		return;
+	/* In another pid namespace only its name is known. */
 	record->woken_by_pid = stall->waker_tgid;
 	record->woken_by_tid = stall->waker_tid;
-	record->woken_by_name = known_text(stall->waker_comm);
+	record->woken_by_thread_name = known_text(stall->waker_comm);
 }
 
 void window_stall_record(const struct window *window, const struct window_process *process,
@@ -499,7 +500,7 @@ void window_stall_record(const struct window *window, const struct window_proces
 		ret_record->ran_instead_pid = stall->other_tgid;
 		ret_record->ran_instead_tid = stall->other_tid;
 		if (stall->other_tid)
-			ret_record->ran_instead_name = known_text(stall->other_comm);
+			ret_record->ran_instead_thread_name = known_text(stall->other_comm);
 	}
 }
 

@@ -158,7 +158,7 @@ FIXTURE_TEST(recorder_names_who_ended_stall_and_in_which_request)
 	assert_string_equal(text(&view, "woken_by"), "thread");
 	assert_int_equal(number(&view, "woken_by_pid"), FAKE_PID);
 	assert_int_equal(number(&view, "woken_by_tid"), 2);
-	assert_string_equal(text(&view, "woken_by_name"), "other");
+	assert_string_equal(text(&view, "woken_by_thread_name"), "other");
 	assert_string_equal(text(&view, "woken_by_request_id"), "r2");
 	assert_string_equal(text(&view, "syscall"), "read");
 	assert_true(record_view_lists_at(&view, RECORD_PLACE(stall, flags), "inherited"));
@@ -181,7 +181,7 @@ FIXTURE_TEST(recorder_names_nobody_behind_interrupt)
 	find_stall();
 	assert_string_equal(text(&view, "woken_by"), "interrupt");
 	assert_false(has("woken_by_tid"));
-	assert_false(has("woken_by_name"));
+	assert_false(has("woken_by_thread_name"));
 }
 
 static void wait_for_cpu(void)
@@ -205,7 +205,7 @@ FIXTURE_TEST(recorder_names_who_had_the_cpu_instead)
 	find_stall();
 	assert_int_equal(number(&view, "ran_instead_pid"), 5);
 	assert_int_equal(number(&view, "ran_instead_tid"), 6);
-	assert_string_equal(text(&view, "ran_instead_name"), "greedy");
+	assert_string_equal(text(&view, "ran_instead_thread_name"), "greedy");
 	assert_false(has("blocked_on"));
 	assert_false(has("woken_by"));
 }
