@@ -91,7 +91,7 @@ class UsageTest(harness.LiveTest):
                     self.check("record", "-p", os.getpid(), f"{option}={text}", says=[option])
 
     def test_an_interval_that_is_too_short(self):
-        self.check("record", "-p", os.getpid(), "-i", "1ms", says=["too short"])
+        self.check("record", "-p", os.getpid(), "-i", "1ms", says=["of at least 10.00 ms"])
 
     def test_keys_that_records_cannot_have(self):
         for key in "pid", "cpu_ns", "kind", "message", "timestamp", "host", "a=log", "", "=", "a=":

@@ -96,8 +96,8 @@ static void read_ender(const struct record_view *record, struct stalls_wait *wai
 	(void)record_view_count(record, is_of_cpu ? "ran_instead_tid" : "woken_by_tid",
 				&wait->ender_tid);
 	if (is_of_cpu || wait->ender == STALLS_BY_THREAD)
-		wait->texts[STALLS_ENDER] =
-			text_of(record, is_of_cpu ? "ran_instead_name" : "woken_by_name");
+		wait->texts[STALLS_ENDER] = text_of(record, is_of_cpu ? "ran_instead_thread_name"
+								      : "woken_by_thread_name");
 }
 
 /* Reads a record; the texts are still the record's. False: it lacks its times. */
@@ -267,7 +267,7 @@ static unsigned int request_of(const struct stalls *stalls, struct record_text i
 	return hash_table_key(stalls->seed, id.bytes, id.size_bytes);
 }
 
-/* Extends the life of a request by a cpu record. */
+/* Extends the life of a request by a cpu record. It is on the thread that it began on. */
 static void live(const struct stalls *stalls, struct stalls_life *life,
 		 const struct record_view *record)
 {
@@ -276,14 +276,12 @@ static void live(const struct stalls *stalls, struct stalls_life *life,
 	if (!record_view_count_at(record, RECORD_PLACE(cpu, first_ns), &first_ns) ||
 	    !record_view_count_at(record, RECORD_PLACE(cpu, last_ns), &last_ns))
 		return;
-	if (life->end_ns == 0) {
+	if (life->end_ns == 0 || first_ns < life->start_ns) {
 		(void)record_view_count(record, "pid", &life->pid);
 		(void)record_view_count_at(record, RECORD_PLACE(cpu, tid), &life->tid);
 		life->start_ns = first_ns;
 		life->request = request_of(stalls, text_of(record, REQUEST));
 	}
-	if (first_ns < life->start_ns)
-		life->start_ns = first_ns;
 	if (last_ns > life->end_ns)
 		life->end_ns = last_ns;
 }
@@ -404,66 +402,115 @@ static int compare_hogs(const void *a, const void *b)
 	return order ? order : compare_waits(a, b);
 }
 
-/* Index of the first life on the hog's thread; life_count if there is none. */
-static size_t first_life(const struct stalls *stalls, const struct stalls_wait *hog)
+static int compare_threads(const struct stalls_wait *hog, const struct stalls_life *life)
 {
-	const struct stalls_life wanted = { .pid = hog->pid, .tid = hog->tid };
-	size_t low = 0, high = stalls->life_count;
+	int order = compare_i64(hog->pid, life->pid);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare_lives(&stalls->lives[middle], &wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return order ? order : compare_i64(hog->tid, life->tid);
 }
 
-/* Adds up the time that other requests were under way on the thread that the hog kept. */
-static void find_held(const struct stalls *stalls, struct stalls_wait *hog)
+static int compare_hogs_by_thread(const void *a, const void *b)
+{
+	const struct stalls_wait *first = *(const struct stalls_wait *const *)a;
+	const struct stalls_wait *second = *(const struct stalls_wait *const *)b;
+	int order = compare_i64(first->pid, second->pid);
+
+	if (order == 0)
+		order = compare_i64(first->tid, second->tid);
+	return order ? order : compare_i64(first->start_ns, second->start_ns);
+}
+
+/* The requests that are under way on a thread as time goes on. */
+struct sweep {
+	const struct stalls_life *lives; /* sorted by thread and start */
+	size_t count;
+	size_t next; /* the first one that has not begun */
+	size_t *open; /* indices of those that have begun, and may have ended */
+	size_t open_count;
+	uint64_t left_out;
+};
+
+/* Takes in the lives on the hog's thread that begin before it ends. */
+static void sweep_to(struct sweep *sweep, const struct stalls_wait *hog)
+{
+	if (sweep->open_count > 0 && compare_threads(hog, &sweep->lives[sweep->open[0]]) != 0)
+		sweep->open_count = 0;
+	while (sweep->next < sweep->count && compare_threads(hog, &sweep->lives[sweep->next]) > 0)
+		sweep->next++;
+	while (sweep->next < sweep->count &&
+	       compare_threads(hog, &sweep->lives[sweep->next]) == 0 &&
+	       sweep->lives[sweep->next].start_ns < hog->end_ns) {
+		if (sweep->open_count < STALLS_OPEN_MAX)
+			sweep->open[sweep->open_count++] = sweep->next;
+		else
+			sweep->left_out++;
+		sweep->next++;
+	}
+}
+
+/* Adds up the time that other requests were under way on the thread that the hog kept, and drops
+ * those that ended before it. */
+static void find_held(const struct stalls *stalls, struct sweep *sweep, struct stalls_wait *hog)
 {
 	unsigned int request = request_of(stalls, hog->texts[STALLS_REQUEST]);
+	size_t kept = 0;
 
 	hog->held_count = 0;
 	hog->held_ns = 0;
-	for (size_t i = first_life(stalls, hog); i < stalls->life_count; i++) {
-		const struct stalls_life *life = &stalls->lives[i];
-		int64_t start_ns = life->start_ns, end_ns = life->end_ns;
+	for (size_t i = 0; i < sweep->open_count; i++) {
+		const struct stalls_life *life = &sweep->lives[sweep->open[i]];
+		int64_t start_ns = life->start_ns > hog->start_ns ? life->start_ns : hog->start_ns;
+		int64_t end_ns = life->end_ns < hog->end_ns ? life->end_ns : hog->end_ns;
 
-		if (life->pid != hog->pid || life->tid != hog->tid || start_ns >= hog->end_ns)
-			break;
-		if (start_ns < hog->start_ns)
-			start_ns = hog->start_ns;
-		if (end_ns > hog->end_ns)
-			end_ns = hog->end_ns;
+		if (life->end_ns > hog->start_ns)
+			sweep->open[kept++] = sweep->open[i];
 		if (end_ns <= start_ns || life->request == request)
 			continue;
 		hog->held_count++;
 		saturated_add_to(&hog->held_ns, end_ns - start_ns);
 	}
+	sweep->open_count = kept;
 }
 
 /* Drops the hogs of other requests that held none of the selected ones up. */
-static void finish_hogs(struct stalls *stalls)
+static void drop_hogs(struct stalls *stalls)
 {
 	size_t kept = 0;
 
-	if (stalls->life_count > 0)
-		qsort(stalls->lives, stalls->life_count, sizeof(*stalls->lives), compare_lives);
 	for (size_t i = 0; i < stalls->hog_count; i++) {
 		struct stalls_wait *hog = stalls->hogs[i];
 
-		find_held(stalls, hog);
 		if (hog->is_wanted || hog->held_count > 0)
 			stalls->hogs[kept++] = hog;
 		else
 			free(hog);
 	}
 	stalls->hog_count = kept;
-	if (kept > 0)
-		qsort(stalls->hogs, kept, sizeof(struct stalls_wait *), compare_hogs);
+}
+
+/* 0, -ENOMEM. */
+static int finish_hogs(struct stalls *stalls)
+{
+	struct sweep sweep = { .lives = stalls->lives, .count = stalls->life_count };
+
+	if (stalls->hog_count == 0)
+		return 0;
+	sweep.open = calloc(STALLS_OPEN_MAX, sizeof(*sweep.open));
+	if (!sweep.open)
+		return -ENOMEM;
+	if (stalls->life_count > 0)
+		qsort(stalls->lives, stalls->life_count, sizeof(*stalls->lives), compare_lives);
+	qsort(stalls->hogs, stalls->hog_count, sizeof(struct stalls_wait *),
+	      compare_hogs_by_thread);
+	for (size_t i = 0; i < stalls->hog_count; i++) {
+		sweep_to(&sweep, stalls->hogs[i]);
+		find_held(stalls, &sweep, stalls->hogs[i]);
+	}
+	free(sweep.open);
+	stalls->left_out += sweep.left_out;
+	drop_hogs(stalls);
+	qsort(stalls->hogs, stalls->hog_count, sizeof(struct stalls_wait *), compare_hogs);
+	return 0;
 }
 
 int stalls_finish(struct stalls *stalls)
@@ -477,7 +524,6 @@ int stalls_finish(struct stalls *stalls)
 		stalls->by = "endpoint";
 	if (stalls->wait_count > 0)
 		drop_shortest(stalls);
-	finish_hogs(stalls);
 	HASH_SORT(stalls->pairs, compare_pairs);
-	return 0;
+	return finish_hogs(stalls);
 }

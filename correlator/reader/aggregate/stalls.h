@@ -20,6 +20,7 @@ enum {
 	STALLS_PAIRS_MAX = 1000000,
 	STALLS_HOGS_MAX = 100000, /* as STALLS_KEPT_MAX */
 	STALLS_LIVES_MAX = 4000000, /* requests: 40 bytes each */
+	STALLS_OPEN_MAX = 10000, /* requests under way at a time on one thread */
 	STALLS_TEXT_BYTES_MAX = 256, /* of each text; a longer one is cut */
 };
 

@@ -72,14 +72,14 @@ static void add_some(void)
 	ADD("meta pid=7 keys=[request_id endpoint]");
 	ADD("cpu pid=7 tid=8 request_id=a endpoint=\"GET /a\" cpu_ns=5");
 	ADD(STALL("1", "100") " syscall=futex thread_name=worker woken_by=thread woken_by_pid=7 "
-			      "woken_by_tid=9 woken_by_name=other woken_by_request_id=b "
+			      "woken_by_tid=9 woken_by_thread_name=other woken_by_request_id=b "
 			      "woken_by_endpoint=\"POST /b\"");
 	ADD(STALL("2", "300") " woken_by=thread woken_by_pid=7 woken_by_tid=9 "
 			      "woken_by_request_id=c woken_by_endpoint=\"POST /b\"");
 	ADD(STALL("3", "200") " waited_on=/tmp/x woken_by=interrupt");
 	ADD("stall pid=7 tid=8 request_id=a endpoint=\"GET /a\" start_ns=5" MS " end_ns=55" MS
 	    " blocked_ns=10" MS " run_queue_ns=40" MS " woken_by=interrupt ran_instead_pid=3 "
-	    "ran_instead_tid=4 ran_instead_name=greedy");
+	    "ran_instead_tid=4 ran_instead_thread_name=greedy");
 }
 
 typedef int (*format_fn)(const struct stalls *stalls, const struct format_stalls_options *options,
@@ -195,7 +195,7 @@ FIXTURE_TEST(stalls_ndjson_has_line_per_ender_and_wait)
 
 FIXTURE_TEST(stalls_tell_apart_what_ended_them)
 {
-	ADD(STALL("1", "001") " woken_by=thread woken_by_tid=9 woken_by_name=cron");
+	ADD(STALL("1", "001") " woken_by=thread woken_by_tid=9 woken_by_thread_name=cron");
 	ADD(STALL("1", "002") " woken_by=thread woken_by_tid=9 woken_by_request_id=a "
 			      "woken_by_endpoint=\"GET /a\"");
 	ADD(STALL("1", "003") " woken_by=thread woken_by_tid=9 woken_by_request_id=z");
@@ -302,6 +302,8 @@ static void add_hogs(void)
 	add_life("a", 100, 900);
 	add_life("b", 150, 250);
 	add_life("c", 250, 300);
+	/* Its other thread, later. */
+	ADD("cpu pid=7 tid=9 request_id=b endpoint=\"GET /b\" cpu_ns=5 first_ns=160 last_ns=170");
 	ADD("cpu pid=7 tid=9 request_id=d endpoint=\"GET /d\" cpu_ns=5 first_ns=100 last_ns=900");
 	ADD("stall pid=7 tid=8 request_id=a endpoint=\"GET /a\" hog=true start_ns=200 end_ns=280 "
 	    "cpu_ns=60 blocked_ns=5 run_queue_ns=15 thread_name=worker");
