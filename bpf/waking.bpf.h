@@ -25,7 +25,7 @@ static __always_inline __u64 waking_context(struct task_struct *current)
 		return 0;
 	/* In no system call, but in a fault: a store may be ahead. */
 	if (!thread->is_change_open) {
-		/* Locks are held here, as at a switch: long values are read within the same limit. */
+		/* Locks are held here, as at a switch: the same limit on long values. */
 		thread->is_at_switch = 1;
 		boundary_close(thread, current, now_ns, BOUNDARY_CALL_READ, thread->clock.mode);
 		thread->is_at_switch = 0;
