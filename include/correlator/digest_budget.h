@@ -9,6 +9,8 @@
 
 #include <linux/types.h>
 
+#include <correlator/pace.h>
+
 enum {
 	DIGEST_BUDGET_NS_PER_BYTE = 64, /* 15 MB per second, half a nanosecond per byte read */
 	DIGEST_BUDGET_BURST_BYTES = 256 * 1024,
@@ -17,9 +19,7 @@ enum {
 /* Returns the state after reading `bytes` more bytes; 0 = over the limit now. */
 static inline __u64 digest_budget_take(__u64 paid_ns, __u64 now_ns, __u32 bytes)
 {
-	__u64 from_ns = paid_ns > now_ns ? paid_ns : now_ns;
-
-	if (from_ns - now_ns > (__u64)DIGEST_BUDGET_BURST_BYTES * DIGEST_BUDGET_NS_PER_BYTE)
-		return 0;
-	return from_ns + (__u64)bytes * DIGEST_BUDGET_NS_PER_BYTE;
+	return pace_take(paid_ns, now_ns,
+			 (__u64)DIGEST_BUDGET_BURST_BYTES * DIGEST_BUDGET_NS_PER_BYTE,
+			 (__u64)bytes * DIGEST_BUDGET_NS_PER_BYTE);
 }

@@ -16,6 +16,7 @@
 
 #include <correlator/account.h>
 #include <correlator/limits.h>
+#include <correlator/pace.h>
 
 enum stall_sizes {
 	STALL_NAMES = 16, /* steps up a path: names and mounts */
@@ -206,9 +207,5 @@ enum {
  * more; 0 = over the limit now. */
 static inline __u64 stall_budget_take(__u64 paid_ns, __u64 now_ns)
 {
-	__u64 from_ns = paid_ns > now_ns ? paid_ns : now_ns;
-
-	if (from_ns - now_ns >= (__u64)STALL_NS * STALLS_PER_SECOND)
-		return 0;
-	return from_ns + STALL_NS;
+	return pace_take(paid_ns, now_ns, (__u64)STALL_NS * STALLS_PER_SECOND - 1, STALL_NS);
 }
