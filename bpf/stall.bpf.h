@@ -63,14 +63,20 @@ static __always_inline void stall_miss(struct thread_state *thread, __u64 now_ns
 	thread->stall.left_ns = 0;
 }
 
+/* The system call that the thread is in (syscall_counts.h); 0 = none. */
+static __always_inline __u32 stall_call(const struct thread_state *thread, struct task_struct *task)
+{
+	__s64 number = thread->is_worker ? -1 : compat_call_number(task);
+
+	return number < 0
+		       ? 0
+		       : syscall_call((__u64)number, compat_is_x86(), compat_call_is_32_bit(task));
+}
+
 /* Notes the system call that the thread waited in. */
 static __always_inline void stall_note_call(struct thread_state *thread, struct task_struct *task)
 {
-	__s64 call = thread->is_worker ? -1 : compat_call_number(task);
-
-	thread->stall.call =
-		call < 0 ? 0
-			 : syscall_call((__u64)call, compat_is_x86(), compat_call_is_32_bit(task));
+	thread->stall.call = stall_call(thread, task);
 	thread->stall.argument = compat_call_argument(task);
 }
 
@@ -106,14 +112,20 @@ static __always_inline void stall_enter_unseen(struct thread_state *thread,
 		watch->other_tgid = watch->other_tid = 0;
 }
 
-static __always_inline bool stall_is_within_budget(const struct thread_state *thread, __u64 now_ns)
+/* Room for a message; NULL: over the limit, or none, which is counted. */
+static __always_inline struct stall *stall_reserve(const struct thread_state *thread, __u64 now_ns)
 {
 	__u64 *paid_ns = &stalls_paid_ns[thread->config.family % SHARE_SLOTS];
 	__u64 next_ns = stall_budget_take(*paid_ns, now_ns);
+	struct stall *stall = NULL;
 
-	if (next_ns)
+	if (next_ns) {
 		*paid_ns = next_ns;
-	return next_ns;
+		stall = bpf_ringbuf_reserve(&stalls, sizeof(*stall), 0);
+	}
+	if (!stall)
+		count_loss(thread->life, COUNTER_STALL_LOST);
+	return stall;
 }
 
 /* Sets all but the times, the context and the flags. */
@@ -177,20 +189,15 @@ static __always_inline void stall_fill(const struct thread_state *thread, struct
 
 static __always_inline void stall_send(struct thread_state *thread, struct task_struct *task)
 {
-	struct stall *stall = NULL;
+	struct stall *stall = stall_reserve(thread, thread->stall.entered_ns);
 
-	if (stall_is_within_budget(thread, thread->stall.entered_ns))
-		stall = bpf_ringbuf_reserve(&stalls, sizeof(*stall), 0);
-	if (!stall) {
-		count_loss(thread->life, COUNTER_STALL_LOST);
+	if (!stall)
 		return;
-	}
 	stall_fill(thread, stall);
 	/* Still in the same call, so its descriptors are those that it waited on. */
-	if (stall->call && stall->blocked_ns && !thread->is_worker && thread_has_memory(thread) &&
+	if (stall->call && stall->blocked_ns && thread_has_memory(thread) &&
 	    syscall_call_abi(stall->call) == SYSCALL_ABI_NATIVE &&
-	    stall->call == syscall_call((__u64)compat_call_number(task), compat_is_x86(),
-					compat_call_is_32_bit(task)) &&
+	    stall->call == stall_call(thread, task) &&
 	    thread->stall.argument == compat_call_argument(task))
 		stall_object_read(stall, task);
 	bpf_ringbuf_submit(stall, BPF_RB_NO_WAKEUP);
@@ -200,14 +207,10 @@ static __always_inline void stall_send(struct thread_state *thread, struct task_
 static __always_inline void hog_send(struct thread_state *thread, __u64 now_ns)
 {
 	const struct hog_watch *watch = &thread->hog;
-	struct stall *stall = NULL;
+	struct stall *stall = stall_reserve(thread, now_ns);
 
-	if (stall_is_within_budget(thread, now_ns))
-		stall = bpf_ringbuf_reserve(&stalls, sizeof(*stall), 0);
-	if (!stall) {
-		count_loss(thread->life, COUNTER_STALL_LOST);
+	if (!stall)
 		return;
-	}
 	stall_clear(thread, stall);
 	stall->flags = STALL_IS_HOG;
 	stall->start_ns = watch->since_ns;

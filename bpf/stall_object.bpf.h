@@ -14,19 +14,18 @@
 #include <correlator/syscall_counts.h>
 
 enum {
+/* asm/unistd_64.h and asm-generic/unistd.h, v6.18 */
+#ifdef __TARGET_ARCH_arm64
+	STALL_CALL_FLOCK = 32,
+#else
+	STALL_CALL_FLOCK = 73,
+#endif
 	SOCKET_LISTENS = 10, /* TCP_LISTEN, net/tcp_states.h */
 	PIPE_FS_MAGIC = 0x50495045, /* linux/magic.h */
 	FAMILY_UNIX = 1, /* linux/socket.h */
 	FAMILY_IPV4 = 2,
 	FAMILY_IPV6 = 10,
 };
-
-/*
- * X(number on x86-64, number on arm64): calls of which the first argument is a descriptor, in
- * addition to those that blocked_reason.h knows: fsync, fdatasync, flock, epoll_pwait,
- * epoll_pwait2.
- */
-#define STALL_DESCRIPTOR_CALLS(X) X(74, 82) X(75, 83) X(73, 32) X(281, 22) X(441, 441)
 
 /* struct pollfd, asm-generic/poll.h. */
 struct stall_polled {
@@ -37,27 +36,26 @@ struct stall_polled {
 
 static __always_inline bool stall_polls(__u32 number)
 {
-#ifdef __TARGET_ARCH_arm64
-	return number == 73; /* ppoll */
-#else
-	return number == 7 || number == 271; /* poll, ppoll */
+#ifndef __TARGET_ARCH_arm64
+	if (number == BLOCKED_CALL_poll)
+		return true;
 #endif
+	return number == BLOCKED_CALL_ppoll;
 }
 
+/* Whether the first argument of a call is the descriptor that it waits on. */
 static __always_inline bool stall_takes_descriptor(__u32 number)
 {
 	__u32 reason = blocked_reason_of_call(number, 0);
 
-#ifdef __TARGET_ARCH_arm64
-#define STALL_IS(x86, arm64) number == (arm64) ||
-#else
-#define STALL_IS(x86, arm64) number == (x86) ||
-	if (number == 232) /* epoll_wait */
+#ifndef __TARGET_ARCH_arm64
+	if (number == BLOCKED_CALL_epoll_wait)
 		return true;
 #endif
-	return STALL_DESCRIPTOR_CALLS(STALL_IS) reason == BLOCKED_ON_FILE ||
-	       reason == BLOCKED_ON_NETWORK;
-#undef STALL_IS
+	return reason == BLOCKED_ON_FILE || reason == BLOCKED_ON_NETWORK ||
+	       number == BLOCKED_CALL_fsync || number == BLOCKED_CALL_fdatasync ||
+	       number == BLOCKED_CALL_epoll_pwait || number == BLOCKED_CALL_epoll_pwait2 ||
+	       number == STALL_CALL_FLOCK;
 }
 
 /* The descriptor that the current task waits on in this native call; UINT64_MAX: no single one. */

@@ -102,6 +102,18 @@ enum {
 	BLOCKED_CALLS_ROOM = 512 /* greater than each of these numbers */
 };
 
+/* Their numbers on this machine: BLOCKED_CALL_read, ... */
+#define BLOCKED_CALL_NUMBER_X86(name, x86, arm64, reason)   BLOCKED_CALL_##name = (x86),
+#define BLOCKED_CALL_NUMBER_ARM64(name, x86, arm64, reason) BLOCKED_CALL_##name = (arm64),
+#define BLOCKED_CALL_NUMBER_ONLY_X86(name, x86, reason)	    BLOCKED_CALL_##name = (x86),
+enum blocked_call {
+#if defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
+	BLOCKED_CALLS(BLOCKED_CALL_NUMBER_ARM64)
+#else
+	BLOCKED_CALLS(BLOCKED_CALL_NUMBER_X86) BLOCKED_CALLS_X86(BLOCKED_CALL_NUMBER_ONLY_X86)
+#endif
+};
+
 #define BLOCKED_CALL_OF_X86(name, x86, arm64, reason)	[x86] = (reason),
 #define BLOCKED_CALL_OF_ARM64(name, x86, arm64, reason) [arm64] = (reason),
 #define BLOCKED_CALL_ONLY_OF_X86(name, x86, reason)	[x86] = (reason),
