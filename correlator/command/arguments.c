@@ -44,13 +44,13 @@ int arguments_parse_time(const char *name, const char *text, uint64_t minimum_ns
 	char least[DISPLAY_NUMBER_BYTES];
 	uint64_t ns;
 
+	if (duration_parse(text, &ns) == 0 && ns >= minimum_ns) {
+		*ret_ns = ns;
+		return 0;
+	}
 	display_duration((int64_t)minimum_ns, least);
-	if (duration_parse(text, &ns) < 0 || ns < minimum_ns)
-		return log_error(EINVAL, "--%s %s: not a time such as 500ms, 10s or 2m%s%s", name,
-				 text, minimum_ns > 1 ? ", of at least " : "",
-				 minimum_ns > 1 ? least : "");
-	*ret_ns = ns;
-	return 0;
+	return log_error(EINVAL, "--%s %s: not a time such as 500ms, 10s or 2m%s%s", name, text,
+			 minimum_ns > 1 ? ", of at least " : "", minimum_ns > 1 ? least : "");
 }
 
 int arguments_parse_pid(const char *text, pid_t *ret_pid)

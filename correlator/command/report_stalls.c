@@ -23,7 +23,6 @@ static int add_record(void *context, struct record_reader *reader, const struct 
 
 	if (r == 0 && record->kind == RECORD_KIND_STACK)
 		r = frames_add(&reading->frames, record);
-
 	return r < 0 ? log_error_errno(r, "cannot report %s", record_reader_name(reader)) : 0;
 }
 

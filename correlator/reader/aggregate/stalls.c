@@ -67,7 +67,7 @@ static struct record_text text_of(const struct record_view *record, const char *
 
 static enum stalls_ender ender_of(const struct record_view *record, const struct stalls_wait *wait)
 {
-	struct record_text woken_by = text_of(record, "woken_by");
+	struct record_text woken_by = text_of(record, RECORD_FIELD(stall, woken_by));
 
 	if (wait->run_queue_ns > wait->blocked_ns)
 		return STALLS_BY_CPU;
@@ -91,13 +91,18 @@ static void read_ender(const struct record_view *record, struct stalls_wait *wai
 
 	wait->ender = ender_of(record, wait);
 	is_of_cpu = wait->ender == STALLS_BY_CPU;
-	(void)record_view_count(record, is_of_cpu ? "ran_instead_pid" : "woken_by_pid",
+	(void)record_view_count(record,
+				is_of_cpu ? RECORD_FIELD(stall, ran_instead_pid)
+					  : RECORD_FIELD(stall, woken_by_pid),
 				&wait->ender_pid);
-	(void)record_view_count(record, is_of_cpu ? "ran_instead_tid" : "woken_by_tid",
+	(void)record_view_count(record,
+				is_of_cpu ? RECORD_FIELD(stall, ran_instead_tid)
+					  : RECORD_FIELD(stall, woken_by_tid),
 				&wait->ender_tid);
 	if (is_of_cpu || wait->ender == STALLS_BY_THREAD)
-		wait->texts[STALLS_ENDER] = text_of(record, is_of_cpu ? "ran_instead_thread_name"
-								      : "woken_by_thread_name");
+		wait->texts[STALLS_ENDER] =
+			text_of(record, is_of_cpu ? RECORD_FIELD(stall, ran_instead_thread_name)
+						  : RECORD_FIELD(stall, woken_by_thread_name));
 }
 
 /* Reads a record; the texts are still the record's. False: it lacks its times. */
@@ -118,11 +123,11 @@ static bool read_wait(const struct stalls *stalls, const struct record_view *rec
 	wait->texts[STALLS_ENDER] = text_of(record, stalls->ender_field);
 	wait->texts[STALLS_REQUEST] = text_of(record, REQUEST);
 	wait->texts[STALLS_ENDING_REQUEST] = text_of(record, RECORD_WAKER_PREFIX REQUEST);
-	wait->texts[STALLS_THREAD] = text_of(record, "thread_name");
-	wait->texts[STALLS_BLOCKED_ON] = text_of(record, "blocked_on");
-	wait->texts[STALLS_SYSCALL] = text_of(record, "syscall");
-	wait->texts[STALLS_WAITED_ON] = text_of(record, "waited_on");
-	wait->texts[STALLS_STACK] = text_of(record, "stack_id");
+	wait->texts[STALLS_THREAD] = text_of(record, RECORD_FIELD(stall, thread_name));
+	wait->texts[STALLS_BLOCKED_ON] = text_of(record, RECORD_FIELD(stall, blocked_on));
+	wait->texts[STALLS_SYSCALL] = text_of(record, RECORD_FIELD(stall, name));
+	wait->texts[STALLS_WAITED_ON] = text_of(record, RECORD_FIELD(stall, waited_on));
+	wait->texts[STALLS_STACK] = text_of(record, RECORD_FIELD(stall, stack_id));
 	read_ender(record, wait);
 	return true;
 }
@@ -382,13 +387,18 @@ static int compare_pairs(const struct stalls_pair *a, const struct stalls_pair *
 	return order ? order : record_text_compare(a->ender_text, b->ender_text);
 }
 
+static int compare_threads(int64_t pid, int64_t tid, int64_t other_pid, int64_t other_tid)
+{
+	int order = compare_i64(pid, other_pid);
+
+	return order ? order : compare_i64(tid, other_tid);
+}
+
 static int compare_lives(const void *a, const void *b)
 {
 	const struct stalls_life *first = a, *second = b;
-	int order = compare_i64(first->pid, second->pid);
+	int order = compare_threads(first->pid, first->tid, second->pid, second->tid);
 
-	if (order == 0)
-		order = compare_i64(first->tid, second->tid);
 	return order ? order : compare_i64(first->start_ns, second->start_ns);
 }
 
@@ -402,21 +412,18 @@ static int compare_hogs(const void *a, const void *b)
 	return order ? order : compare_waits(a, b);
 }
 
-static int compare_threads(const struct stalls_wait *hog, const struct stalls_life *life)
+/* The thread of a hog with that of a life. */
+static int compare_with_life(const struct stalls_wait *hog, const struct stalls_life *life)
 {
-	int order = compare_i64(hog->pid, life->pid);
-
-	return order ? order : compare_i64(hog->tid, life->tid);
+	return compare_threads(hog->pid, hog->tid, life->pid, life->tid);
 }
 
 static int compare_hogs_by_thread(const void *a, const void *b)
 {
 	const struct stalls_wait *first = *(const struct stalls_wait *const *)a;
 	const struct stalls_wait *second = *(const struct stalls_wait *const *)b;
-	int order = compare_i64(first->pid, second->pid);
+	int order = compare_threads(first->pid, first->tid, second->pid, second->tid);
 
-	if (order == 0)
-		order = compare_i64(first->tid, second->tid);
 	return order ? order : compare_i64(first->start_ns, second->start_ns);
 }
 
@@ -433,12 +440,12 @@ struct sweep {
 /* Takes in the lives on the hog's thread that begin before it ends. */
 static void sweep_to(struct sweep *sweep, const struct stalls_wait *hog)
 {
-	if (sweep->open_count > 0 && compare_threads(hog, &sweep->lives[sweep->open[0]]) != 0)
+	if (sweep->open_count > 0 && compare_with_life(hog, &sweep->lives[sweep->open[0]]) != 0)
 		sweep->open_count = 0;
-	while (sweep->next < sweep->count && compare_threads(hog, &sweep->lives[sweep->next]) > 0)
+	while (sweep->next < sweep->count && compare_with_life(hog, &sweep->lives[sweep->next]) > 0)
 		sweep->next++;
 	while (sweep->next < sweep->count &&
-	       compare_threads(hog, &sweep->lives[sweep->next]) == 0 &&
+	       compare_with_life(hog, &sweep->lives[sweep->next]) == 0 &&
 	       sweep->lives[sweep->next].start_ns < hog->end_ns) {
 		if (sweep->open_count < STALLS_OPEN_MAX)
 			sweep->open[sweep->open_count++] = sweep->next;

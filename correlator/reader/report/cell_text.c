@@ -30,6 +30,12 @@ void cell_text_key(struct record_text value, const char *key, size_t columns,
 	cell_text_fit(value, columns, ret_text);
 }
 
+void cell_text_share(int64_t part, int64_t whole, char ret_text[static TABLE_CELL_BYTES])
+{
+	(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.2f %%",
+		       whole > 0 ? 100.0 * (double)part / (double)whole : 0.0);
+}
+
 void cell_text_number(enum figure figure, int64_t number, bool has_date,
 		      char ret_text[static TABLE_CELL_BYTES])
 {

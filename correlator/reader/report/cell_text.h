@@ -13,6 +13,9 @@ void cell_text_fit(struct record_text text, size_t columns, char ret_text[static
 void cell_text_key(struct record_text value, const char *key, size_t columns,
 		   char ret_text[static TABLE_CELL_BYTES]);
 
+/* A part of a whole in percent: "12.34 %"; of a whole of 0 it is 0. */
+void cell_text_share(int64_t part, int64_t whole, char ret_text[static TABLE_CELL_BYTES]);
+
 /* A figure's number by its unit; shares, rates and percentages are in parts (ROWS_PARTS). A wall
  * clock time has a date if has_date (display_needs_date). */
 void cell_text_number(enum figure figure, int64_t number, bool has_date,

@@ -43,7 +43,7 @@ enum wait_column {
 	_WAIT_MAX,
 };
 
-/* "POST /orders", "itself", "thread worker", "interrupt", "CPU taken by ruby", "-". */
+/* "POST /orders", "itself", "thread worker", "interrupt", "CPU of ruby", "idle CPU", "-". */
 static void write_ender(enum stalls_ender ender, struct record_text text, const char *by,
 			char ret_text[static TABLE_CELL_BYTES])
 {
@@ -64,12 +64,6 @@ static void write_ender(enum stalls_ender ender, struct record_text text, const 
 static int64_t pair_ns(const struct stalls_pair *pair)
 {
 	return saturated_add(pair->blocked_ns, pair->run_queue_ns);
-}
-
-static void write_share(int64_t part, int64_t whole, char ret_text[static TABLE_CELL_BYTES])
-{
-	(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.2f %%",
-		       whole > 0 ? 100.0 * (double)part / (double)whole : 0.0);
 }
 
 static void write_pair(const void *context, size_t row, size_t column,
@@ -93,8 +87,8 @@ static void write_pair(const void *context, size_t row, size_t column,
 		display_duration(pair_ns(pair), ret_text);
 		return;
 	case PAIR_SHARE:
-		write_share(pair_ns(pair), saturated_add(stalls->blocked_ns, stalls->run_queue_ns),
-			    ret_text);
+		cell_text_share(pair_ns(pair),
+				saturated_add(stalls->blocked_ns, stalls->run_queue_ns), ret_text);
 		return;
 	case PAIR_MEAN:
 		display_duration(pair_ns(pair) / (int64_t)pair->count, ret_text);

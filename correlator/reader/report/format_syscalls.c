@@ -131,12 +131,6 @@ static void write_mean(double value, char ret_text[static TABLE_CELL_BYTES])
 	(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.*f", value < 100 ? 1 : 0, value);
 }
 
-static void write_part(int64_t part, int64_t whole, char ret_text[static TABLE_CELL_BYTES])
-{
-	(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.2f %%",
-		       whole > 0 ? 100.0 * (double)part / (double)whole : 0.0);
-}
-
 static void write_cell(const void *context, size_t row, size_t column,
 		       char ret_text[static TABLE_CELL_BYTES])
 {
@@ -150,7 +144,7 @@ static void write_cell(const void *context, size_t row, size_t column,
 	else if (column == COLUMN_CALLS)
 		display_number(line->calls, ret_text);
 	else if (column == COLUMN_SHARE)
-		write_part(line->calls, lines->syscalls->calls, ret_text);
+		cell_text_share(line->calls, lines->syscalls->calls, ret_text);
 	else if (column == COLUMN_INSIDE)
 		display_duration(line->inside_ns, ret_text);
 	else if (column == COLUMN_EACH && line->calls > 0)
