@@ -137,7 +137,7 @@ static const struct argp_option options[] = {
 	{ "stall", OPTION_STALL, "TIME", OPTION_ARG_OPTIONAL,
 	  "Also record each wait of a request that lasts TIME or longer (default 5ms, at least "
 	  "100us): for how long and on what, in which system call and on which file or peer, and "
-	  "which thread and request ended it; and each fiber that keeps its thread for so long",
+	  "which thread and request ended it; and each fiber that keeps its thread for TIME or longer",
 	  2 },
 	{ "metrics", OPTION_METRICS, "ADDRESS", 0,
 	  "Serve totals for monitoring: unix:PATH or tcp://127.0.0.1:PORT (over HTTP), or "

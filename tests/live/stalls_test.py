@@ -126,7 +126,7 @@ class StallsTest(harness.LiveTest):
         found = recording.records()
         told = len(records.of_kind(found, "stall"))
         self.assertGreaterEqual(told + records.books(found)["stalls_lost"], threads * waits)
-        # A second's worth at once, and then so many a second; the CPUs do not wait for each other's count.
+        # A burst of a second's worth, then 1000 a second; 5 % for CPUs that update the budget at once.
         self.assertLessEqual(told, 1.05 * 1000 * (1 + (ended_ns - started_ns) / 1e9))
         self.assertLess(0, told)
 

@@ -453,7 +453,7 @@ STALL_TEST(stall_in_poll_names_the_one_file)
 	forged_write(&memory, address, &polled, sizeof(polled));
 	be_in_call(CALL_POLL, address, 1);
 	expect_path(wait_for(7 * MS, 0));
-	/* Of two it is not known which. */
+	/* With two descriptors the one that ended the poll is not known. */
 	be_in_call(CALL_POLL, address, 2);
 	assert_int_equal(wait_for(7 * MS, 0)->object, STALL_OBJECT_NONE);
 	/* Unreadable. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who ended a thread's sleep: bpf/waking.bpf.h. */
+/* The task that ends a thread's sleep: bpf/waking.bpf.h. */
 #include "bpf/two_tasks.h"
 
 #include "unit_test.h"
@@ -55,7 +55,7 @@ WAKING_TEST(waking_by_idle_cpu_records_no_waker)
 	assert_int_equal(sleeper->timeline.waker, 0);
 }
 
-/* It sleeps so long, in a context. */
+/* The sleeper has slept for this time, in a context. */
 static void sleep_for(uint64_t ns)
 {
 	native_session.stall_least_ns = 5000;

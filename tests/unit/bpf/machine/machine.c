@@ -465,7 +465,7 @@ static void *native_reserve(uint64_t size_bytes)
 /* A wait is told as what was charged for it: blocked or waiting for a CPU, all the time. */
 static void submit_stall(const struct stall *stall)
 {
-	/* What is stolen from a hog is in none of its parts. */
+	/* A hog's parts leave out stolen time, so they need not add up. */
 	if (stall->flags & STALL_IS_HOG)
 		return;
 	if (stall->end_ns < stall->start_ns + native_session.stall_least_ns ||

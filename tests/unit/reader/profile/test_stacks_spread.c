@@ -240,7 +240,8 @@ static void add_short(struct stacks *stacks, const char *endpoint, int window)
 	add_in_window(stacks, window, &sample);
 }
 
-/* A short request in that window borrows so much from each stack, by so many samples. */
+/* A short request in this window borrows one_ns and two_ns of the two stacks, by this number of
+ * samples. */
 static void expect_borrowed(struct stacks *stacks, int window, int64_t one_ns, int64_t two_ns,
 			    uint64_t samples, enum stacks_source source)
 {

@@ -62,7 +62,7 @@ __attribute__((format(printf, 1, 2))) static int try_record(const char *format, 
 
 #define ADD(...) assert_int_equal(try_record(__VA_ARGS__), 0)
 
-/* Of a request of GET /a, blocked on a lock for so many ms. */
+/* A request of GET /a was blocked on a lock for this number of ms. */
 #define STALL(start, ms)                                                              \
 	"stall pid=7 tid=8 request_id=a endpoint=\"GET /a\" start_ns=" start "000" MS \
 	" end_ns=" start ms MS " blocked_ns=" ms MS " run_queue_ns=0 blocked_on=futex"

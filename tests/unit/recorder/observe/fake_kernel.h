@@ -127,7 +127,7 @@ static struct fake {
 	size_t stint_count;
 	struct stall stalls[FAKE_STALLS_MAX];
 	size_t stall_count;
-	size_t stall_repeats; /* each is told so often; 0 = once */
+	size_t stall_repeats; /* the number of times that each is sent; 0 = once */
 	uint64_t stall_least_ns; /* as the recorder asked */
 	struct account_key sampled[FAKE_ACCOUNTS_MAX]; /* accounts with samples */
 	struct account_key waited[FAKE_ACCOUNTS_MAX]; /* and with waits */
