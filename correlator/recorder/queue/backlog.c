@@ -307,6 +307,8 @@ bool backlog_take_gap(struct backlog *backlog, struct gap *ret_gap)
 
 	(void)pthread_mutex_lock(&backlog->lock);
 	is_there = shares_take_gap(&backlog->queue.shares, ret_gap);
+	if (is_there)
+		ret_gap->total_dropped_records = backlog->queue.totals.dropped_records;
 	(void)pthread_mutex_unlock(&backlog->lock);
 	return is_there;
 }

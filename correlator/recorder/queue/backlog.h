@@ -80,7 +80,8 @@ void backlog_seal(struct backlog *backlog);
  * tried once more). Waits for a disk, not for a collector, and only with a spool. For use before
  * the end: afterwards the kept and the dropped records are known. */
 void backlog_settle(struct backlog *backlog);
-/* Takes the unreported losses of one process. False: there are no more. */
+/* Takes the unreported losses of one process, with the total of that instant: the keeper may drop
+ * more before the next call. False: there are no more. */
 bool backlog_take_gap(struct backlog *backlog, struct gap *ret_gap);
 
 /* The sender's source of chunks, made of the four functions below and an event fd, which is

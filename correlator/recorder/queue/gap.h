@@ -10,6 +10,8 @@ struct gap {
 	uint64_t first_ns; /* EventTime of the oldest and newest record dropped */
 	uint64_t last_ns;
 	const char *reason; /* static; of the latest loss */
+	/* All that was lost since the start, of any process, with this; set when it is taken. */
+	uint64_t total_dropped_records;
 	/* If losses are reported per process, or else 0: */
 	uint32_t pid; /* process of the records; 0 = not known */
 	uint64_t pid_dropped_records; /* all records that pid lost since the start; 0 for pid 0 */

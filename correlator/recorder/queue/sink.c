@@ -582,6 +582,7 @@ bool sink_take_gap(struct sink *sink, struct gap *ret_gap)
 	    sink->waiting_bytes > SINK_WAITING_BYTES / 2)
 		return false;
 	*ret_gap = sink->gap;
+	ret_gap->total_dropped_records = sink->dropped_records;
 	sink->gap = (struct gap){ 0 };
 	return true;
 }

@@ -205,13 +205,13 @@ int output_add_kind(struct output *output, uint64_t wall_ns, enum record_kind ki
 }
 
 /* Records dropped on the way to one output are missing there, not in the others. */
-static int encode_gap(struct output *output, const struct gap *gap, uint64_t total_records)
+static int encode_gap(struct output *output, const struct gap *gap)
 {
 	struct gap_record record = {
 		.common.pid = gap->pid,
 		.process_dropped_records = gap->pid_dropped_records,
 		.dropped_records = gap->dropped_records,
-		.total_dropped_records = total_records,
+		.total_dropped_records = gap->total_dropped_records,
 		.dropped_segments = gap->dropped_segments,
 		.first_ns = gap->first_ns,
 		.last_ns = gap->last_ns,
@@ -232,8 +232,7 @@ static void append(struct output *output)
 }
 
 /* The total is logged at the end, too, but that may be months away. */
-static void say_dropped(struct output *output, const struct backlog_status *status,
-			const char *reason)
+static void say_dropped(struct output *output, const struct gap *gap)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
@@ -241,22 +240,20 @@ static void say_dropped(struct output *output, const struct backlog_status *stat
 		return;
 	output->drops_said_ns = now_ns;
 	log_warning("records for %s are lost (%s): %" PRIu64 " so far",
-		    forwarding_names(output->forwarding), reason, status->dropped_records);
+		    forwarding_names(output->forwarding), gap->reason, gap->total_dropped_records);
 }
 
 /* Reports at most `most` processes now, the others later. True: records were dropped. */
 static bool append_gaps(struct output *output, unsigned int most)
 {
-	struct backlog_status status;
 	struct gap gap;
 
 	if (!backlog_take_gap(output->backlog, &gap))
 		return false;
-	backlog_get_status(output->backlog, &status);
-	say_dropped(output, &status, gap.reason);
+	say_dropped(output, &gap);
 	record_encoder_reset(output->encoder);
 	do
-		(void)encode_gap(output, &gap, status.dropped_records);
+		(void)encode_gap(output, &gap);
 	while (--most && backlog_take_gap(output->backlog, &gap));
 	append(output);
 	return true;
@@ -281,14 +278,12 @@ static void write_encoded(struct output *output)
 
 static void write_gap(struct output *output)
 {
-	struct sink_status status;
 	struct gap gap;
 
 	if (!sink_take_gap(output->sink, &gap))
 		return;
-	sink_get_status(output->sink, &status);
 	record_encoder_reset(output->encoder);
-	if (encode_gap(output, &gap, status.dropped_records) < 0)
+	if (encode_gap(output, &gap) < 0)
 		return;
 	write_encoded(output);
 }

@@ -346,6 +346,10 @@ static void take_gap(void)
 		       "process %" PRIu32 " lost %" PRIu64
 		       " records, and its gaps tell of %" PRIu64,
 		       gap.pid, gap.pid_dropped_records, story.pid_gap_records[gap.pid]);
+		expect(gap.total_dropped_records >= story.gap_records &&
+			       gap.total_dropped_records <= status_now().dropped_records,
+		       "%" PRIu64 " records were dropped in total, and gaps tell of %" PRIu64,
+		       gap.total_dropped_records, story.gap_records);
 	}
 	expect(story.gap_records == status_now().dropped_records,
 	       "gaps tell of %" PRIu64 " records, and %" PRIu64 " were dropped", story.gap_records,
