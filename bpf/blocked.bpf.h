@@ -9,26 +9,27 @@
 
 /*
  * Returns the enum blocked_reason of a task that is falling asleep, or fell asleep in the system
- * call it is still in. Not inlined: stack space is scarce at a switch.
+ * call it is still in; or BLOCKED_ON_FILE: the file under *ret_descriptor decides.
  */
-static __noinline __u32 blocked_on(struct task_struct *task, __u32 is_uninterruptible)
+static __always_inline __u32 blocked_by_call(struct task_struct *task, bool is_uninterruptible,
+					     __u32 *ret_descriptor)
 {
-	__u32 reason;
+	struct compat_call call;
 
 	if (task->__state & TASK_STATE_STOPPED)
 		return BLOCKED_ON_OTHER;
 	if (compat_call_is_32_bit(task))
 		return is_uninterruptible ? BLOCKED_ON_DISK : BLOCKED_ON_OTHER;
-	reason = blocked_reason_of_call(compat_call_number(task), is_uninterruptible);
-	if (reason == BLOCKED_ON_FILE)
-		return blocked_reason_of_file(open_file_mode(task, compat_call_argument(task)),
-					      is_uninterruptible);
-	return reason;
+	call = compat_call(task);
+	*ret_descriptor = (__u32)call.argument;
+	return blocked_reason_of_call(call.number, is_uninterruptible);
 }
 
-/* Returns a value for thread_clock.off_reason. */
-static __always_inline __u32 off_cpu_reason(const struct thread_state *thread,
-					    struct task_struct *task, bool is_preempted)
+/* Returns a value for thread_clock.off_reason, but with BLOCKED_ON_FILE where a file decides: see
+ * off_cpu_of_file(). */
+static __always_inline __u32 off_cpu_by_call(const struct thread_state *thread,
+					     struct task_struct *task, bool is_preempted,
+					     __u32 *ret_descriptor)
 {
 	enum off_cpu_reason how = OFF_CPU_SLEEPING;
 	__u32 state = task->__state;
@@ -43,13 +44,55 @@ static __always_inline __u32 off_cpu_reason(const struct thread_state *thread,
 	if (thread->is_worker)
 		return off_cpu_blocked(how, how == OFF_CPU_UNINTERRUPTIBLE ? BLOCKED_ON_DISK
 									   : BLOCKED_ON_OTHER);
-	return off_cpu_blocked(how, blocked_on(task, how == OFF_CPU_UNINTERRUPTIBLE));
+	return off_cpu_blocked(
+		how, blocked_by_call(task, how == OFF_CPU_UNINTERRUPTIBLE, ret_descriptor));
 }
 
-/* off_cpu_reason() of the current task. Verified once: otherwise the verifier would follow the
- * code after the call once for each reason. */
-VERIFIED_ONCE __u32 off_cpu_reason_here(const struct thread_state *thread, __u32 is_preempted)
+static __always_inline bool off_cpu_asks_file(__u32 off_reason)
 {
-	return thread ? off_cpu_reason(thread, bpf_get_current_task_btf(), is_preempted)
-		      : OFF_CPU_RUNNABLE;
+	return off_cpu_blocked_on(off_reason) == BLOCKED_ON_FILE;
+}
+
+/* Completes an off_reason that asks for the file: mode is the file's st_mode. */
+static __always_inline __u32 off_cpu_of_file(__u32 off_reason, __u32 mode)
+{
+	return off_cpu_blocked(
+		off_reason & 0xff,
+		blocked_reason_of_file(mode, off_cpu_is_uninterruptible(off_reason)));
+}
+
+/* Returns a value for thread_clock.off_reason. Not inlined: stack space is scarce. */
+static __noinline __u32 off_cpu_reason(const struct thread_state *thread, struct task_struct *task,
+				       bool is_preempted)
+{
+	__u32 descriptor = 0;
+	__u32 reason = off_cpu_by_call(thread, task, is_preempted, &descriptor);
+
+	return off_cpu_asks_file(reason) ? off_cpu_of_file(reason, open_file_mode(task, descriptor))
+					 : reason;
+}
+
+/* Not inlined: stack space is scarce. */
+static __noinline __u32 off_cpu_file_mode(struct task_struct *task, __u64 descriptor)
+{
+	return open_file_mode(task, descriptor);
+}
+
+/*
+ * off_cpu_reason() of the current task; only in a program itself (open_file_mode_cast()). The
+ * result goes through memory, whose value the verifier does not know: it would follow the code
+ * after this once for each reason.
+ */
+static __always_inline __u32 off_cpu_reason_here(struct thread_state *thread,
+						 struct task_struct *task, bool is_preempted)
+{
+	__u32 descriptor = 0;
+	__u32 reason = off_cpu_by_call(thread, task, is_preempted, &descriptor);
+
+	if (off_cpu_asks_file(reason))
+		reason = off_cpu_of_file(reason, session.can_cast
+							 ? open_file_mode_cast(task, descriptor)
+							 : off_cpu_file_mode(task, descriptor));
+	*(volatile __u32 *)&thread->leaving_for = reason;
+	return *(volatile __u32 *)&thread->leaving_for;
 }

@@ -129,6 +129,25 @@ static __always_inline bool compat_is_in_syscall(struct task_struct *task)
 	return compat_call_number(task) >= 0;
 }
 
+struct compat_call {
+	__s64 number;
+	__u64 argument; /* the first */
+};
+
+/* compat_call_number() and compat_call_argument() by one look at the registers: each is a call. */
+static __always_inline struct compat_call compat_call(struct task_struct *task)
+{
+#ifdef __TARGET_ARCH_arm64
+	const struct pt_regs___arm64_call *registers = (void *)bpf_task_pt_regs(task);
+
+	return (struct compat_call){ registers->syscallno, registers->orig_x0 };
+#else
+	const struct pt_regs___x86_call *registers = (void *)bpf_task_pt_regs(task);
+
+	return (struct compat_call){ (__s64)registers->orig_ax, registers->di };
+#endif
+}
+
 /* The system call's first argument. */
 static __always_inline __u64 compat_call_argument(struct task_struct *task)
 {
@@ -359,3 +378,24 @@ static __always_inline void compat_preempt_enable(void)
 {
 	COMPAT_CALL(CALL_PREEMPT_ENABLE);
 }
+
+/*
+ * bpf_rdonly_cast(), since 6.2: returns the address as a pointer to a type of the kernel, which may
+ * be read, and yields 0 where there is no memory. The call is put in like the two above, if
+ * session.can_cast, but only into programs themselves: their subprograms are added later.
+ */
+#ifdef __bpf__
+#define compat_cast(address, type) compat_cast_to(address, bpf_core_type_id_kernel(type))
+static __always_inline void *compat_cast_to(const void *address, __u64 type_id)
+{
+	void *cast;
+
+	asm volatile("r1 = %[address]; r2 = %[type_id]; r0 = %[mark]; %[cast] = r0"
+		     : [cast] "=r"(cast)
+		     : [address] "r"(address), [type_id] "r"(type_id), [mark] "i"(CALL_CAST)
+		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
+	return cast;
+}
+#else
+#define compat_cast(address, type) ((void *)(address))
+#endif

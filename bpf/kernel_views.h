@@ -116,6 +116,10 @@ struct unix_sock {
 	struct sock *peer;
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
 struct fdtable {
 	unsigned int max_fds;
 	struct file **fd;

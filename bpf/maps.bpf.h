@@ -119,6 +119,7 @@ struct thread_state {
 	__u32 reading; /* number of the configuration and program; known_contexts are of one */
 	__u32 is_at_switch; /* at a switch: reads are under the run queue's lock */
 	__u32 is_put_off; /* a long value was left to a later boundary: context unknown */
+	__u32 leaving_for; /* scratch space: off_reason of a switch-out */
 	__u32 armed_cpu; /* 1 + CPU whose edge_slot has time of this thread; 0 = none */
 	struct missed_switches missed; /* while the books were held */
 	struct missed_calls missed_calls; /* noted while the books were held */

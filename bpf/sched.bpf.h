@@ -52,7 +52,7 @@ static __noinline int switch_note(struct thread_state *thread, struct task_struc
 static __always_inline void switch_out(struct thread_state *thread, struct task_struct *task,
 				       struct task_struct *next, __u64 now_ns, bool is_preempted)
 {
-	__u32 reason = off_cpu_reason_here(thread, is_preempted);
+	__u32 reason = off_cpu_reason_here(thread, task, is_preempted);
 	bool is_dead = task->__state & TASK_STATE_DEAD;
 	struct kernel_figures figures;
 	__u64 since_ns, interval_ns, is_change = 0;
@@ -78,8 +78,8 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 		is_change = context_confirm(thread, task, now_ns,
 					    now_ns - thread->compared_ns < CONFIRM_PERIOD_NS);
 	thread->is_at_switch = 0;
-	interval_ns =
-		account_switch_out(&thread->clock, &thread->pending, now_ns, &figures, reason);
+	interval_ns = account_switch_out_inlined(&thread->clock, &thread->pending, now_ns, &figures,
+						 reason);
 	boundary_note(thread, since_ns, interval_ns, is_change);
 	if (thread->clock.exec_ahead_ns)
 		(void)charge_take_back(thread);

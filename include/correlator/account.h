@@ -390,9 +390,9 @@ static inline void account_forgive(struct thread_clock *clock)
  * is taken out of totals, and what they do not hold is kept for the next stint. Returns the length
  * of the interval as charged.
  */
-static inline __u64 account_switch_out(struct thread_clock *clock, struct account_totals *totals,
-				       __u64 now_ns, const struct kernel_figures *figures,
-				       __u32 off_reason)
+static inline __attribute__((always_inline)) __u64
+account_switch_out_inlined(struct thread_clock *clock, struct account_totals *totals, __u64 now_ns,
+			   const struct kernel_figures *figures, __u32 off_reason)
 {
 	__u64 on_cpu_ns = account_growth(figures->exec_ns, clock->exec_mark_ns);
 	__u64 clock_ns = account_growth(now_ns, clock->mark_ns);
@@ -413,6 +413,14 @@ static inline __u64 account_switch_out(struct thread_clock *clock, struct accoun
 	clock->off_reason = off_reason;
 	clock->is_off_cpu = 1;
 	return interval_ns;
+}
+
+/* The same where the time of a call does not matter. */
+static inline __u64 account_switch_out(struct thread_clock *clock, struct account_totals *totals,
+				       __u64 now_ns, const struct kernel_figures *figures,
+				       __u32 off_reason)
+{
+	return account_switch_out_inlined(clock, totals, now_ns, figures, off_reason);
 }
 
 /*

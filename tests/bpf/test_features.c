@@ -248,6 +248,7 @@ static void what_a_kernel_offers_is_what_its_types_say(void **state)
 	struct btf *types = btf__load_vmlinux_btf();
 	int disable = btf__find_by_name_kind(types, "bpf_preempt_disable", BTF_KIND_FUNC);
 	int enable = btf__find_by_name_kind(types, "bpf_preempt_enable", BTF_KIND_FUNC);
+	int cast = btf__find_by_name_kind(types, "bpf_rdonly_cast", BTF_KIND_FUNC);
 	int64_t offset = 0;
 
 	(void)state;
@@ -260,6 +261,7 @@ static void what_a_kernel_offers_is_what_its_types_say(void **state)
 	assert_int_equal(kernel.can_walk_stacks, features_has_helper(types, "BPF_FUNC_loop"));
 	assert_int_equal(kernel.preempt_disable_id, disable > 0 && enable > 0 ? disable : 0);
 	assert_int_equal(kernel.preempt_enable_id, disable > 0 && enable > 0 ? enable : 0);
+	assert_int_equal(kernel.cast_id, cast > 0 ? cast : 0);
 	assert_int_equal(kernel.has_steal_time,
 			 steal_time_is_told(steal_time_read_cpuid) &&
 				 percpu_locate(types, "steal_time", &offset));
@@ -280,41 +282,50 @@ static size_t count_marks(const struct bpf_program *program, int mark)
 	return count;
 }
 
-static void check_calls(const struct kernel_offers *kernel)
+/* calls: the mark of each call in the program, and the function of this kernel; 0 = none. */
+static void check_calls(struct bpf_program *program, const struct kernel_offers *kernel,
+			const int (*calls)[2], size_t count)
 {
-	struct correlator_bpf *skeleton = correlator_bpf__open();
-	struct bpf_program *program;
-	size_t disables, enables;
+	size_t marks[2];
+	bool has_all = true;
 
-	assert_non_null(skeleton);
-	program = skeleton->progs.collect_tasks_undisturbed;
-	disables = count_marks(program, CALL_PREEMPT_DISABLE);
-	enables = count_marks(program, CALL_PREEMPT_ENABLE);
-	assert_true(disables > 0 && enables > 0);
-	if (!kernel->preempt_disable_id) {
-		assert_false(load_calls(program, kernel));
-		assert_int_equal(count_marks(program, CALL_PREEMPT_DISABLE), disables);
-	} else {
-		assert_true(load_calls(program, kernel));
-		assert_int_equal(count_marks(program, CALL_PREEMPT_DISABLE), 0);
-		assert_int_equal(count_marks(program, CALL_PREEMPT_ENABLE), 0);
-		assert_int_equal(count_marks(program, kernel->preempt_disable_id), disables);
-		assert_int_equal(count_marks(program, kernel->preempt_enable_id), enables);
+	for (size_t i = 0; i < count; i++) {
+		marks[i] = count_marks(program, calls[i][0]);
+		assert_true(marks[i] > 0);
+		has_all = has_all && calls[i][1];
 	}
-	correlator_bpf__destroy(skeleton);
+	assert_int_equal(load_calls(program, kernel), has_all);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(count_marks(program, calls[i][0]), calls[i][1] ? 0 : marks[i]);
+		if (calls[i][1])
+			assert_int_equal(count_marks(program, calls[i][1]), marks[i]);
+	}
 }
 
 static void calls_are_put_where_they_are_marked(void **state)
 {
 	const struct kernel_offers mine = ask_kernel();
-	const struct kernel_offers *const kernels[] = {
-		&mine, &(struct kernel_offers){ 0 },
-		&(struct kernel_offers){ .preempt_disable_id = 123456, .preempt_enable_id = 654321 }
-	};
+	const struct kernel_offers *const kernels[] = { &mine, &(struct kernel_offers){ 0 },
+							&(struct kernel_offers){
+								.preempt_disable_id = 123456,
+								.preempt_enable_id = 654321,
+								.cast_id = 345612 } };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++)
-		check_calls(kernels[i]);
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++) {
+		const struct kernel_offers *kernel = kernels[i];
+		const int preempt[][2] = { { CALL_PREEMPT_DISABLE, kernel->preempt_disable_id },
+					   { CALL_PREEMPT_ENABLE, kernel->preempt_enable_id } };
+		const int cast[][2] = { { CALL_CAST, kernel->cast_id } };
+		struct correlator_bpf *skeleton = correlator_bpf__open();
+
+		assert_non_null(skeleton);
+		check_calls(skeleton->progs.collect_tasks_undisturbed, kernel, preempt, 2);
+		check_calls(skeleton->progs.on_sched_switch, kernel, cast, 1);
+		/* It calls none. */
+		assert_true(load_calls(skeleton->progs.collect_tasks, kernel));
+		correlator_bpf__destroy(skeleton);
+	}
 }
 
 static void a_helper_is_there_by_its_whole_name(void **state)
@@ -380,12 +391,19 @@ static void a_refusal_is_explained_by_what_is_missing_first(void **state)
 
 static void what_can_be_recorded_with_loads(void **state)
 {
-	const struct session_options options = { .has_kernel_split = true };
+	const struct kernel_offers mine = ask_kernel();
+	/* As on a kernel before 6.2. */
+	struct kernel_offers without_cast = mine;
+	struct session_options options = { .has_kernel_split = true };
 	struct refusal said;
 
 	(void)state;
-	assert_int_equal(load_try(&options, &said), 0);
-	assert_string_equal(said.program, "");
+	without_cast.cast_id = 0;
+	for (int i = 0; i < 2; i++) {
+		options.kernel = i ? &without_cast : &mine;
+		assert_int_equal(load_try(&options, &said), 0);
+		assert_string_equal(said.program, "");
+	}
 }
 
 int main(void)

@@ -86,7 +86,10 @@ static void find_calls(const struct btf *btf, struct kernel_offers *offers)
 {
 	int disable = btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC);
 	int enable = btf__find_by_name_kind(btf, "bpf_preempt_enable", BTF_KIND_FUNC);
+	int cast = btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC);
 
+	if (cast > 0)
+		offers->cast_id = cast;
 	if (disable <= 0 || enable <= 0)
 		return;
 	offers->preempt_disable_id = disable;

@@ -90,27 +90,33 @@ static void set_syscalls(struct correlator_bpf *skeleton, bool is_on)
 
 /*
  * See COMPAT_CALL (bpf/kernel_compat.bpf.h). The instructions are those of the opened object, not
- * yet loaded.
+ * yet loaded. function: 0 = the kernel does not have it. False: it is called, and does not exist.
  */
-static void put_call(struct bpf_program *program, __s32 mark, __s32 function)
+static bool put_call(struct bpf_program *program, __s32 mark, __s32 function)
 {
 	struct bpf_insn *instructions = (struct bpf_insn *)bpf_program__insns(program);
+	bool is_called = false;
 
-	for (size_t i = 0; i < bpf_program__insn_cnt(program); i++)
-		if (instructions[i].code == (BPF_ALU64 | BPF_MOV | BPF_K) &&
-		    instructions[i].imm == mark)
+	for (size_t i = 0; i < bpf_program__insn_cnt(program); i++) {
+		if (instructions[i].code != (BPF_ALU64 | BPF_MOV | BPF_K) ||
+		    instructions[i].imm != mark)
+			continue;
+		is_called = true;
+		if (function)
 			instructions[i] = (struct bpf_insn){ .code = BPF_JMP | BPF_CALL,
 							     .src_reg = BPF_PSEUDO_KFUNC_CALL,
 							     .imm = function };
+	}
+	return function || !is_called;
 }
 
 bool load_calls(struct bpf_program *program, const struct kernel_offers *kernel)
 {
-	if (!kernel->preempt_disable_id)
-		return false;
-	put_call(program, CALL_PREEMPT_DISABLE, kernel->preempt_disable_id);
-	put_call(program, CALL_PREEMPT_ENABLE, kernel->preempt_enable_id);
-	return true;
+	bool is_complete = put_call(program, CALL_PREEMPT_DISABLE, kernel->preempt_disable_id);
+
+	is_complete &= put_call(program, CALL_PREEMPT_ENABLE, kernel->preempt_enable_id);
+	is_complete &= put_call(program, CALL_CAST, kernel->cast_id);
+	return is_complete;
 }
 
 /* Sets what must be known before load: constants, and which programs are wanted. */
@@ -144,6 +150,7 @@ static int configure(struct correlator_bpf *skeleton, const struct session_optio
 		(void)bpf_program__set_autoload(skeleton->progs.on_sys_enter, false);
 		(void)bpf_program__set_autoload(skeleton->progs.on_sys_exit, false);
 	}
+	config->can_cast = load_calls(skeleton->progs.on_sched_switch, kernel);
 	config->is_lean = options->is_lean;
 	if (options->is_lean)
 		(void)bpf_program__set_autoload(skeleton->progs.on_context_change, false);

@@ -14,8 +14,8 @@ struct bpf_program;
 
 /*
  * Patches calls of functions that not every kernel has (COMPAT_CALL, bpf/kernel_compat.bpf.h) into
- * a program that is opened but not yet loaded. False: this kernel has none of them, and the program
- * is unchanged.
+ * a program that is opened but not yet loaded. False: this kernel lacks one that the program calls;
+ * its instruction is unchanged.
  */
 bool load_calls(struct bpf_program *program, const struct kernel_offers *kernel);
 
