@@ -109,7 +109,8 @@ static __always_inline int charge_publish_context(struct thread_state *thread, _
 
 static __always_inline struct account *charge_open_account(struct thread_state *thread,
 							   struct task_struct *task, void *epoch,
-							   const struct account_key *key)
+							   const struct account_key *key,
+							   bool is_needed)
 {
 	struct account *fresh = &thread->fresh;
 	struct share_table *share = &accounts_share[thread->epoch & 1];
@@ -125,7 +126,8 @@ static __always_inline struct account *charge_open_account(struct thread_state *
 		fresh->comm[0] = 0;
 	if (!share_has_room(share, thread->config.family, session.accounts_max) ||
 	    bpf_map_update_elem(epoch, key, fresh, BPF_NOEXIST)) {
-		count_loss(thread->life, COUNTER_ACCOUNTS_FULL);
+		if (is_needed)
+			count_loss(thread->life, COUNTER_ACCOUNTS_FULL);
 		return NULL;
 	}
 	/* The account comes first: a snapshot without an account would never be removed. */
@@ -146,9 +148,10 @@ static __always_inline __u64 charge_hash(const struct thread_state *thread)
 	return thread->knowledge == CONTEXT_UNKNOWN ? CONTEXT_HASH_UNKNOWN : thread->context_hash;
 }
 
-/* The account for what is pending, opened if necessary; NULL = charge to overflow. */
+/* The account for what is pending, opened if necessary; NULL = charge to overflow. is_needed: there
+ * is time to charge. */
 static __always_inline struct account *charge_find_account(struct thread_state *thread,
-							   struct task_struct *task)
+							   struct task_struct *task, bool is_needed)
 {
 	struct account_key key = {
 		.context_hash = charge_hash(thread),
@@ -164,7 +167,7 @@ static __always_inline struct account *charge_find_account(struct thread_state *
 		return NULL;
 	account = bpf_map_lookup_elem(epoch, &key);
 	if (!account)
-		return charge_open_account(thread, task, epoch, &key);
+		return charge_open_account(thread, task, epoch, &key, is_needed);
 	/* If the late values do not fit, the next charge retries. */
 	if (charge_has_late_news(thread) && thread->snapshot_hash == key.context_hash &&
 	    !charge_publish_snapshot(thread, key.context_hash))
@@ -201,7 +204,7 @@ static __noinline int charge_secure_pending(struct thread_state *thread, struct 
 	is_open = thread->opened_epoch == thread->epoch &&
 		  thread->opened_hash == thread->context_hash && !charge_has_late_news(thread);
 	if (thread->pending_first_ns && !is_open && thread->context_hash >= CONTEXT_HASH_FIRST &&
-	    !charge_find_account(thread, task))
+	    !charge_find_account(thread, task, true))
 		thread->context_hash = CONTEXT_HASH_OVERFLOW;
 	/* No time is charged yet: the thread still has to be written up. */
 	thread->epoch = epoch;
@@ -277,7 +280,7 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 	if (!thread->pending_first_ns)
 		return 0;
 	charge_doubt(thread, thread_is_lean(thread));
-	account = charge_find_account(thread, task);
+	account = charge_find_account(thread, task, true);
 	if (account) {
 		if (thread->knowledge != CONTEXT_UNKNOWN &&
 		    thread->context_hash >= CONTEXT_HASH_FIRST)
@@ -408,6 +411,28 @@ VERIFIED_ONCE int charge_take_back(struct thread_state *thread)
 static __always_inline __u64 charge_since(const struct thread_state *thread)
 {
 	return thread->clock.mark_ns - thread->clock.gap_ns;
+}
+
+/*
+ * At the end of a window, for a thread in a recalled context, of which it has nothing pending but
+ * time to charge once it runs: it was woken, and waits for a CPU. Before userspace forgets the
+ * texts, opens an empty account, which makes it keep them.
+ */
+static __noinline int charge_keep_context(struct thread_state *thread, struct task_struct *task)
+{
+	__u32 epoch = thread->epoch;
+
+	if (thread->pending_first_ns || thread->knowledge == CONTEXT_UNKNOWN)
+		return 0;
+	charge_leave_drained_window(thread);
+	/* As it will be when that time is charged, maybe to this very account. */
+	thread->pending_first_ns = charge_since(thread);
+	if (thread->epoch - thread->secured_epoch == CONTEXT_KEPT_WINDOWS &&
+	    charge_find_account(thread, task, false))
+		thread->secured_epoch = thread->epoch;
+	thread->pending_first_ns = 0;
+	thread->epoch = epoch;
+	return 0;
 }
 
 VERIFIED_ONCE int thread_apply_missed(struct thread_state *thread, __u32 number)

@@ -103,6 +103,8 @@ static __always_inline bool flush_task(struct thread_state *thread, struct task_
 	}
 	if (account_collect(&thread->clock, &thread->pending, now_ns, is_runnable))
 		charge_note_pending(thread, since_ns);
+	else if (thread->is_recalled)
+		(void)charge_keep_context(thread, task);
 	if (is_stopped)
 		charge_close_running(thread, task, now_ns);
 	/*

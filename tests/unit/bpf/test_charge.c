@@ -451,6 +451,56 @@ FIXTURE_TEST(charge_to_recalled_context_relies_on_published_snapshot)
 	assert_int_equal(process.epochs[1].overflow.user_ns, 5);
 }
 
+/* A thread that waits for a CPU over many windows has its time charged once it runs. */
+FIXTURE_TEST(charge_keeps_recalled_context_by_empty_account_in_each_third_window)
+{
+	published.hashes[published.count++] = 100;
+	hold_recalled(100);
+	charge_pending(&thread, &task, 2000);
+	published.count = 0;
+	thread.clock.mark_ns = 1500;
+	thread.clock.gap_ns = 300;
+	for (thread.epoch = 1; thread.epoch < 20; thread.epoch++) {
+		memset(opened, 0, sizeof(opened));
+		(void)charge_keep_context(&thread, &task);
+		assert_int_equal(opened[thread.epoch & 1].count, thread.epoch % 3 == 0);
+		if (thread.epoch % 3 == 0)
+			assert_int_equal(opened[thread.epoch & 1].accounts[0].first_ns, 1200);
+		assert_int_equal(thread.secured_epoch, thread.epoch / 3 * 3);
+	}
+	assert_int_equal(thread.pending_first_ns, 0);
+	hold_recalled(100);
+	charge_pending(&thread, &task, 3000);
+	assert_int_equal(opened[0].count, 1);
+	assert_int_equal(process.epochs[0].overflow.user_ns, 0);
+	/* In a window that is drained already it would keep nothing. */
+	thread.epoch = 23;
+	open_epoch = 24;
+	thread.secured_epoch = 21;
+	memset(opened, 0, sizeof(opened));
+	(void)charge_keep_context(&thread, &task);
+	assert_int_equal(opened[0].count, 1);
+	assert_int_equal(opened[1].count, 0);
+	assert_int_equal(thread.secured_epoch, 24);
+	assert_int_equal(thread.epoch, 23);
+	open_epoch = 0;
+	/* Without room for it nothing is lost yet. */
+	thread.epoch = 27;
+	room.has_accounts = false;
+	(void)charge_keep_context(&thread, &task);
+	assert_int_equal(thread.secured_epoch, 24);
+	assert_int_equal(process.losses[COUNTER_ACCOUNTS_FULL], 0);
+	/* What is pending keeps it, and of an unknown one there is nothing to keep. */
+	room.has_accounts = true;
+	memset(opened, 0, sizeof(opened));
+	hold_recalled(100);
+	(void)charge_keep_context(&thread, &task);
+	thread.pending_first_ns = 0;
+	thread.knowledge = CONTEXT_UNKNOWN;
+	(void)charge_keep_context(&thread, &task);
+	assert_int_equal(opened[1].count, 0);
+}
+
 FIXTURE_TEST(charge_notes_context_as_known_in_its_window)
 {
 	const struct known_context *known = thread.known_contexts;
