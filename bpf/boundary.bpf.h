@@ -13,17 +13,20 @@
 
 #include <correlator/boundary.h>
 
-/* Resets the current thread's knowledge of its context, name or image, after a charge. */
+/* Resets the current thread's knowledge of its context, after a charge: the store follows the
+ * probe, so which context comes next is not known yet. */
+static __always_inline void boundary_forget_context(struct thread_state *thread)
+{
+	thread->knowledge = CONTEXT_UNKNOWN;
+	thread->is_change_open = 1;
+	thread->has_passed_probe = 1;
+}
+
+/* The same for its name or image. */
 VERIFIED_ONCE int boundary_forget(struct thread_state *thread, __u32 what)
 {
 	if (!thread)
 		return 0;
-	if (what & BOUNDARY_ENDS_CONTEXT) {
-		/* The store follows the probe: which context comes next is not known yet. */
-		thread->knowledge = CONTEXT_UNKNOWN;
-		thread->is_change_open = 1;
-		thread->has_passed_probe = 1;
-	}
 	if (what & BOUNDARY_ENDS_NAME) {
 		thread->knowledge = CONTEXT_UNKNOWN;
 		/* Our gem (PROCESS_TELLS_FIBERS) clears the pointer when a Ruby thread ends, so
@@ -38,9 +41,9 @@ VERIFIED_ONCE int boundary_forget(struct thread_state *thread, __u32 what)
 	if (what & BOUNDARY_ENDS_IMAGE) {
 		thread_renew_image(thread, bpf_get_current_task_btf());
 		origin_begin(thread);
+		if (session.has_timeline)
+			thread->timeline.stint.fiber = 0;
 	}
-	if (session.has_timeline && what & (BOUNDARY_ENDS_CONTEXT | BOUNDARY_ENDS_IMAGE))
-		thread->timeline.stint.fiber = 0;
 	return 0;
 }
 
@@ -49,7 +52,9 @@ static __always_inline void boundary_renew(struct thread_state *thread, __u32 wh
 {
 	if (what & BOUNDARY_ENDS_IMAGE)
 		origin_take(thread);
-	if (what & BOUNDARY_ENDS)
+	if (what & BOUNDARY_ENDS_CONTEXT)
+		boundary_forget_context(thread);
+	if (what & (BOUNDARY_ENDS_NAME | BOUNDARY_ENDS_IMAGE))
 		(void)boundary_forget(thread, what);
 }
 
@@ -207,7 +212,9 @@ static __always_inline void boundary_end(struct thread_state *thread, struct tas
 {
 	__u64 exec_ns = 0;
 
-	account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(now_ns));
+	account_settle_stolen(&thread->clock, &thread->pending,
+			      what == BOUNDARY_PROBE ? stolen_from_cpu_here(task, now_ns)
+						     : stolen_from_cpu(now_ns));
 	/* Stolen time in excess of pending time is still charged: subtract only what was taken
 	 * out. */
 	if (what & BOUNDARY_ENDS_WINDOW)

@@ -49,14 +49,18 @@ static __always_inline __u64 clock_load(const __u64 *figure)
 	return *(const volatile __u64 *)figure;
 }
 
-/* Steal time that the host has reported and the run queue has not subtracted yet; 0 = not known. */
-static __always_inline __u64 told_steal(struct rq *rq)
+/* Steal time that the host has reported and the run queue has not subtracted yet; 0 = not known.
+ * casts: as in stolen_from_cpu_of(). */
+static __always_inline __u64 told_steal(struct rq *rq, bool casts)
 {
-	__u64 told_ns;
+	const void *told = (void *)((__u64)rq + (__u64)session.steal_time_offset);
+	__u64 told_ns = 0;
 
-	if (!session.has_steal_time || !compat_has_told_steal(rq) ||
-	    bpf_probe_read_kernel(&told_ns, sizeof(told_ns),
-				  (void *)((__u64)rq + (__u64)session.steal_time_offset)))
+	if (!session.has_steal_time || !compat_has_told_steal(rq))
+		return 0;
+	if (casts)
+		told_ns = compat_load(told);
+	else if (bpf_probe_read_kernel(&told_ns, sizeof(told_ns), told))
 		return 0;
 	return account_growth(told_ns, clock_load(&rq->prev_steal_time_rq));
 }
@@ -67,9 +71,9 @@ static __always_inline __u64 told_steal(struct rq *rq)
  * (update_rq_clock_task(), kernel/sched/core.c, v6.18). It is as of the clock's last update, up to
  * a tick ago. Under KVM the host's figure (struct kvm_steal_time) is newer; the next update
  * subtracts its growth, but at most the time since the last update. The CPU may also be taken away
- * between now_ns and that reading. task runs on this CPU.
+ * between now_ns and that reading. task runs on this CPU. casts: without a call, see compat_cast().
  */
-static __always_inline __u64 stolen_from_cpu_of(struct task_struct *task, __u64 now_ns)
+static __always_inline __u64 stolen_from_cpu_of(struct task_struct *task, __u64 now_ns, bool casts)
 {
 	struct rq *rq = compat_run_queue(task);
 	__u64 stolen_ns = 0, run_queue_ns;
@@ -81,7 +85,7 @@ static __always_inline __u64 stolen_from_cpu_of(struct task_struct *task, __u64 
 	for (int i = 0; i < READINGS_MAX; i++) {
 		__u64 clock_ns = clock_load(&rq->clock);
 		__u64 clock_task_ns = clock_load(&rq->clock_task);
-		__u64 told_ns = told_steal(rq);
+		__u64 told_ns = told_steal(rq, casts);
 		__u64 since_ns = told_ns ? bpf_ktime_get_ns() - now_ns : 0;
 
 		stolen_ns = account_growth(clock_ns, clock_task_ns) +
@@ -89,7 +93,7 @@ static __always_inline __u64 stolen_from_cpu_of(struct task_struct *task, __u64 
 						  since_ns);
 		if (clock_load(&rq->clock) == clock_ns &&
 		    clock_load(&rq->clock_task) == clock_task_ns &&
-		    (!told_ns || told_steal(rq) == told_ns))
+		    (!told_ns || told_steal(rq, casts) == told_ns))
 			break;
 	}
 	return stolen_ns;
@@ -98,7 +102,13 @@ static __always_inline __u64 stolen_from_cpu_of(struct task_struct *task, __u64 
 /* stolen_from_cpu_of() for the current task. Not under compat_preempt_disable() (bpf/README.md). */
 VERIFIED_ONCE __u64 stolen_from_cpu(__u64 now_ns)
 {
-	return stolen_from_cpu_of(bpf_get_current_task_btf(), now_ns);
+	return stolen_from_cpu_of(bpf_get_current_task_btf(), now_ns, false);
+}
+
+/* stolen_from_cpu() where each call counts; only in a program itself (compat_cast()). */
+static __always_inline __u64 stolen_from_cpu_here(struct task_struct *task, __u64 now_ns)
+{
+	return session.can_cast ? stolen_from_cpu_of(task, now_ns, true) : stolen_from_cpu(now_ns);
 }
 
 /* stolen_from_cpu_of() at a switch-in, where the run queue's clock has just been updated. */
@@ -165,5 +175,5 @@ static __always_inline __u64 exec_runtime_at(struct task_struct *task, __u64 now
 /* exec_runtime_at() with what is stolen up to now; task is running. */
 static __always_inline __u64 exec_runtime_now(struct task_struct *task, __u64 now_ns)
 {
-	return exec_runtime_at(task, now_ns, stolen_from_cpu_of(task, now_ns));
+	return exec_runtime_at(task, now_ns, stolen_from_cpu_of(task, now_ns, false));
 }

@@ -174,13 +174,11 @@ static __always_inline bool context_has_new_config(struct thread_state *thread)
  * The hash of the context at pointer, which a probe announced, if the thread was charged to it in
  * this window: nothing of it is read, and no snapshot made. 0: it must be read.
  */
-VERIFIED_ONCE __u64 context_recall(struct thread_state *thread, __u64 pointer)
+static __always_inline __u64 context_recall_here(struct thread_state *thread, __u64 pointer)
 {
 	__u64 hash;
 	__u32 epoch;
 
-	if (!thread)
-		return 0;
 	if (pointer != thread->state_pointer)
 		thread->state_serial = 0;
 	/* Before the store the past may be what is read, which is valid only until it runs on. */
@@ -200,6 +198,11 @@ VERIFIED_ONCE __u64 context_recall(struct thread_state *thread, __u64 pointer)
 	thread->is_unread = 0;
 	thread->is_put_off = 0;
 	return hash;
+}
+
+VERIFIED_ONCE __u64 context_recall(struct thread_state *thread, __u64 pointer)
+{
+	return thread ? context_recall_here(thread, pointer) : 0;
 }
 
 /*
@@ -453,11 +456,10 @@ static __always_inline bool context_is_same(struct thread_state *thread, struct 
 	return true;
 }
 
-/* Resolves the context at pointer and makes it the thread's. False: it is the same context,
- * maybe in another table, with a late value. */
-static __always_inline bool context_adopt(struct thread_state *thread, __u64 pointer)
+/* Makes the context at pointer the thread's; hash: as context_recall() said. False: it is the same
+ * context, maybe in another table, with a late value. */
+static __always_inline bool context_adopt(struct thread_state *thread, __u64 pointer, __u64 hash)
 {
-	__u64 hash = context_recall(thread, pointer);
 	bool is_other;
 
 	thread->state_pointer = pointer;
@@ -500,12 +502,14 @@ static __always_inline bool context_adopt(struct thread_state *thread, __u64 poi
  */
 static __always_inline bool context_confirm_announced(struct thread_state *thread, __u64 now_ns)
 {
+	__u64 pointer = thread->next_pointer;
+
 	if (thread->knowledge != CONTEXT_UNKNOWN || !thread->next_serial ||
 	    thread->generation != generation || now_ns - thread->confirmed_ns > CONFIRM_PERIOD_NS)
 		return false;
 	counters_find(thread, now_ns);
 	thread->is_change_open = 0;
-	(void)context_adopt(thread, thread->next_pointer);
+	(void)context_adopt(thread, pointer, context_recall_here(thread, pointer));
 	return true;
 }
 
@@ -524,7 +528,8 @@ static __noinline int context_read_at_birth(struct thread_state *thread)
 	thread->reads_changes = thread_is_lean(thread);
 	if (!context_has_otel(thread) && context_read_pointer(thread)) {
 		thread->changes = thread->changes_read;
-		(void)context_adopt(thread, thread->pointer_read);
+		(void)context_adopt(thread, thread->pointer_read,
+				    context_recall(thread, thread->pointer_read));
 	}
 	if (thread->knowledge == CONTEXT_UNKNOWN) {
 		thread->generation = generation - 1;
@@ -607,7 +612,9 @@ static __always_inline __u64 context_confirm(struct thread_state *thread, struct
 		thread->pending.ambiguous_ns +=
 			account_growth(thread->sure_ns, thread->pending.ambiguous_ns) & -moved;
 	}
-	return moved | (context_adopt(thread, thread->pointer_read) & is_change);
+	return moved | (context_adopt(thread, thread->pointer_read,
+				      context_recall(thread, thread->pointer_read)) &
+			is_change);
 }
 
 /* Whether a wanted key has no ID and there are symbols that userspace has not seen. */

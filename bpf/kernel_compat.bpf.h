@@ -399,3 +399,11 @@ static __always_inline void *compat_cast_to(const void *address, __u64 type_id)
 #else
 #define compat_cast(address, type) ((void *)(address))
 #endif
+
+/* The word at address; 0 where there is no memory. See compat_cast(). */
+static __always_inline __u64 compat_load(const void *address)
+{
+	const struct timespec64 *word = compat_cast(address, struct timespec64);
+
+	return *(const volatile __u64 *)&word->tv_sec;
+}

@@ -322,6 +322,7 @@ static void calls_are_put_where_they_are_marked(void **state)
 		assert_non_null(skeleton);
 		check_calls(skeleton->progs.collect_tasks_undisturbed, kernel, preempt, 2);
 		check_calls(skeleton->progs.on_sched_switch, kernel, cast, 1);
+		check_calls(skeleton->progs.on_context_change, kernel, cast, 1);
 		/* It calls none. */
 		assert_true(load_calls(skeleton->progs.collect_tasks, kernel));
 		correlator_bpf__destroy(skeleton);

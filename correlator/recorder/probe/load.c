@@ -150,7 +150,8 @@ static int configure(struct correlator_bpf *skeleton, const struct session_optio
 		(void)bpf_program__set_autoload(skeleton->progs.on_sys_enter, false);
 		(void)bpf_program__set_autoload(skeleton->progs.on_sys_exit, false);
 	}
-	config->can_cast = load_calls(skeleton->progs.on_sched_switch, kernel);
+	config->can_cast = load_calls(skeleton->progs.on_sched_switch, kernel) &&
+			   load_calls(skeleton->progs.on_context_change, kernel);
 	config->is_lean = options->is_lean;
 	if (options->is_lean)
 		(void)bpf_program__set_autoload(skeleton->progs.on_context_change, false);

@@ -24,6 +24,12 @@ static long native_copy(void *buffer, uint32_t size_bytes, const void *address);
 
 static bool has_fields;
 
+#include "maps.bpf.h"
+
+/* What is a constant of loaded programs. */
+static struct session_config native_session;
+#define session native_session
+
 #include "clock.bpf.h"
 
 enum {
@@ -38,10 +44,6 @@ static struct {
 	struct rq run_queue;
 	uint64_t told_ns;
 } cpu;
-
-const volatile struct session_config session = { .has_steal_time = 1,
-						 .steal_time_offset =
-							 offsetof(__typeof__(cpu), told_ns) };
 
 static struct cfs_rq cfs = { .rq = &cpu.run_queue };
 static struct task_struct task = { .se.cfs_rq = &cfs };
@@ -94,6 +96,9 @@ static int set_up(void **state)
 				     .clock_task = CLOCK_NS - STOLEN_NS,
 				     .prev_steal_time_rq = 400 };
 	cpu.told_ns = 400;
+	native_session =
+		(struct session_config){ .has_steal_time = 1,
+					 .steal_time_offset = offsetof(__typeof__(cpu), told_ns) };
 	task.se.sum_exec_runtime = EXEC_NS;
 	task.se.exec_start = CLOCK_NS - STOLEN_NS;
 	offset = (struct clock_offset){ .ns = SKEW_NS, .seen_at_ns = CLOCK_NS };
@@ -103,14 +108,23 @@ static int set_up(void **state)
 	return 0;
 }
 
+/* Both ways to read the host's figure: a cast needs readable memory here. */
+static void expect_stolen(uint64_t boundary_ns, uint64_t stolen_ns)
+{
+	for (__u32 can_cast = 0; can_cast <= is_readable; can_cast++) {
+		native_session.can_cast = can_cast;
+		assert_int_equal(stolen_from_cpu_here(&task, boundary_ns), stolen_ns);
+	}
+}
+
 #define FIXTURE_TEST(test) TEST_WITH(test, set_up, NULL)
 
 FIXTURE_TEST(clock_counts_run_queue_steal_as_stolen)
 {
-	assert_int_equal(stolen_from_cpu(after_update(500)), STOLEN_NS);
+	expect_stolen(after_update(500), STOLEN_NS);
 	assert_int_equal(stolen_at_switch_in(&task), STOLEN_NS);
 	has_fields = false;
-	assert_int_equal(stolen_from_cpu(after_update(500)), 0);
+	expect_stolen(after_update(500), 0);
 	assert_int_equal(stolen_at_switch_in(&task), 0);
 }
 
@@ -118,26 +132,26 @@ FIXTURE_TEST(clock_adds_host_steal_up_to_elapsed_time)
 {
 	cpu.told_ns += 30;
 	now_ns = after_update(500);
-	assert_int_equal(stolen_from_cpu(now_ns), STOLEN_NS + 30);
+	expect_stolen(now_ns, STOLEN_NS + 30);
 	/* Not more than the time that has passed since. */
 	now_ns = after_update(10);
-	assert_int_equal(stolen_from_cpu(now_ns), STOLEN_NS + 10);
+	expect_stolen(now_ns, STOLEN_NS + 10);
 	/* Of what it was told after the boundary a part may be of later. */
 	now_ns = after_update(500) + 20;
-	assert_int_equal(stolen_from_cpu(after_update(500)), STOLEN_NS + 10);
+	expect_stolen(after_update(500), STOLEN_NS + 10);
 	/* How much time has passed is not known. */
 	has_offset = false;
-	assert_int_equal(stolen_from_cpu(now_ns), STOLEN_NS);
+	expect_stolen(now_ns, STOLEN_NS);
 }
 
 FIXTURE_TEST(clock_ignores_decreased_or_unreadable_host_steal)
 {
 	now_ns = after_update(500);
 	cpu.told_ns -= 30;
-	assert_int_equal(stolen_from_cpu(now_ns), STOLEN_NS);
+	expect_stolen(now_ns, STOLEN_NS);
 	cpu.told_ns += 60;
 	is_readable = false;
-	assert_int_equal(stolen_from_cpu(now_ns), STOLEN_NS);
+	expect_stolen(now_ns, STOLEN_NS);
 }
 
 FIXTURE_TEST(exec_runtime_extends_from_last_update)

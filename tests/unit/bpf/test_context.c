@@ -552,7 +552,8 @@ FIXTURE_TEST(context_adopts_recalled_state_without_reading_it)
 {
 	announce(FORGED_BASE + FORGED_BYTES);
 	thread.life = LIFE;
-	assert_true(context_adopt(&thread, FORGED_BASE + FORGED_BYTES));
+	assert_true(context_adopt(&thread, FORGED_BASE + FORGED_BYTES,
+				  context_recall(&thread, FORGED_BASE + FORGED_BYTES)));
 	assert_int_equal(thread.context_hash, HASH);
 	assert_int_equal(thread.knowledge, CONTEXT_KNOWN);
 	assert_int_equal(thread.state_serial, SERIAL);
@@ -560,7 +561,8 @@ FIXTURE_TEST(context_adopts_recalled_state_without_reading_it)
 	announce(FORGED_BASE + FORGED_BYTES);
 	thread.life = LIFE;
 	thread.epoch++;
-	(void)context_adopt(&thread, FORGED_BASE + FORGED_BYTES);
+	(void)context_adopt(&thread, FORGED_BASE + FORGED_BYTES,
+			    context_recall(&thread, FORGED_BASE + FORGED_BYTES));
 	assert_int_equal(thread.context_hash, CONTEXT_HASH_UNKNOWN);
 	assert_int_equal(thread.state_serial, 0);
 }
