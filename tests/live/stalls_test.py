@@ -182,6 +182,12 @@ class HogsTest(harness.LiveTest):
                                            self.output).stdout)
         self.assertLessEqual({"spin", "wait", "both"}, {hog["request_id"] for hog in behind["hogs"]})
         self.assertEqual({1}, {hog["held_requests"] for hog in behind["hogs"] if hog["request_id"] in truth})
+        story = json.loads(run_correlator("report", "--request", "task-003", "-f", "json", self.output).stdout)
+        held_ns = {hog["request_id"]: hog["held_ns"] for hog in story["stalls"]["hogs"]}
+        for request in "spin", "wait", "both":
+            self.assertGreaterEqual(held_ns[request], truth[request])
+        # It is on no thread while another fiber has its thread.
+        self.assertLessEqual(sum(held_ns.values()), story["request"]["parked_ns"] + self.CLOCKS_NS)
 
 
 if __name__ == "__main__":

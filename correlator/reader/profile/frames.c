@@ -108,7 +108,7 @@ int frames_find_sampled(struct frames *frames, const struct record_view *record,
 	return find(frames, id, ret_frame);
 }
 
-const struct frame *frames_method(struct frames *frames, struct record_text id)
+const struct frame *frames_method(const struct frames *frames, struct record_text id)
 {
 	struct frame *frame = NULL;
 

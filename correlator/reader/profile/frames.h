@@ -89,7 +89,7 @@ int frames_find_sampled(struct frames *frames, const struct record_view *record,
 
 /* After frames_finish: the innermost frame of Ruby code in the stack that ends with the frame of an
  * id. NULL: there is none, or frames is NULL. */
-const struct frame *frames_method(struct frames *frames, struct record_text id);
+const struct frame *frames_method(const struct frames *frames, struct record_text id);
 
 /* The stored copy of a text. NULL: there is no room. 0, -ENOMEM. */
 int frames_text(struct frames *frames, struct record_text text,

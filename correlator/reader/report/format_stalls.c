@@ -2,20 +2,12 @@
 #include "reader/report/format_stalls.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/display.h"
 #include "reader/report/cell_text.h"
-
-struct view {
-	const struct stalls *stalls;
-	struct frames *frames;
-	const struct stalls_pair **pairs; /* that are shown */
-	size_t pair_count;
-	size_t hog_count; /* that are shown */
-	bool has_date;
-};
 
 enum pair_column {
 	PAIR_VALUE,
@@ -41,6 +33,18 @@ enum wait_column {
 	WAIT_BEGAN,
 	WAIT_METHOD, /* last: only with stacks */
 	_WAIT_MAX,
+};
+
+struct view {
+	const struct stalls *stalls;
+	const struct frames *frames;
+	const struct stalls_pair **pairs; /* that are shown */
+	size_t pair_count;
+	size_t wait_count, hog_count; /* that are shown */
+	bool has_date;
+	bool is_of_request; /* all waits are of one request, which is not named again */
+	enum wait_column wait_columns[_WAIT_MAX]; /* that are shown, in order */
+	size_t wait_column_count;
 };
 
 /* "POST /orders", "itself", "thread worker", "interrupt", "CPU of ruby", "idle CPU", "-". */
@@ -130,6 +134,7 @@ static void write_wait(const void *context, size_t row, size_t column,
 	const struct stalls_wait *wait = view->stalls->waits[row];
 	char room[TABLE_CELL_BYTES];
 
+	column = view->wait_columns[column];
 	if (column == WAIT_VALUE)
 		cell_text_key(wait->texts[STALLS_VALUE], view->stalls->by, TABLE_FIRST_COLUMN_MAX,
 			      ret_text);
@@ -223,8 +228,18 @@ static void name_began(char *title, size_t size)
 	(void)snprintf(title, size, "began (%s)", zone);
 }
 
-static void print_waits(const struct view *view, const struct format_stalls_options *options,
-			FILE *out)
+static void choose_wait_columns(struct view *view)
+{
+	view->wait_column_count = 0;
+	for (enum wait_column column = 0; column < _WAIT_MAX; column++) {
+		if (view->is_of_request && (column == WAIT_VALUE || column == WAIT_REQUEST))
+			continue;
+		if (column != WAIT_METHOD || view->frames)
+			view->wait_columns[view->wait_column_count++] = column;
+	}
+}
+
+static void print_waits(struct view *view, const struct format_stalls_options *options, FILE *out)
 {
 	char began[DISPLAY_ZONE_BYTES + sizeof("began ()")];
 	const struct table_column columns[_WAIT_MAX] = {
@@ -240,14 +255,18 @@ static void print_waits(const struct view *view, const struct format_stalls_opti
 		[WAIT_THREAD] = { "thread", 8, true },
 		[WAIT_BEGAN] = { began, 7, false },
 	};
-	const struct table table = { .columns = columns,
-				     .column_count = view->frames ? _WAIT_MAX : WAIT_METHOD,
-				     .row_count = view->stalls->wait_count,
-				     .width = options->width,
-				     .is_bold = options->is_bold,
-				     .cell = write_wait,
-				     .context = view };
+	struct table_column shown[_WAIT_MAX];
+	struct table table = { .columns = shown,
+			       .row_count = view->wait_count,
+			       .width = options->width,
+			       .is_bold = options->is_bold,
+			       .cell = write_wait,
+			       .context = view };
 
+	choose_wait_columns(view);
+	for (size_t i = 0; i < view->wait_column_count; i++)
+		shown[i] = columns[view->wait_columns[i]];
+	table.column_count = view->wait_column_count;
 	name_began(began, sizeof(began));
 	(void)table_print(&table, out);
 }
@@ -341,6 +360,7 @@ int format_stalls_table(const struct stalls *stalls, const struct format_stalls_
 		return r;
 	view.has_date = display_needs_date((int64_t)stalls->selection.recording.start_ns,
 					   (int64_t)stalls->selection.recording.end_ns, zone);
+	view.wait_count = stalls->wait_count;
 	if (view.pair_count > 0) {
 		print_pairs(&view, options, out);
 		(void)fputc('\n', out);
@@ -357,4 +377,21 @@ int format_stalls_table(const struct stalls *stalls, const struct format_stalls_
 	print_sums(&view, options->width, out);
 	free(view.pairs);
 	return 0;
+}
+
+void format_stalls_of_request(const struct stalls *stalls,
+			      const struct format_stalls_options *options, FILE *out)
+{
+	struct view view = { .stalls = stalls,
+			     .frames = options->frames,
+			     .is_of_request = true,
+			     .wait_count = stalls->wait_count };
+
+	if (options->top_count > 0 && view.wait_count > options->top_count)
+		view.wait_count = options->top_count;
+	print_waits(&view, options, out);
+	if (view.wait_count < stalls->count)
+		display_sentence(out, options->width, DISPLAY_INDENT,
+				 "… %" PRIu64 " shorter wait%s", stalls->count - view.wait_count,
+				 display_plural(stalls->count - view.wait_count));
 }

@@ -15,11 +15,14 @@ struct format_stalls_options {
 	size_t width; /* of the screen, in columns */
 	size_t top_count; /* rows of each table; 0: all */
 	bool is_bold; /* the headings, by an escape sequence */
-	struct frames *frames; /* after frames_finish; NULL: none were recorded */
+	const struct frames *frames; /* after frames_finish; NULL: none were recorded */
 };
 
 /* Prints in options->format. 0, -ENOMEM. */
 int format_stalls(const struct stalls *stalls, const struct format_stalls_options *options,
 		  FILE *out);
+/* Prints only the waits, all of one request, as a table; and how many are left out. */
+void format_stalls_of_request(const struct stalls *stalls,
+			      const struct format_stalls_options *options, FILE *out);
 int format_stalls_table(const struct stalls *stalls, const struct format_stalls_options *options,
 			FILE *out);

@@ -15,6 +15,7 @@
 #include "base/display.h"
 #include "reader/report/format_columns.h"
 #include "reader/report/format_stacks.h"
+#include "reader/report/format_stalls.h"
 #include "reader/report/table.h"
 #include "reader/story/story_lane.h"
 #include "record/blocked.h"
@@ -30,6 +31,7 @@ enum {
 	PROGRAMS_MAX = 64, /* names kept apart */
 	SENTENCE_BYTES = 1024,
 	METHODS_SHOWN = 20,
+	HOGS_NAMED = 3,
 };
 
 static const char not_measured[] = "-";
@@ -225,6 +227,42 @@ static void print_cost(const struct page *page, const char *label, enum cost cos
 	print_item(page, label, "%s", text);
 }
 
+/* Writes ", GET /reports (r-17) 40.13 ms". Returns its length. */
+static size_t name_hog(const struct stalls_wait *hog, char *ret_text, size_t text_bytes)
+{
+	char endpoint[TABLE_CELL_BYTES], id[TABLE_CELL_BYTES], duration[DISPLAY_NUMBER_BYTES];
+	int length;
+
+	cell_text_key(hog->texts[STALLS_VALUE], "endpoint", TABLE_TEXT_COLUMN_MAX, endpoint);
+	cell_text_fit(hog->texts[STALLS_REQUEST], TABLE_TEXT_COLUMN_MAX, id);
+	display_duration(hog->held_ns, duration);
+	length = snprintf(ret_text, text_bytes, ", %s (%s) %s", endpoint, id, duration);
+	return (size_t)length < text_bytes ? (size_t)length : text_bytes - 1;
+}
+
+/* The fibers of other requests that kept its thread, those that did so for longest first. */
+static void print_held(const struct page *page)
+{
+	const struct stalls *stalls = &page->story->stalls;
+	char duration[DISPLAY_NUMBER_BYTES], names[SENTENCE_BYTES] = "", more[64] = "";
+	size_t length = 0, named = 0, count = 0;
+
+	for (size_t i = 0; i < stalls->hog_count; i++) {
+		if (stalls->hogs[i]->held_ns == 0)
+			continue;
+		if (count++ < HOGS_NAMED)
+			length += name_hog(stalls->hogs[i], names + length, sizeof(names) - length);
+	}
+	named = count < HOGS_NAMED ? count : HOGS_NAMED;
+	if (count == 0)
+		return;
+	if (count > named)
+		(void)snprintf(more, sizeof(more), ", and %zu more", count - named);
+	display_duration(story_held_ns(page->story), duration);
+	print_item(page, "", "meanwhile other fibers kept its thread for %s: %s%s", duration,
+		   names + strlen(", "), more);
+}
+
 static void print_wall(const struct page *page)
 {
 	char duration[DISPLAY_NUMBER_BYTES], rank[128];
@@ -243,6 +281,7 @@ static void print_wall(const struct page *page)
 		display_duration(parked_ns, duration);
 		print_item(page, "", "on no thread for %s", duration);
 	}
+	print_held(page);
 }
 
 static void print_cpu(const struct page *page)
@@ -842,6 +881,20 @@ static int print_stacks(const struct page *page)
 	return r;
 }
 
+static void print_stalls(const struct page *page)
+{
+	const struct story *story = page->story;
+	const struct format_stalls_options options = { .width = page->options->width,
+						       .is_bold = page->options->is_bold,
+						       .top_count = LINES_SHOWN,
+						       .frames = story_frames(story) };
+
+	if (story->stalls.wait_count == 0)
+		return;
+	(void)fputc('\n', page->out);
+	format_stalls_of_request(&story->stalls, &options, page->out);
+}
+
 int format_story_table(const struct story *story, const struct format_options *options, FILE *out)
 {
 	struct page page = { .story = story, .options = options, .out = out };
@@ -859,6 +912,7 @@ int format_story_table(const struct story *story, const struct format_options *o
 	if (r == 0) {
 		print_list(&list);
 		print_beside(&page);
+		print_stalls(&page);
 		r = print_stacks(&page);
 	}
 	free(list.lines);

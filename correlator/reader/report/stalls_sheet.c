@@ -64,7 +64,7 @@ static const char *const column_names[_COLUMN_MAX] = {
 
 struct view {
 	const struct stalls *stalls;
-	struct frames *frames;
+	const struct frames *frames;
 	struct sheet sheet;
 	size_t key; /* these are indices of columns */
 	size_t first;

@@ -3,6 +3,7 @@
 #include "reader/report/format_story.h"
 
 #include "reader/report/format_stacks.h"
+#include "reader/report/format_stalls.h"
 #include "reader/report/json_part.h"
 #include "reader/report/sheet_parts.h"
 #include "record/blocked.h"
@@ -306,6 +307,18 @@ static void add_stacks(struct view *view)
 	}
 }
 
+/* Its long waits, and the hogs that kept its thread. */
+static void add_stalls(struct view *view)
+{
+	const struct story *story = view->story;
+	const struct format_stalls_options options = { .format = FORMAT_JSON,
+						       .frames = story_frames(story) };
+
+	if (story->stalls.wait_count + story->stalls.hog_count > 0 &&
+	    sheet_open_member(&view->sheet, "stalls"))
+		view->sheet.r = format_stalls(&story->stalls, &options, view->sheet.out);
+}
+
 int format_story(const struct story *story, const struct format_options *options, FILE *out)
 {
 	struct view view = { .story = story };
@@ -319,6 +332,7 @@ int format_story(const struct story *story, const struct format_options *options
 	add_timeline(&view);
 	sheet_member(&view.sheet, "beside_complete",
 		     json_boolean(!story_beside_is_incomplete(story)));
+	add_stalls(&view);
 	add_stacks(&view);
 	return sheet_finish(&view.sheet);
 }

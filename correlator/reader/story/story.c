@@ -22,6 +22,7 @@ void story_deinit(struct story *story)
 {
 	for (int measure = 0; measure < _STACKS_MEASURE_MAX; measure++)
 		stacks_deinit(&story->stacks[measure]);
+	stalls_deinit(&story->stalls);
 	beside_deinit(&story->beside);
 	story_threads_deinit(&story->threads);
 	free(story->windows);
@@ -290,6 +291,18 @@ static int add_code(struct story *story, const struct selection_record *taken)
 	return story->has_frames ? stacks_add(&story->stacks[STACKS_CPU], taken->view) : 0;
 }
 
+/* Takes the request's cpu records, which say when it was under way, and all stalls: a hog is
+ * another request's. */
+static int add_stall(struct story *story, const struct selection_record *taken)
+{
+	struct record_text id;
+
+	if (taken->view->kind == RECORD_KIND_CPU &&
+	    !(is_own(story, taken, &id) && taken->is_wanted))
+		return 0;
+	return stalls_add(&story->stalls, taken->view);
+}
+
 static int take(void *context, const struct selection_record *taken)
 {
 	struct story *story = context;
@@ -300,6 +313,8 @@ static int take(void *context, const struct selection_record *taken)
 		r = add_activity(story, taken);
 	if (r == 0 && (kind == RECORD_KIND_CPU || kind == RECORD_KIND_SAMPLE))
 		r = add_code(story, taken);
+	if (r == 0 && (kind == RECORD_KIND_CPU || kind == RECORD_KIND_STALL))
+		r = add_stall(story, taken);
 	return r;
 }
 
@@ -326,6 +341,7 @@ static int select_request(const char *request_id, struct filter *ret_filter)
 
 int story_init(struct story *story, struct totals *totals, const char *request_id)
 {
+	struct filter of_request = { 0 };
 	int r = 0;
 
 	*story = (struct story){ .request_id = request_id,
@@ -340,6 +356,9 @@ int story_init(struct story *story, struct totals *totals, const char *request_i
 			r = select_request(request_id, &filter);
 		stacks_init(&story->stacks[measure], (enum stacks_measure)measure, &filter);
 	}
+	if (r == 0)
+		r = select_request(request_id, &of_request);
+	stalls_init(&story->stalls, &of_request, "endpoint", STORY_STALLS_MAX);
 	totals->listener = &story->listener;
 	return r;
 }
@@ -421,6 +440,8 @@ int story_finish(struct story *story)
 
 	for (int measure = 0; measure < _STACKS_MEASURE_MAX && r == 0; measure++)
 		r = stacks_finish(&story->stacks[measure]);
+	if (r == 0)
+		r = stalls_finish(&story->stalls);
 	if (r < 0)
 		return r;
 	sort(story->slices, story->slice_count, sizeof(*story->slices), compare_slices_of_threads);
@@ -428,6 +449,20 @@ int story_finish(struct story *story)
 	sort(story->slices, story->slice_count, sizeof(*story->slices), compare_slices);
 	sort(story->windows, story->window_count, sizeof(*story->windows), compare_windows);
 	return beside_finish(&story->beside, story_has_slices(story), waits, wait_count);
+}
+
+int64_t story_held_ns(const struct story *story)
+{
+	int64_t held_ns = 0;
+
+	for (size_t i = 0; i < story->stalls.hog_count; i++)
+		saturated_add_to(&held_ns, story->stalls.hogs[i]->held_ns);
+	return held_ns;
+}
+
+const struct frames *story_frames(const struct story *story)
+{
+	return story->has_frames ? &story->stacks[STACKS_CPU].frames : NULL;
 }
 
 const struct group *story_endpoint(const struct story *story)

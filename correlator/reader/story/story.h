@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "reader/aggregate/stalls.h"
 #include "reader/aggregate/totals.h"
 #include "reader/profile/stacks.h"
 #include "reader/query/filter.h"
@@ -24,6 +25,7 @@ enum {
 	STORY_KEYS_MAX = RECORDING_KEYS_MAX,
 	STORY_VALUE_BYTES = 256, /* a key's value, escaped and cut */
 	STORY_HINTS_MAX = 3,
+	STORY_STALLS_MAX = 1000, /* the longest waits */
 };
 
 /* One of the request's threads in one window: a cpu record. */
@@ -74,6 +76,8 @@ struct story {
 	uint64_t slices_left_out; /* did not fit, or are invalid (slice_view_read) */
 	bool has_frames;
 	struct stacks stacks[_STACKS_MEASURE_MAX]; /* of this request only; empty if not recorded */
+	/* Its long waits, and the hogs that kept its thread meanwhile; empty if not recorded. */
+	struct stalls stalls;
 	struct story_hint hints[STORY_HINTS_MAX]; /* similar ids, most similar first */
 };
 
@@ -100,6 +104,10 @@ void story_comm(const struct story *story, const struct story_thread *thread,
 		char ret_comm[static STORY_VALUE_BYTES]);
 /* The group of all requests of its endpoint, including itself; NULL: it has no endpoint. */
 const struct group *story_endpoint(const struct story *story);
+/* For how long fibers of other requests kept its thread while it was under way; 0 = not known. */
+int64_t story_held_ns(const struct story *story);
+/* The frames of its code; NULL: none were recorded. */
+const struct frames *story_frames(const struct story *story);
 /* Lost slices of all threads, from the balance records. */
 int64_t story_slices_lost(const struct story *story);
 /* Whether some of what ran at the same time may be missing because there was too much of it. */

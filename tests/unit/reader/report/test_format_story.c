@@ -675,6 +675,44 @@ FIXTURE_TEST(story_formats_return_enomem_without_memory)
 	assert_each_allocation_can_fail(try_print(fixture, format_story_json, &options), (void)0);
 }
 
+/* Another request kept the thread of the request, from and to this many ms behind SAMPLE_NS. */
+static void add_hog(struct story *story, const char *id, int64_t from_ms, int64_t to_ms)
+{
+	sample_give_record(story,
+			   "stall host_name=web-1 pid=7 tid=11 request_id=%s endpoint=\"GET /h\" "
+			   "hog=true start_ns=%ld end_ns=%ld blocked_ns=0 run_queue_ns=0 cpu_ns=1",
+			   id, SAMPLE_NS + from_ms * 1000000, SAMPLE_NS + to_ms * 1000000);
+}
+
+FIXTURE_TEST(story_names_hogs_that_kept_thread_of_its_request)
+{
+	struct fixture *fixture = *state;
+
+	sample_add_window(&fixture->story, &own, 10000000, 200000000, 5000000);
+	add_hog(&fixture->story, "h-1", 0, 30);
+	add_hog(&fixture->story, "h-2", 50, 100);
+	add_hog(&fixture->story, "h-3", 100, 101);
+	add_hog(&fixture->story, "h-4", 190, 205);
+	/* Its own, and one that was over before it began. */
+	add_hog(&fixture->story, "r-1", 110, 160);
+	add_hog(&fixture->story, "h-5", 5, 9);
+	print(fixture, 200);
+	has("            meanwhile other fibers kept its thread for 81.00 ms: GET /h (h-2) 50.00 ms, "
+	    "GET /h (h-1) 20.00 ms, GET /h (h-4) 10.00 ms, and 1 more\n");
+	assert_int_equal(story_held_ns(&fixture->story), 81000000);
+}
+
+FIXTURE_TEST(story_without_hogs_has_no_sentence_about_them)
+{
+	struct fixture *fixture = *state;
+
+	sample_add_window(&fixture->story, &own, 10000000, 200000000, 5000000);
+	add_hog(&fixture->story, "r-1", 110, 160);
+	print(fixture, 200);
+	has_not("kept its thread");
+	assert_int_equal(story_held_ns(&fixture->story), 0);
+}
+
 static void add_frame(struct story *story, const char *id, const char *name)
 {
 	sample_give_record(story, "stack pid=7 stack_id=\"%s\" name=\"%s\" frame_kind=ruby", id,
@@ -713,6 +751,70 @@ FIXTURE_TEST(story_shows_sampled_stacks_of_its_request)
 			       "40 samples."));
 	assert_non_null(strstr(text, "   Order#total\n"));
 	assert_null(strstr(text, "Cart#show"));
+}
+
+/* A wait of a thread, of this many ms. */
+static void add_wait(struct story *story, const struct sample_place *place, int64_t ms)
+{
+	sample_give_at(
+		story, "stall", place,
+		"start_ns=%ld end_ns=%ld blocked_ns=%ld run_queue_ns=0 blocked_on=futex "
+		"syscall=futex stack_id=\"1\" woken_by=thread woken_by_pid=7 woken_by_tid=13 "
+		"woken_by_request_id=r-2 woken_by_endpoint=\"GET /b\"",
+		SAMPLE_NS, SAMPLE_NS + ms * 1000000, ms * 1000000);
+}
+
+FIXTURE_TEST(story_shows_longest_waits_of_its_request)
+{
+	struct fixture *fixture = *state;
+
+	add_frame(&fixture->story, "1", "Order#total");
+	sample_add_window(&fixture->story, &own, 0, 900000000, 300000000);
+	sample_add_window(&fixture->story, &other, 0, 900000000, 300000000);
+	for (int64_t ms = 1; ms <= 22; ms++)
+		add_wait(&fixture->story, &own, ms);
+	add_wait(&fixture->story, &other, 500);
+	print(fixture, 200);
+	has("wait      on     in     file or peer  ended by  in request  thread   began (XYZ)  "
+	    "method     \n"
+	    "22.00 ms  futex  futex                GET /b    r-2         puma 1  23:13:20.000  "
+	    "Order#total\n");
+	has("3.000 ms  futex");
+	has_not("2.000 ms  futex");
+	has_not("500.0 ms  futex");
+	has("… 2 shorter waits\n");
+}
+
+FIXTURE_TEST(story_json_has_waits_and_hogs_of_its_request)
+{
+	const struct format_options options = { .format = FORMAT_JSON };
+	struct fixture *fixture = *state;
+	json_t *document, *stalls, *wait;
+
+	add_frame(&fixture->story, "1", "Order#total");
+	sample_add_window(&fixture->story, &own, 0, 900000000, 300000000);
+	add_wait(&fixture->story, &own, 7);
+	add_wait(&fixture->story, &other, 500);
+	add_hog(&fixture->story, "h-1", 100, 130);
+	document = json_loads(print_page(fixture, format_story, &options), 0, NULL);
+	stalls = json_object_get(document, "stalls");
+	assert_int_equal(json_array_size(json_object_get(stalls, "stalls")), 1);
+	wait = json_array_get(json_object_get(stalls, "stalls"), 0);
+	assert_int_equal(json_integer_value(json_object_get(wait, "blocked_ns")), 7000000);
+	assert_string_equal(json_string_value(json_object_get(wait, "method")), "Order#total");
+	assert_int_equal(json_array_size(json_object_get(stalls, "hogs")), 1);
+	json_decref(document);
+}
+
+FIXTURE_TEST(story_json_omits_stalls_without_any)
+{
+	const struct format_options options = { .format = FORMAT_JSON };
+	struct fixture *fixture = *state;
+
+	sample_add_window(&fixture->story, &own, 0, 900000000, 300000000);
+	add_wait(&fixture->story, &other, 500);
+	print_page(fixture, format_story, &options);
+	has_not("\"stalls\"");
 }
 
 FIXTURE_TEST(story_of_short_request_is_told_by_samples_of_its_endpoint)

@@ -100,6 +100,15 @@ static inline void sample_begin_slice(struct sample *sample, const struct sample
 	sample_fields(sample, "start_ns=%ld end_ns=%ld", SAMPLE_NS + start_ns, SAMPLE_NS + end_ns);
 }
 
+/* A long wait, blocked all the time. */
+static inline void sample_begin_stall(struct sample *sample, const struct sample_place *place,
+				      int64_t start_ns, int64_t end_ns)
+{
+	sample_begin_at(sample, "stall", place);
+	sample_fields(sample, "start_ns=%ld end_ns=%ld blocked_ns=%ld run_queue_ns=0",
+		      SAMPLE_NS + start_ns, SAMPLE_NS + end_ns, end_ns - start_ns);
+}
+
 /* What ran took all of its time; waker: 0 = none, else a thread of the same process. */
 static inline void sample_add_slice(struct story *story, const struct sample_place *place,
 				    const char *state, int64_t start_ns, int64_t end_ns,

@@ -321,7 +321,7 @@ FIXTURE_TEST(story_wait_without_known_cpu_counts_no_time_ahead)
 
 FIXTURE_TEST(story_fails_with_enomem_when_allocation_fails)
 {
-	static const char *const kinds[] = { "cpu", "slice", "other cpu", "finish" };
+	static const char *const kinds[] = { "cpu", "slice", "other cpu", "finish", "stall" };
 	struct fixture *fixture = *state;
 	struct story *story = &fixture->story;
 
@@ -338,10 +338,12 @@ FIXTURE_TEST(story_fails_with_enomem_when_allocation_fails)
 			assert_int_equal(setup(state), 0);
 			if (kind == 1)
 				sample_begin_slice(&sample, &own, "running", 0, 100);
+			else if (kind == 4)
+				sample_begin_stall(&sample, &own, 0, 100);
 			else
 				sample_begin_window(&sample, kind == 2 ? &other : &own, 0, 100, 40);
 			sample_decode(&sample, &view);
-			assert_true(kind < 3 || story_add(story, &view) == 0);
+			assert_true(kind != 3 || story_add(story, &view) == 0);
 			memory_fails_after(given);
 			r = kind == 3 ? story_finish(story) : story_add(story, &view);
 			memory_never_fails();
