@@ -664,6 +664,9 @@ static void pass_edge(const struct happening *happening)
 
 	if (!machine.world->sees_edges)
 		return;
+	if (happening->thread != NOBODY &&
+	    machine.world->threads[happening->thread].call == CALL_EXEC)
+		arguments[1] = SYS_execve;
 	if (happening->kind == STEP_ENTER)
 		end_program(on_sys_enter(arguments));
 	else
@@ -702,7 +705,8 @@ static void of_current(int (*program)(unsigned long long *context))
 static void go_through_exec(const struct thread *thread)
 {
 	if (!thread->is_in_exec) {
-		of_current(on_prepare_exec);
+		if (machine.world->mode.tells_execs)
+			of_current(on_prepare_exec);
 	} else if (thread->has_new_memory) {
 		of_current(on_rename);
 		of_current(on_exec);
@@ -834,6 +838,7 @@ void machine_begin(const struct world *world)
 		.has_timeline = world->mode.has_timeline,
 		.has_children = world->mode.has_children,
 		.has_syscalls = world->mode.counts_syscalls,
+		.reads_at_exec_calls = !world->mode.tells_execs,
 		.has_wait_stacks = world->mode.tells_waits,
 		.stall_least_ns = world->mode.tells_stalls ? STALL_LEAST_NS : 0
 	};

@@ -1101,10 +1101,22 @@ static void miss_call(struct view *view)
 		view->missed_calls++;
 }
 
+/* It goes on in its context. */
+static void look_before_exec(struct view *view)
+{
+	(void)look_and_close(view, true);
+	view->is_in_kernel = true;
+	settle_stolen(view);
+	keep_change_open(view);
+	give_so_far(view);
+}
+
 static void meet_edge(struct view *view, bool is_entry)
 {
 	struct account_totals *interval;
-	bool is_short = view->is_short && view->short_registrations == model.registrations;
+	bool is_exec = is_entry && !model.world->mode.tells_execs && truth(view)->call == CALL_EXEC;
+	bool is_short =
+		view->is_short && view->short_registrations == model.registrations && !is_exec;
 
 	if (!model.world->sees_edges)
 		return;
@@ -1114,7 +1126,9 @@ static void meet_edge(struct view *view, bool is_entry)
 			miss_call(view);
 		return;
 	}
-	if (!is_short && is_entry && (view->is_lean || has_news(view)))
+	if (is_exec)
+		look_before_exec(view);
+	if (!is_exec && !is_short && is_entry && (view->is_lean || has_news(view)))
 		interval = look_and_close(view, false);
 	else
 		interval = add_on_cpu(view, now());
@@ -1204,13 +1218,8 @@ static void meet_exec(struct view *view)
 	const struct thread *thread = truth(view);
 
 	if (!thread->is_in_exec) {
-		if (!begin_or_miss(view))
-			return;
-		(void)look_and_close(view, true);
-		view->is_in_kernel = true;
-		settle_stolen(view);
-		keep_change_open(view);
-		give_so_far(view);
+		if (model.world->mode.tells_execs && begin_or_miss(view))
+			look_before_exec(view);
 		return;
 	}
 	if (!thread->has_new_memory)

@@ -45,6 +45,7 @@ void story_write(struct story *story, uint64_t seed)
 					   .is_lean = (seed & 768) == 768,
 					   .counts_changes = (seed & 384) != 384,
 					   .follows = (seed & 1536) != 1536,
+					   .tells_execs = seed % 5 != 0,
 					   .finds = seed % 3 == 0 };
 	story->count = 10 + next_random(&seed) % (STORY_STEPS_MAX - 9);
 	for (size_t i = 0; i < story->count; i++) {
@@ -63,7 +64,7 @@ void story_write(struct story *story, uint64_t seed)
 
 void story_print(const struct story *story)
 {
-	printf("  edges are %s%s%s%s%s%s%s%s%s%s\n", story->mode.has_split ? "seen" : "not seen",
+	printf("  edges are %s%s%s%s%s%s%s%s%s%s%s\n", story->mode.has_split ? "seen" : "not seen",
 	       story->mode.counts_syscalls ? "; calls are counted by number" : "",
 	       story->mode.tells_waits ? "; waits are told by stack" : "",
 	       story->mode.has_timeline ? "" : "; no timeline",
@@ -72,6 +73,7 @@ void story_print(const struct story *story)
 	       story->mode.is_lean ? "; all are lean" : "",
 	       story->mode.counts_changes ? "" : "; changes are not counted",
 	       story->mode.follows ? "" : "; no fork is followed",
+	       story->mode.tells_execs ? "" : "; execs are read at their call",
 	       story->mode.finds ? "; others are looked for" : "");
 	for (size_t i = 0; i < story->count; i++)
 		printf("  +%u ns %s who %u what 0x%02x\n", story->steps[i].after_ns,

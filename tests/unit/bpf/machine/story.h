@@ -69,6 +69,7 @@ struct story_mode {
 	bool is_lean; /* from the start, and for good */
 	bool counts_changes; /* the gem does */
 	bool follows; /* what is forked is observed, too */
+	bool tells_execs; /* while the old program is there, since 6.10; else read at the call */
 	bool finds; /* others are there, and are looked for */
 };
 

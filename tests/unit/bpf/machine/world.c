@@ -485,7 +485,8 @@ static bool meet_current(struct world *world, const struct step *step, struct ha
 	case STEP_FORK:
 		return !thread->is_in_exec && meet_create(world, step, ret);
 	case STEP_EXEC:
-		if (!is_alone(world, thread))
+		if (!is_alone(world, thread) ||
+		    (!world->mode.tells_execs && thread->call != CALL_EXEC))
 			return false;
 		thread->call = CALL_EXEC;
 		return true;
@@ -712,7 +713,8 @@ static void go_on_from_exec(struct world *world, struct thread *thread)
 		thread->image++;
 		return;
 	}
-	thread->is_unseen = false;
+	if (thread->is_in_exec || world->mode.tells_execs)
+		thread->is_unseen = false;
 	if (!thread->is_in_exec) {
 		thread->is_in_exec = true;
 		return;
