@@ -27,8 +27,33 @@ size_t sheet_add(struct sheet *sheet, const char *object, const char *name)
 	return sheet->column_count++;
 }
 
+size_t sheet_add_key(struct sheet *sheet)
+{
+	sheet->key_column = sheet->column_count + 1;
+	return sheet_add(sheet, NULL, sheet->by);
+}
+
+/* Whether a member other than the key's has the key's name. */
+static bool is_name_taken(const struct sheet *sheet)
+{
+	bool is_taken = strcmp(sheet->by, "row") == 0 || strcmp(sheet->by, "by") == 0;
+
+	for (size_t i = 0; i < sheet->column_count; i++) {
+		const struct sheet_column *column = &sheet->columns[i];
+		const char *member = column->object ? column->object : column->name;
+
+		is_taken |= i + 1 != sheet->key_column && strcmp(member, sheet->by) == 0;
+	}
+	for (size_t i = 0; i < sheet->kind_count; i++)
+		is_taken |= sheet->kinds[i].is_inner && sheet->kinds[i].array &&
+			    strcmp(sheet->kinds[i].array, sheet->by) == 0;
+	return is_taken;
+}
+
 void sheet_begin(struct sheet *sheet)
 {
+	if (sheet->key_column && is_name_taken(sheet))
+		sheet->columns[sheet->key_column - 1].name = "key";
 	if (sheet->format == FORMAT_CSV)
 		sheet_csv_header(sheet);
 }

@@ -59,6 +59,7 @@ struct sheet {
 	bool has_inner; /* some kind is inner */
 	struct sheet_column columns[SHEET_COLUMNS_MAX];
 	size_t column_count;
+	size_t key_column; /* 1 + index of sheet_add_key's; 0 = none */
 	size_t kind; /* of the row being filled */
 	struct cell cells[SHEET_COLUMNS_MAX]; /* of the row being filled */
 	struct cell around[SHEET_COLUMNS_MAX]; /* cells of the last row that is not inner */
@@ -78,7 +79,11 @@ void sheet_init(struct sheet *sheet, enum output_format format, const char *by,
 /* Adds a column of the member `object`, or of the row itself (NULL), and returns its index. */
 size_t sheet_add(struct sheet *sheet, const char *object, const char *name);
 
-/* After the last column: prints CSV's header. */
+/* Adds the column with the value of the key `by`. */
+size_t sheet_add_key(struct sheet *sheet);
+
+/* After the last column: names the key's column `key' if another member of its rows has the key's
+ * name; prints CSV's header. */
 void sheet_begin(struct sheet *sheet);
 
 /* Begins a row without values. Kinds come in order, except inner ones. */

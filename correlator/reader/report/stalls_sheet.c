@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Long waits, for programs: what ended them, by the key of the request that waited, and each of the
  * longest ones. */
-#include <string.h>
-
 #include "reader/report/format_stalls.h"
 #include "reader/report/sheet_parts.h"
 
@@ -70,22 +68,9 @@ struct view {
 	size_t first;
 };
 
-/* The name of the member with the key's value: the key, or "key" if another member has that name.
- */
-static const char *member_of(const char *by)
-{
-	bool is_taken = strcmp(by, "row") == 0 || strcmp(by, "by") == 0;
-
-	for (size_t i = 0; i < _COLUMN_MAX; i++)
-		is_taken |= strcmp(by, column_names[i]) == 0;
-	return is_taken ? "key" : by;
-}
-
 static void add_columns(struct view *view)
 {
-	const char *by = view->stalls->by;
-
-	view->key = sheet_add(&view->sheet, NULL, member_of(by));
+	view->key = sheet_add_key(&view->sheet);
 	view->first = view->key + 1;
 	for (size_t i = 0; i < _COLUMN_MAX; i++)
 		(void)sheet_add(&view->sheet, NULL, column_names[i]);

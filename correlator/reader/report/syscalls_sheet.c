@@ -3,8 +3,6 @@
  * call of a group. */
 #include "reader/report/format_syscalls.h"
 
-#include <string.h>
-
 #include "reader/report/sheet.h"
 
 enum kind {
@@ -30,27 +28,12 @@ struct view {
 	size_t account_calls, lost;
 };
 
-/* The name of the member with a group's value: the key, or "key" if another member has that
- * name. */
-static const char *member_of(const char *by)
-{
-	static const char *const others[] = { "row",	   "by",    "requests",		"syscalls",
-					      "inside_ns", "calls", "account_syscalls", "syscall" };
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (strcmp(by, others[i]) == 0)
-			return "key";
-	return by;
-}
-
 static void add_columns(struct view *view)
 {
-	const char *by = view->syscalls->by;
 	struct sheet *sheet = &view->sheet;
 
 	view->kind = sheet_add(sheet, NULL, "row");
-	view->key = sheet_add(sheet, NULL, member_of(by));
-	sheet->columns[view->key].csv_name = by;
+	view->key = sheet_add_key(sheet);
 	view->requests = sheet_add(sheet, NULL, "requests");
 	for (size_t i = view->kind; i <= view->requests; i++)
 		sheet->columns[i].is_inherited = true;

@@ -111,6 +111,30 @@ FIXTURE_TEST(sheet_lines_repeat_inherited_columns)
 		"{\"row\":\"total\",\"by\":\"x\",\"is_new\":false}\n");
 }
 
+FIXTURE_TEST(sheet_names_key_column_by_its_key_unless_another_member_has_that_name)
+{
+	/* A column, one of an object, an array in a row, one beside the rows, and the kind. */
+	static const char *const names[][2] = { { "endpoint", "endpoint" },
+						{ "cpu", "key" },
+						{ "used", "key" },
+						{ "groups", "key" },
+						{ "steps", "steps" },
+						{ "row", "key" },
+						{ "by", "key" } };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		sheet_init(&sheet, FORMAT_NDJSON, names[i][0], kinds, _KIND_MAX, printed_begin());
+		assert_int_equal(sheet_add_key(&sheet), 0);
+		(void)sheet_add(&sheet, NULL, "cpu");
+		(void)sheet_add(&sheet, "used", "endpoint");
+		sheet_begin(&sheet);
+		assert_string_equal(sheet.columns[0].name, names[i][1]);
+		sheet_end_rows(&sheet);
+		assert_int_equal(sheet_finish(&sheet), 0);
+		printed_end(sheet.out);
+	}
+}
+
 FIXTURE_TEST(sheet_document_nests_inner_rows)
 {
 	assert_int_equal(print(FORMAT_JSON), 0);
