@@ -178,6 +178,8 @@ class HogsTest(harness.LiveTest):
         for request in "spin", "wait", "both":
             self.assertEqual(self.TASKS, hogs[request]["held_requests"], hogs[request])
             self.assertGreaterEqual(hogs[request]["held_ns"], self.TASKS * truth[request])
+        all_hogs = {hog["endpoint"]: hog for hog in report["hog_sums"]}["GET /hog"]
+        self.assertEqual(sum(hog["held_ns"] for hog in hogs.values()), all_hogs["held_ns"])
         behind = json.loads(run_correlator("report", "--stalls", "--request", "task-003", "-f", "json",
                                            self.output).stdout)
         self.assertLessEqual({"spin", "wait", "both"}, {hog["request_id"] for hog in behind["hogs"]})

@@ -27,6 +27,16 @@ void stalls_init(struct stalls *stalls, struct filter *filter, const char *by, s
 	selection_take_filter(&stalls->selection, filter);
 }
 
+static void forget_hog_sums(struct stalls *stalls)
+{
+	struct stalls_hog_sum *sum, *next;
+
+	HASH_ITER(hh, stalls->hog_sums, sum, next) {
+		HASH_DELETE(hh, stalls->hog_sums, sum);
+		free(sum);
+	}
+}
+
 void stalls_deinit(struct stalls *stalls)
 {
 	struct stalls_pair *pair, *next;
@@ -35,6 +45,7 @@ void stalls_deinit(struct stalls *stalls)
 		HASH_DELETE(hh, stalls->pairs, pair);
 		free(pair);
 	}
+	forget_hog_sums(stalls);
 	for (size_t i = 0; i < stalls->wait_count; i++)
 		free(stalls->waits[i]);
 	free(stalls->waits);
@@ -250,8 +261,6 @@ static int add_hog(struct stalls *stalls, const struct stalls_wait *hog, bool is
 {
 	struct stalls_wait *copy;
 
-	if (is_wanted)
-		saturated_add_to(&stalls->hog_ns, stalls_wait_ns(hog));
 	if (stalls->hog_count >= STALLS_HOGS_MAX) {
 		stalls->left_out++;
 		return 0;
@@ -520,6 +529,56 @@ static int finish_hogs(struct stalls *stalls)
 	return 0;
 }
 
+static struct stalls_hog_sum *find_hog_sum(struct stalls *stalls, struct record_text value)
+{
+	unsigned int hash = hash_table_key(stalls->seed, value.bytes, value.size_bytes);
+	struct stalls_hog_sum *sum;
+
+	HASH_FIND_BYHASHVALUE(hh, stalls->hog_sums, value.bytes, value.size_bytes, hash, sum);
+	if (sum)
+		return sum;
+	sum = calloc(1, sizeof(*sum));
+	if (!sum)
+		return NULL;
+	sum->value = value;
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, stalls->hog_sums, value.bytes, value.size_bytes, hash, sum);
+	if (sum->hh.tbl)
+		return sum;
+	free(sum);
+	return NULL;
+}
+
+static int compare_hog_sums(const struct stalls_hog_sum *a, const struct stalls_hog_sum *b)
+{
+	int order = compare_i64(b->held_ns, a->held_ns);
+
+	if (order == 0)
+		order = compare_i64(b->kept_ns, a->kept_ns);
+	return order ? order : record_text_compare(a->value, b->value);
+}
+
+/* 0, -ENOMEM. */
+static int sum_up_hogs(struct stalls *stalls)
+{
+	forget_hog_sums(stalls);
+	for (size_t i = 0; i < stalls->hog_count; i++) {
+		const struct stalls_wait *hog = stalls->hogs[i];
+		struct stalls_hog_sum *sum = find_hog_sum(stalls, hog->texts[STALLS_VALUE]);
+
+		if (!sum)
+			return -ENOMEM;
+		sum->count++;
+		sum->held_count += hog->held_count;
+		saturated_add_to(&sum->held_ns, hog->held_ns);
+		saturated_add_to(&sum->kept_ns, stalls_wait_ns(hog));
+		saturated_add_to(&sum->cpu_ns, hog->cpu_ns);
+		if (stalls_wait_ns(hog) > sum->longest_ns)
+			sum->longest_ns = stalls_wait_ns(hog);
+	}
+	HASH_SORT(stalls->hog_sums, compare_hog_sums);
+	return 0;
+}
+
 int stalls_finish(struct stalls *stalls)
 {
 	const struct selection_consumer consumer = consumer_of(stalls);
@@ -532,5 +591,6 @@ int stalls_finish(struct stalls *stalls)
 	if (stalls->wait_count > 0)
 		drop_shortest(stalls);
 	HASH_SORT(stalls->pairs, compare_pairs);
-	return finish_hogs(stalls);
+	r = finish_hogs(stalls);
+	return r < 0 ? r : sum_up_hogs(stalls);
 }

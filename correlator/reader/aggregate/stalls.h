@@ -89,6 +89,18 @@ struct stalls_pair {
 	char key[];
 };
 
+/* The hogs with the same value of the key. */
+struct stalls_hog_sum {
+	UT_hash_handle hh;
+	struct record_text value; /* a hog's */
+	uint64_t count;
+	uint64_t held_count; /* this and held_ns: of all of them, as in struct stalls_wait */
+	int64_t held_ns;
+	int64_t kept_ns; /* for so long they kept their thread, */
+	int64_t cpu_ns; /* and of that they were on a CPU */
+	int64_t longest_ns;
+};
+
 struct stalls {
 	const char *by; /* borrowed: the key; NULL: endpoint, or request_id if there is none */
 	char *ender_field; /* of the key, in the context of the waker */
@@ -101,6 +113,7 @@ struct stalls {
 	struct stalls_wait **hogs; /* after stalls_finish: those that held most up first */
 	size_t hog_count;
 	size_t hog_capacity;
+	struct stalls_hog_sum *hog_sums; /* uthash; after stalls_finish: that held most up first */
 	struct stalls_life *lives; /* of the selected requests */
 	size_t life_count;
 	size_t life_capacity;
@@ -113,7 +126,6 @@ struct stalls {
 	uint64_t left_out; /* records beyond a bound */
 	bool has_wanted; /* the filter let a cpu record pass */
 	bool has_any; /* there is a stall record */
-	int64_t hog_ns; /* of the selected requests */
 	uint64_t seed;
 };
 

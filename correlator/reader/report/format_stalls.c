@@ -40,6 +40,8 @@ struct view {
 	const struct frames *frames;
 	const struct stalls_pair **pairs; /* that are shown */
 	size_t pair_count;
+	const struct stalls_hog_sum **hog_sums; /* that are shown */
+	size_t hog_sum_count;
 	size_t wait_count, hog_count; /* that are shown */
 	bool has_date;
 	bool is_of_request; /* all waits are of one request, which is not named again */
@@ -271,6 +273,71 @@ static void print_waits(struct view *view, const struct format_stalls_options *o
 	(void)table_print(&table, out);
 }
 
+enum hog_sum_column {
+	HOG_SUM_VALUE,
+	HOG_SUM_HOGS,
+	HOG_SUM_KEPT,
+	HOG_SUM_CPU,
+	HOG_SUM_LONGEST,
+	HOG_SUM_HELD,
+	HOG_SUM_HELD_TIME,
+	_HOG_SUM_MAX,
+};
+
+static void write_hog_sum(const void *context, size_t row, size_t column,
+			  char ret_text[static TABLE_CELL_BYTES])
+{
+	const struct view *view = context;
+	const struct stalls_hog_sum *sum = view->hog_sums[row];
+
+	switch ((enum hog_sum_column)column) {
+	case HOG_SUM_VALUE:
+		cell_text_key(sum->value, view->stalls->by, TABLE_FIRST_COLUMN_MAX, ret_text);
+		return;
+	case HOG_SUM_HOGS:
+		display_number((int64_t)sum->count, ret_text);
+		return;
+	case HOG_SUM_KEPT:
+		display_duration(sum->kept_ns, ret_text);
+		return;
+	case HOG_SUM_CPU:
+		display_duration(sum->cpu_ns, ret_text);
+		return;
+	case HOG_SUM_LONGEST:
+		display_duration(sum->longest_ns, ret_text);
+		return;
+	case HOG_SUM_HELD:
+		display_number((int64_t)sum->held_count, ret_text);
+		return;
+	default:
+		display_duration(sum->held_ns, ret_text);
+		return;
+	}
+}
+
+static void print_hog_sums(const struct view *view, const struct format_stalls_options *options,
+			   FILE *out)
+{
+	const struct table_column columns[_HOG_SUM_MAX] = {
+		[HOG_SUM_VALUE] = { view->stalls->by, 0, false },
+		[HOG_SUM_HOGS] = { "hogs", 2, false },
+		[HOG_SUM_KEPT] = { "kept a thread", 0, false },
+		[HOG_SUM_CPU] = { "cpu", 4, false },
+		[HOG_SUM_LONGEST] = { "longest", 3, false },
+		[HOG_SUM_HELD] = { "held up", 1, false },
+		[HOG_SUM_HELD_TIME] = { "for, in sum", 0, false },
+	};
+	const struct table table = { .columns = columns,
+				     .column_count = _HOG_SUM_MAX,
+				     .row_count = view->hog_sum_count,
+				     .width = options->width,
+				     .is_bold = options->is_bold,
+				     .cell = write_hog_sum,
+				     .context = view };
+
+	(void)table_print(&table, out);
+}
+
 static void print_hogs(const struct view *view, const struct format_stalls_options *options,
 		       FILE *out)
 {
@@ -316,6 +383,22 @@ static int choose_pairs(struct view *view, size_t top_count)
 	return 0;
 }
 
+/* 0, -ENOMEM. */
+static int choose_hog_sums(struct view *view, size_t top_count)
+{
+	const struct stalls_hog_sum *sum = view->stalls->hog_sums;
+	size_t count = HASH_COUNT(view->stalls->hog_sums);
+
+	if (top_count > 0 && count > top_count)
+		count = top_count;
+	view->hog_sums = calloc(count + 1, sizeof(*view->hog_sums));
+	if (!view->hog_sums)
+		return -ENOMEM;
+	for (; view->hog_sum_count < count; sum = sum->hh.next)
+		view->hog_sums[view->hog_sum_count++] = sum;
+	return 0;
+}
+
 static bool has_interrupt(const struct stalls *stalls)
 {
 	for (const struct stalls_pair *pair = stalls->pairs; pair; pair = pair->hh.next)
@@ -349,34 +432,44 @@ static void print_sums(const struct view *view, size_t width, FILE *out)
 			 display_plural((uint64_t)stalls->lost));
 }
 
+static void print_tables(struct view *view, const struct format_stalls_options *options, FILE *out)
+{
+	if (view->pair_count > 0) {
+		print_pairs(view, options, out);
+		(void)fputc('\n', out);
+		print_waits(view, options, out);
+		(void)fputc('\n', out);
+	}
+	if (view->hog_count > 0) {
+		print_hog_sums(view, options, out);
+		(void)fputc('\n', out);
+		print_hogs(view, options, out);
+		(void)fputc('\n', out);
+	}
+	print_sums(view, options->width, out);
+}
+
 int format_stalls_table(const struct stalls *stalls, const struct format_stalls_options *options,
 			FILE *out)
 {
-	struct view view = { .stalls = stalls, .frames = options->frames };
+	struct view view = { .stalls = stalls,
+			     .frames = options->frames,
+			     .wait_count = stalls->wait_count,
+			     .hog_count = stalls->hog_count };
 	char zone[DISPLAY_ZONE_BYTES];
 	int r = choose_pairs(&view, options->top_count);
 
-	if (r < 0)
-		return r;
+	if (r == 0)
+		r = choose_hog_sums(&view, options->top_count);
 	view.has_date = display_needs_date((int64_t)stalls->selection.recording.start_ns,
 					   (int64_t)stalls->selection.recording.end_ns, zone);
-	view.wait_count = stalls->wait_count;
-	if (view.pair_count > 0) {
-		print_pairs(&view, options, out);
-		(void)fputc('\n', out);
-		print_waits(&view, options, out);
-		(void)fputc('\n', out);
-	}
-	view.hog_count = stalls->hog_count;
 	if (options->top_count > 0 && view.hog_count > options->top_count)
 		view.hog_count = options->top_count;
-	if (view.hog_count > 0) {
-		print_hogs(&view, options, out);
-		(void)fputc('\n', out);
-	}
-	print_sums(&view, options->width, out);
+	if (r == 0)
+		print_tables(&view, options, out);
+	free(view.hog_sums);
 	free(view.pairs);
-	return 0;
+	return r;
 }
 
 void format_stalls_of_request(const struct stalls *stalls,

@@ -8,6 +8,7 @@ enum kind {
 	KIND_TOTAL,
 	KIND_PAIR,
 	KIND_STALL,
+	KIND_HOG_SUM,
 	KIND_HOG,
 	_KIND_MAX,
 };
@@ -16,6 +17,7 @@ static const struct sheet_kind kinds[_KIND_MAX] = {
 	[KIND_TOTAL] = { "total", NULL, false, SHEET_PART_OF_DOCUMENTS },
 	[KIND_PAIR] = { "ended_by", "ended_by", false, SHEET_PART_OF_ALL },
 	[KIND_STALL] = { "stall", "stalls", false, SHEET_PART_OF_ALL },
+	[KIND_HOG_SUM] = { "hog_sum", "hog_sums", false, SHEET_PART_OF_ALL },
 	[KIND_HOG] = { "hog", "hogs", false, SHEET_PART_OF_ALL },
 };
 
@@ -40,6 +42,8 @@ static const struct sheet_kind kinds[_KIND_MAX] = {
 	X(ENDER_PID, "ender_pid")            \
 	X(ENDER_TID, "ender_tid")            \
 	X(ENDER_REQUEST, "ender_request_id") \
+	X(HOGS, "hogs")                      \
+	X(KEPT, "kept_ns")                   \
 	X(CPU, "cpu_ns")                     \
 	X(HELD, "held_requests")             \
 	X(HELD_NS, "held_ns")                \
@@ -171,6 +175,19 @@ static void put_wait(struct view *view, const struct stalls_wait *wait)
 	sheet_end_row(&view->sheet);
 }
 
+static void put_hog_sum(struct view *view, const struct stalls_hog_sum *sum)
+{
+	sheet_row(&view->sheet, KIND_HOG_SUM);
+	put_key(view, sum->value);
+	put(view, COLUMN_LONGEST, sum->longest_ns);
+	put(view, COLUMN_HOGS, (int64_t)sum->count);
+	put(view, COLUMN_KEPT, sum->kept_ns);
+	put(view, COLUMN_CPU, sum->cpu_ns);
+	put(view, COLUMN_HELD, (int64_t)sum->held_count);
+	put(view, COLUMN_HELD_NS, sum->held_ns);
+	sheet_end_row(&view->sheet);
+}
+
 static void put_hog(struct view *view, const struct stalls_wait *hog)
 {
 	sheet_row(&view->sheet, KIND_HOG);
@@ -184,6 +201,7 @@ static void put_hog(struct view *view, const struct stalls_wait *hog)
 int format_stalls(const struct stalls *stalls, const struct format_stalls_options *options,
 		  FILE *out)
 {
+	const struct stalls_hog_sum *sum = stalls->hog_sums;
 	const struct stalls_pair *pair = stalls->pairs;
 	struct view view = { .stalls = stalls, .frames = options->frames };
 
@@ -199,6 +217,10 @@ int format_stalls(const struct stalls *stalls, const struct format_stalls_option
 	}
 	for (size_t i = 0; i < stalls->wait_count && sheet_goes_on(&view.sheet); i++)
 		put_wait(&view, stalls->waits[i]);
+	for (size_t i = 0; sum && (options->top_count == 0 || i < options->top_count); i++) {
+		put_hog_sum(&view, sum);
+		sum = sum->hh.next;
+	}
 	for (size_t i = 0; i < stalls->hog_count && sheet_goes_on(&view.sheet) &&
 			   (options->top_count == 0 || i < options->top_count);
 	     i++)
