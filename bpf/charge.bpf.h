@@ -413,24 +413,29 @@ static __always_inline __u64 charge_since(const struct thread_state *thread)
 	return thread->clock.mark_ns - thread->clock.gap_ns;
 }
 
+/* Whether userspace is about to forget the texts of a recalled context, which the thread may still
+ * have time to charge to. */
+static __always_inline bool charge_must_keep(const struct thread_state *thread)
+{
+	return thread->is_recalled && thread->knowledge != CONTEXT_UNKNOWN &&
+	       charge_epoch(thread) - thread->secured_epoch == CONTEXT_KEPT_WINDOWS;
+}
+
 /*
- * At the end of a window, for a thread in a recalled context, of which it has nothing pending but
- * time to charge once it runs: it was woken, and waits for a CPU. Before userspace forgets the
- * texts, opens an empty account, which makes it keep them.
+ * For a thread that passes no boundary through many windows: it was woken, and waits for a CPU, or
+ * left its CPU unseen. Opens an empty account for its context, so that userspace keeps the texts.
  */
 static __noinline int charge_keep_context(struct thread_state *thread, struct task_struct *task)
 {
+	__u64 first_ns = thread->pending_first_ns;
 	__u32 epoch = thread->epoch;
 
-	if (thread->pending_first_ns || thread->knowledge == CONTEXT_UNKNOWN)
-		return 0;
 	charge_leave_drained_window(thread);
 	/* As it will be when that time is charged, maybe to this very account. */
-	thread->pending_first_ns = charge_since(thread);
-	if (thread->epoch - thread->secured_epoch == CONTEXT_KEPT_WINDOWS &&
-	    charge_find_account(thread, task, false))
+	charge_note_pending(thread, charge_since(thread));
+	if (charge_find_account(thread, task, false))
 		thread->secured_epoch = thread->epoch;
-	thread->pending_first_ns = 0;
+	thread->pending_first_ns = first_ns;
 	thread->epoch = epoch;
 	return 0;
 }

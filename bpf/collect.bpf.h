@@ -41,11 +41,17 @@ static __always_inline void register_task(struct task_struct *task)
 }
 
 /* Leaves the thread for the next pass, or, after the last pass, for the next window. */
-static __always_inline void leave_for_later(const struct thread_state *thread)
+static __noinline int leave_for_later(struct thread_state *thread, struct task_struct *task)
 {
 	__sync_fetch_and_add(&stragglers, 1);
-	if (collect_phase == COLLECT_PHASE_FLUSH_LATE)
-		count_loss(thread->life, COUNTER_THREAD_LATE);
+	if (collect_phase != COLLECT_PHASE_FLUSH_LATE)
+		return 0;
+	count_loss(thread->life, COUNTER_THREAD_LATE);
+	if (charge_must_keep(thread) && thread_try_hold(thread)) {
+		(void)charge_keep_context(thread, task);
+		thread_release(thread);
+	}
+	return 0;
 }
 
 /*
@@ -67,12 +73,12 @@ static __always_inline void flush_missed(struct thread_state *thread)
 }
 
 /* Holds the books of a thread for a flush; false: not now, or there is nothing to write up. */
-static __always_inline bool flush_hold(struct thread_state *thread)
+static __always_inline bool flush_hold(struct thread_state *thread, struct task_struct *task)
 {
 	/* Running threads are left to the interrupt: held here, they would miss boundaries. */
 	if (!is_stopped && !thread->clock.is_off_cpu) {
 		if (thread->epoch != current_epoch)
-			leave_for_later(thread);
+			(void)leave_for_later(thread, task);
 		return false;
 	}
 	if (thread_try_hold(thread)) {
@@ -80,7 +86,7 @@ static __always_inline bool flush_hold(struct thread_state *thread)
 			return true;
 		thread_release(thread);
 	}
-	leave_for_later(thread);
+	(void)leave_for_later(thread, task);
 	return false;
 }
 
@@ -90,20 +96,20 @@ static __always_inline bool flush_task(struct thread_state *thread, struct task_
 	bool is_runnable = task->__state == TASK_STATE_RUNNING;
 	__u64 now_ns, since_ns;
 
-	if (!flush_hold(thread))
+	if (!flush_hold(thread, task))
 		return false;
 	now_ns = bpf_ktime_get_ns();
 	since_ns = thread->clock.mark_ns;
 	/* It may have got a CPU since: that switch is recorded, and the next pass visits the
 	 * thread. */
 	if (missed_switches_wait(&thread->missed) && !is_stopped) {
-		leave_for_later(thread);
+		(void)leave_for_later(thread, task);
 		thread_release(thread);
 		return false;
 	}
 	if (account_collect(&thread->clock, &thread->pending, now_ns, is_runnable))
 		charge_note_pending(thread, since_ns);
-	else if (thread->is_recalled)
+	else if (charge_must_keep(thread))
 		(void)charge_keep_context(thread, task);
 	if (is_stopped)
 		charge_close_running(thread, task, now_ns);
@@ -115,7 +121,7 @@ static __always_inline bool flush_task(struct thread_state *thread, struct task_
 		boundary_charge(thread, task, now_ns, BOUNDARY_FLUSH_OFF_CPU,
 				thread->clock.exec_mark_ns);
 	else if (thread->epoch != current_epoch)
-		leave_for_later(thread);
+		(void)leave_for_later(thread, task);
 	return true;
 }
 

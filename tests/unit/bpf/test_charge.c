@@ -451,6 +451,13 @@ FIXTURE_TEST(charge_to_recalled_context_relies_on_published_snapshot)
 	assert_int_equal(process.epochs[1].overflow.user_ns, 5);
 }
 
+static void keep_if_due(void)
+{
+	memset(opened, 0, sizeof(opened));
+	if (charge_must_keep(&thread))
+		(void)charge_keep_context(&thread, &task);
+}
+
 /* A thread that waits for a CPU over many windows has its time charged once it runs. */
 FIXTURE_TEST(charge_keeps_recalled_context_by_empty_account_in_each_third_window)
 {
@@ -461,8 +468,7 @@ FIXTURE_TEST(charge_keeps_recalled_context_by_empty_account_in_each_third_window
 	thread.clock.mark_ns = 1500;
 	thread.clock.gap_ns = 300;
 	for (thread.epoch = 1; thread.epoch < 20; thread.epoch++) {
-		memset(opened, 0, sizeof(opened));
-		(void)charge_keep_context(&thread, &task);
+		keep_if_due();
 		assert_int_equal(opened[thread.epoch & 1].count, thread.epoch % 3 == 0);
 		if (thread.epoch % 3 == 0)
 			assert_int_equal(opened[thread.epoch & 1].accounts[0].first_ns, 1200);
@@ -473,32 +479,39 @@ FIXTURE_TEST(charge_keeps_recalled_context_by_empty_account_in_each_third_window
 	charge_pending(&thread, &task, 3000);
 	assert_int_equal(opened[0].count, 1);
 	assert_int_equal(process.epochs[0].overflow.user_ns, 0);
-	/* In a window that is drained already it would keep nothing. */
-	thread.epoch = 23;
-	open_epoch = 24;
+}
+
+FIXTURE_TEST(charge_keeps_recalled_context_of_late_thread_in_open_window)
+{
+	hold_recalled(100);
+	thread.epoch = 21;
 	thread.secured_epoch = 21;
-	memset(opened, 0, sizeof(opened));
-	(void)charge_keep_context(&thread, &task);
+	open_epoch = 24;
+	keep_if_due();
 	assert_int_equal(opened[0].count, 1);
-	assert_int_equal(opened[1].count, 0);
+	assert_int_equal(opened[0].accounts[0].first_ns, 1000);
 	assert_int_equal(thread.secured_epoch, 24);
-	assert_int_equal(thread.epoch, 23);
-	open_epoch = 0;
+	assert_int_equal(thread.epoch, 21);
+	assert_int_equal(thread.pending_first_ns, 1000);
 	/* Without room for it nothing is lost yet. */
-	thread.epoch = 27;
+	open_epoch = 27;
 	room.has_accounts = false;
-	(void)charge_keep_context(&thread, &task);
+	keep_if_due();
 	assert_int_equal(thread.secured_epoch, 24);
 	assert_int_equal(process.losses[COUNTER_ACCOUNTS_FULL], 0);
-	/* What is pending keeps it, and of an unknown one there is nothing to keep. */
-	room.has_accounts = true;
-	memset(opened, 0, sizeof(opened));
+	open_epoch = 0;
+}
+
+FIXTURE_TEST(charge_keeps_no_context_that_is_unknown_or_has_its_snapshot_in_thread)
+{
 	hold_recalled(100);
-	(void)charge_keep_context(&thread, &task);
-	thread.pending_first_ns = 0;
+	thread.epoch = 3;
 	thread.knowledge = CONTEXT_UNKNOWN;
-	(void)charge_keep_context(&thread, &task);
-	assert_int_equal(opened[1].count, 0);
+	assert_false(charge_must_keep(&thread));
+	thread.knowledge = CONTEXT_KNOWN_TILL_IT_RUNS;
+	assert_true(charge_must_keep(&thread));
+	thread.is_recalled = 0;
+	assert_false(charge_must_keep(&thread));
 }
 
 FIXTURE_TEST(charge_notes_context_as_known_in_its_window)

@@ -80,6 +80,33 @@ void story_print(const struct story *story)
 		       kinds[story->steps[i].kind].name, story->steps[i].who, story->steps[i].what);
 }
 
+static bool read_step(struct step *step, const char *line)
+{
+	unsigned int after_ns, who, what;
+	char name[16];
+
+	if (sscanf(line, " +%u ns %15s who %u what %x", &after_ns, name, &who, &what) != 4)
+		return false;
+	for (uint8_t kind = 0; kind < _STEP_MAX; kind++) {
+		if (strcmp(name, kinds[kind].name) != 0)
+			continue;
+		*step = (struct step){ after_ns, kind, (uint8_t)who, (uint8_t)what };
+		return true;
+	}
+	return false;
+}
+
+bool story_read(struct story *story, const char *events)
+{
+	for (story->count = 0; *events && story->count < STORY_STEPS_MAX; story->count++) {
+		if (!read_step(&story->steps[story->count], events))
+			return false;
+		events += strcspn(events, "\n");
+		events += *events == '\n';
+	}
+	return !*events;
+}
+
 /* Without `count` events from `at` on; their time passes all the same. */
 static void drop(struct story *story, size_t at, size_t count)
 {

@@ -81,6 +81,8 @@ struct story {
 
 void story_write(struct story *story, uint64_t seed);
 void story_print(const struct story *story);
+/* Reads the events as story_print() prints them, line by line. False: one of them is no event. */
+bool story_read(struct story *story, const char *events);
 
 /* Drops what the failure does not need. */
 typedef bool (*story_fails_fn)(const struct story *story);
