@@ -25,6 +25,12 @@ TARGET_CPUS = {CPUS[-1]}
 OTHER_CPUS = set(CPUS[:-1]) or TARGET_CPUS
 
 
+def cpu_ns(pid):
+    """What the living threads of a process have run, by the scheduler's own figure (schedstat)."""
+    return sum(int((thread / "schedstat").read_text().split()[0])
+               for thread in pathlib.Path(f"/proc/{pid}/task").iterdir())
+
+
 def prepare_child(cpus):
     """Ctrl-C is for us alone, who stop the children in order; should we be killed, they end too."""
     os.sched_setaffinity(0, cpus)
