@@ -43,6 +43,8 @@ class StallsTest(harness.LiveTest):
         by_request = collections.defaultdict(list)
         for stall in records.of_kind(found, "stall"):
             by_request[stall["request_id"]].append(stall)
+        # What must be so once, of several times.
+        are_once = []
         for known in truth:
             request = known.pop("request_id")
             inside_ns, around_ns = known.pop("inside_ns"), known.pop("around_ns")
@@ -55,6 +57,7 @@ class StallsTest(harness.LiveTest):
                 stall = max(by_request[request], key=lambda stall: stall["end_ns"] - stall["start_ns"])
                 length_ns = stall["end_ns"] - stall["start_ns"]
                 self.assertLessEqual(length_ns, around_ns, stall)
+                are_once.extend(value == stall.get(field) for field, value in known.pop("may_be", {}).items())
                 for field, value in known.items():
                     if field not in lacks:
                         self.assertEqual(value, stall.get(field), (field, stall))
@@ -65,6 +68,7 @@ class StallsTest(harness.LiveTest):
                 ran_ns = sums["cpu_ns"] + records.stolen_ns(found, request)
                 ran_ns += sums["run_queue_ns"] - stall["run_queue_ns"]
                 self.assertGreaterEqual(length_ns, inside_ns - ran_ns - LIMIT_NS, stall)
+        self.assertIn(True, are_once)
 
     def test_each_is_as_long_as_it_took_with_what_it_was_on_and_who_ended_it(self):
         truth, found = self.observe()
@@ -150,10 +154,16 @@ class HogsTest(harness.LiveTest):
                 self.assert_ended_well(recording, recording.stop())
         return truth, recording.records()
 
+    @staticmethod
+    def longest(hogs):
+        """The first one of each request: where the machine is busy, a request may have several."""
+        return {hog["request_id"]: hog for hog in reversed(hogs)}
+
     def test_each_is_as_long_as_it_kept_the_thread(self):
         truth, found = self.observe()
         self.assertEqual({"spin", "wait", "both", "thread-spin", "thread-wait", "thread-both"}, set(truth))
-        hogs = {hog["request_id"]: hog for hog in records.of_kind(found, "stall") if hog.get("hog")}
+        hogs = self.longest(sorted((hog for hog in records.of_kind(found, "stall") if hog.get("hog")),
+                                   key=lambda hog: hog["start_ns"] - hog["end_ns"]))
         for request in "spin", "wait", "both":
             hog = hogs[request]
             length_ns = hog["end_ns"] - hog["start_ns"]
@@ -174,22 +184,24 @@ class HogsTest(harness.LiveTest):
     def test_the_report_says_how_many_they_held_up(self):
         truth, _ = self.observe()
         report = json.loads(run_correlator("report", "--stalls", "-f", "json", self.output).stdout)
-        hogs = {hog["request_id"]: hog for hog in report["hogs"]}
+        hogs = self.longest(report["hogs"])
         for request in "spin", "wait", "both":
             self.assertEqual(self.TASKS, hogs[request]["held_requests"], hogs[request])
             self.assertGreaterEqual(hogs[request]["held_ns"], self.TASKS * truth[request])
         all_hogs = {hog["endpoint"]: hog for hog in report["hog_sums"]}["GET /hog"]
-        self.assertEqual(sum(hog["held_ns"] for hog in hogs.values()), all_hogs["held_ns"])
+        self.assertEqual(sum(hog["held_ns"] for hog in report["hogs"] if hog["endpoint"] == "GET /hog"),
+                         all_hogs["held_ns"])
         behind = json.loads(run_correlator("report", "--stalls", "--request", "task-003", "-f", "json",
                                            self.output).stdout)
         self.assertLessEqual({"spin", "wait", "both"}, {hog["request_id"] for hog in behind["hogs"]})
         self.assertEqual({1}, {hog["held_requests"] for hog in behind["hogs"] if hog["request_id"] in truth})
         story = json.loads(run_correlator("report", "--request", "task-003", "-f", "json", self.output).stdout)
-        held_ns = {hog["request_id"]: hog["held_ns"] for hog in story["stalls"]["hogs"]}
+        hogs = self.longest(story["stalls"]["hogs"])
         for request in "spin", "wait", "both":
-            self.assertGreaterEqual(held_ns[request], truth[request])
+            self.assertGreaterEqual(hogs[request]["held_ns"], truth[request])
         # It is on no thread while another fiber has its thread.
-        self.assertLessEqual(sum(held_ns.values()), story["request"]["parked_ns"] + self.CLOCKS_NS)
+        self.assertLessEqual(sum(hog["held_ns"] for hog in story["stalls"]["hogs"]),
+                             story["request"]["parked_ns"] + self.CLOCKS_NS)
 
 
 if __name__ == "__main__":
