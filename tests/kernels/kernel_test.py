@@ -24,7 +24,7 @@ BUILT = ("bin/correlator", "fixtures", "ruby/lib")
 SOURCES = ("fixtures", "include", "tests/kernels", "tests/laws", "tests/live")
 SAYS = "guest: "
 # Only a hang gets there; ctest waits somewhat longer, and would not show the console.
-SECONDS = 900
+SECONDS = 1800
 
 
 def pack(build, file):
