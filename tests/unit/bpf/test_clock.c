@@ -26,9 +26,7 @@ static bool has_fields;
 
 #include "maps.bpf.h"
 
-/* What is a constant of loaded programs. */
-static struct session_config native_session;
-#define session native_session
+#include "bpf/settable_session.h"
 
 #include "clock.bpf.h"
 

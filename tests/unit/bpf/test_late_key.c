@@ -31,7 +31,7 @@ enum {
 	FAMILY = 3
 };
 
-/* What is a constant of loaded programs. */
+/* The options of the recording, which are constants of loaded programs. */
 const volatile struct session_config session = {
 	.late_keys = 1 << 1, .request_key = 1, .contexts_max = 64, .accounts_max = 64
 };

@@ -72,9 +72,7 @@ static bool native_is_32_bit_call(const void *task);
 
 #include "maps.bpf.h"
 
-/* A constant of loaded programs, that a test sets. */
-static struct session_config native_session;
-#define session native_session
+#include "bpf/settable_session.h"
 
 #include "lifecycle.bpf.h"
 #include "uprobe.bpf.h"

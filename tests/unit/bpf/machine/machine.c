@@ -68,9 +68,7 @@ static uint64_t native_start_ticks(const struct task_struct *task);
 /* And of the files that it has open. */
 #define open_file_mode(task, descriptor) native_file_mode(task)
 
-/* What is a constant of loaded programs. */
-static struct session_config native_session;
-#define session native_session
+#include "bpf/settable_session.h"
 
 #include "collect.bpf.h"
 #include "lifecycle.bpf.h"
