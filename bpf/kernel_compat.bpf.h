@@ -113,28 +113,12 @@ static __always_inline bool compat_is_user_worker(struct task_struct *task)
 	return task->flags & flags;
 }
 
-/* The number of the system call that the task is in, from the native or the 32-bit table; < 0:
- * it is in none. */
-static __always_inline __s64 compat_call_number(struct task_struct *task)
-{
-#ifdef __TARGET_ARCH_arm64
-	return ((struct pt_regs___arm64_call *)bpf_task_pt_regs(task))->syscallno;
-#else
-	return (__s64)((struct pt_regs___x86_call *)bpf_task_pt_regs(task))->orig_ax;
-#endif
-}
-
-static __always_inline bool compat_is_in_syscall(struct task_struct *task)
-{
-	return compat_call_number(task) >= 0;
-}
-
+/* The system call that a task is in. */
 struct compat_call {
-	__s64 number;
+	__s64 number; /* in the native or the 32-bit table; < 0: it is in none */
 	__u64 argument; /* the first */
 };
 
-/* compat_call_number() and compat_call_argument() by one look at the registers: each is a call. */
 static __always_inline struct compat_call compat_call(struct task_struct *task)
 {
 #ifdef __TARGET_ARCH_arm64
@@ -148,17 +132,12 @@ static __always_inline struct compat_call compat_call(struct task_struct *task)
 #endif
 }
 
-/* The system call's first argument. */
-static __always_inline __u64 compat_call_argument(struct task_struct *task)
+static __always_inline bool compat_is_in_syscall(struct task_struct *task)
 {
-#ifdef __TARGET_ARCH_arm64
-	return ((struct pt_regs___arm64_call *)bpf_task_pt_regs(task))->orig_x0;
-#else
-	return ((struct pt_regs___x86_call *)bpf_task_pt_regs(task))->di;
-#endif
+	return compat_call(task).number >= 0;
 }
 
-/* Its second argument. */
+/* The second argument of its system call. */
 static __always_inline __u64 compat_call_second_argument(struct task_struct *task)
 {
 #ifdef __TARGET_ARCH_arm64
@@ -197,7 +176,7 @@ static __always_inline bool compat_is_exec(__u64 number)
 /* Whether the task is in execve() or execveat(), native or 32-bit (asm/unistd_32.h, v6.18). */
 static __always_inline bool compat_is_in_exec(struct task_struct *task)
 {
-	__u64 number = (__u64)compat_call_number(task);
+	__u64 number = (__u64)compat_call(task).number;
 
 	if (!compat_call_is_32_bit(task))
 		return compat_is_exec(number);

@@ -66,7 +66,7 @@ static __always_inline void stall_miss(struct thread_state *thread, __u64 now_ns
 /* The system call that the thread is in (syscall_counts.h); 0 = none. */
 static __always_inline __u32 stall_call(const struct thread_state *thread, struct task_struct *task)
 {
-	__s64 number = thread->is_worker ? -1 : compat_call_number(task);
+	__s64 number = thread->is_worker ? -1 : compat_call(task).number;
 
 	return number < 0
 		       ? 0
@@ -77,7 +77,7 @@ static __always_inline __u32 stall_call(const struct thread_state *thread, struc
 static __always_inline void stall_note_call(struct thread_state *thread, struct task_struct *task)
 {
 	thread->stall.call = stall_call(thread, task);
-	thread->stall.argument = compat_call_argument(task);
+	thread->stall.argument = compat_call(task).argument;
 }
 
 /* The thread gets a CPU, on which `other` ran before. */
@@ -198,7 +198,7 @@ static __always_inline void stall_send(struct thread_state *thread, struct task_
 	if (stall->call && stall->blocked_ns && thread_has_memory(thread) &&
 	    syscall_call_abi(stall->call) == SYSCALL_ABI_NATIVE &&
 	    stall->call == stall_call(thread, task) &&
-	    thread->stall.argument == compat_call_argument(task))
+	    thread->stall.argument == compat_call(task).argument)
 		stall_object_read(stall, task);
 	bpf_ringbuf_submit(stall, BPF_RB_NO_WAKEUP);
 }

@@ -62,7 +62,7 @@ static __always_inline bool stall_takes_descriptor(__u32 number)
 VERIFIED_ONCE __u64 stall_descriptor(__u32 number)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 argument = compat_call_argument(task);
+	__u64 argument = compat_call(task).argument;
 	struct stall_polled polled;
 
 	if (stall_takes_descriptor(number))

@@ -54,9 +54,7 @@ static uint64_t native_start_ticks(const struct task_struct *task);
 #include "kernel_compat.bpf.h"
 /* Of the registers of a task, which do not exist. */
 #define compat_is_in_syscall(task) (native_call_number(task) >= 0)
-#define compat_call_number	   native_call_number
 #define compat_is_in_exec(task)	   (native_call_number(task) == SYS_execve)
-#define compat_call_argument(task) 0
 #define compat_call(task)	   ((struct compat_call){ native_call_number(task), 0 })
 #define compat_call_is_32_bit	   native_call_is_32_bit
 
