@@ -50,9 +50,7 @@ static void check_programs(struct correlator_bpf *skeleton, const char *suffix)
 	(void)bpf_program__set_autoload(
 		skeleton->progs.collect_tasks_undisturbed,
 		load_calls(skeleton->progs.collect_tasks_undisturbed, &kernel));
-	((struct session_config *)&skeleton->rodata->session)->can_cast =
-		load_calls(skeleton->progs.on_sched_switch, &kernel) &&
-		load_calls(skeleton->progs.on_context_change, &kernel);
+	load_casts(skeleton, &kernel);
 	assert_int_equal(correlator_bpf__load(skeleton), 0);
 	printf("%-24s %12s %12s %10s\n", "program", "verified", "ceiling", "jited B");
 	bpf_object__for_each_program(program, skeleton->obj) {

@@ -119,6 +119,14 @@ bool load_calls(struct bpf_program *program, const struct kernel_offers *kernel)
 	return is_complete;
 }
 
+void load_casts(struct correlator_bpf *skeleton, const struct kernel_offers *kernel)
+{
+	struct session_config *config = (struct session_config *)&skeleton->rodata->session;
+
+	config->can_cast = load_calls(skeleton->progs.on_sched_switch, kernel) &&
+			   load_calls(skeleton->progs.on_context_change, kernel);
+}
+
 /* Sets what must be known before load: constants, and which programs are wanted. */
 static int configure(struct correlator_bpf *skeleton, const struct session_options *options,
 		     const struct kernel_offers *kernel)
@@ -150,8 +158,7 @@ static int configure(struct correlator_bpf *skeleton, const struct session_optio
 		(void)bpf_program__set_autoload(skeleton->progs.on_sys_enter, false);
 		(void)bpf_program__set_autoload(skeleton->progs.on_sys_exit, false);
 	}
-	config->can_cast = load_calls(skeleton->progs.on_sched_switch, kernel) &&
-			   load_calls(skeleton->progs.on_context_change, kernel);
+	load_casts(skeleton, kernel);
 	config->is_lean = options->is_lean;
 	if (options->is_lean)
 		(void)bpf_program__set_autoload(skeleton->progs.on_context_change, false);

@@ -20,6 +20,12 @@ struct bpf_program;
 bool load_calls(struct bpf_program *program, const struct kernel_offers *kernel);
 
 /*
+ * Patches casts (compat_cast(), bpf/kernel_compat.bpf.h) into the programs that make some, and sets
+ * session.can_cast. Between open and load.
+ */
+void load_casts(struct correlator_bpf *skeleton, const struct kernel_offers *kernel);
+
+/*
  * Opens, configures and loads. 0, or -errno, and *ret_refusal has the verifier's messages. Logged
  * at debug level only.
  */
