@@ -43,7 +43,7 @@ class StallsTest(harness.LiveTest):
         by_request = collections.defaultdict(list)
         for stall in records.of_kind(found, "stall"):
             by_request[stall["request_id"]].append(stall)
-        # What must be so once, of several times.
+        # Whether each field that varies had its value: at least one must.
         are_once = []
         for known in truth:
             request = known.pop("request_id")

@@ -96,8 +96,8 @@ struct stalls_hog_sum {
 	uint64_t count;
 	uint64_t held_count; /* this and held_ns: of all of them, as in struct stalls_wait */
 	int64_t held_ns;
-	int64_t kept_ns; /* for so long they kept their thread, */
-	int64_t cpu_ns; /* and of that they were on a CPU */
+	int64_t kept_ns; /* how long they kept their threads */
+	int64_t cpu_ns; /* part of kept_ns: on a CPU */
 	int64_t longest_ns;
 };
 
