@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/compare.h"
 #include "reader/aggregate/peers.h"
+#include "reader/aggregate/top.h"
 
 enum {
 	SPLIT_ERROR_PERCENT = 5
@@ -270,8 +271,7 @@ static int choose(struct rows *rows, enum figure field, size_t top_count, size_t
 
 	*ret_count = rows->group_count;
 	r = rows->grouping->above_percent > 0 ? put_above_first(rows, field, ret_count) : 0;
-	if (top_count > 0 && top_count < *ret_count)
-		*ret_count = top_count;
+	*ret_count = top_shown(*ret_count, top_count);
 	return r;
 }
 

@@ -2,6 +2,7 @@
 /* Changes between two recordings, for programs. */
 #include "reader/report/format_diff.h"
 
+#include "reader/aggregate/top.h"
 #include "reader/report/json_part.h"
 #include "reader/report/sheet_parts.h"
 
@@ -82,10 +83,9 @@ static void put_row(struct view *view, const struct diff_row *row)
 static void put_rows(struct view *view, size_t top_count)
 {
 	const struct diff *diff = view->diff;
-	size_t group_count = diff->row_count - 1, shown_count = group_count;
+	size_t group_count = diff->row_count - 1;
+	size_t shown_count = top_shown(group_count, top_count);
 
-	if (top_count > 0 && top_count < group_count)
-		shown_count = top_count;
 	for (size_t i = 0; i < shown_count && sheet_goes_on(&view->sheet); i++)
 		put_row(view, &diff->rows[i]);
 	if (shown_count < group_count) {

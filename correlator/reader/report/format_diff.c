@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/display.h"
+#include "reader/aggregate/top.h"
 #include "reader/report/cell_text.h"
 
 static const char not_measured[] = "-";
@@ -209,7 +210,8 @@ int format_diff_table(const struct diff *diff, const struct format_options *opti
 	};
 	const struct grouping *grouping = &diff->before->groupings[0];
 	struct table_column columns[GROUPING_KEYS_MAX + _COLUMN_MAX];
-	size_t group_count = diff->row_count - 1, shown_count = group_count;
+	size_t group_count = diff->row_count - 1;
+	size_t shown_count = top_shown(group_count, options->top_count);
 	_cleanup_free_ struct line *lines = calloc(diff->row_count * _DIFF_MAX, sizeof(*lines));
 	struct view view = { diff, lines, 0 };
 	struct table table = {
@@ -223,8 +225,6 @@ int format_diff_table(const struct diff *diff, const struct format_options *opti
 
 	if (!lines)
 		return -ENOMEM;
-	if (options->top_count > 0 && options->top_count < group_count)
-		shown_count = options->top_count;
 	for (size_t i = 0; i < grouping->key_count; i++)
 		columns[i] = (struct table_column){ grouping->keys[i], 0, true };
 	memcpy(columns + grouping->key_count, numbers, sizeof(numbers));

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/display.h"
 #include "reader/aggregate/series.h"
+#include "reader/aggregate/top.h"
 #include "reader/report/format_columns.h"
 #include "reader/report/table.h"
 
@@ -334,9 +335,7 @@ int format_series_table(const struct totals *totals, const struct format_options
 
 	if (r < 0)
 		return r;
-	view.lines_shown = view.series.line_count;
-	if (options->top_count > 0 && options->top_count < view.lines_shown)
-		view.lines_shown = options->top_count;
+	view.lines_shown = top_shown(view.series.line_count, options->top_count);
 	r = draw_curves(&view, options);
 	if (r == 0) {
 		format_heading(totals, options, out);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/display.h"
+#include "reader/aggregate/top.h"
 #include "reader/report/cell_text.h"
 
 enum pair_column {
@@ -371,10 +372,8 @@ static void print_hogs(const struct view *view, const struct format_stalls_optio
 static int choose_pairs(struct view *view, size_t top_count)
 {
 	const struct stalls_pair *pair = view->stalls->pairs;
-	size_t count = HASH_COUNT(view->stalls->pairs);
+	size_t count = top_shown(HASH_COUNT(view->stalls->pairs), top_count);
 
-	if (top_count > 0 && count > top_count)
-		count = top_count;
 	view->pairs = calloc(count + 1, sizeof(*view->pairs));
 	if (!view->pairs)
 		return -ENOMEM;
@@ -387,10 +386,8 @@ static int choose_pairs(struct view *view, size_t top_count)
 static int choose_hog_sums(struct view *view, size_t top_count)
 {
 	const struct stalls_hog_sum *sum = view->stalls->hog_sums;
-	size_t count = HASH_COUNT(view->stalls->hog_sums);
+	size_t count = top_shown(HASH_COUNT(view->stalls->hog_sums), top_count);
 
-	if (top_count > 0 && count > top_count)
-		count = top_count;
 	view->hog_sums = calloc(count + 1, sizeof(*view->hog_sums));
 	if (!view->hog_sums)
 		return -ENOMEM;
@@ -455,7 +452,7 @@ int format_stalls_table(const struct stalls *stalls, const struct format_stalls_
 	struct view view = { .stalls = stalls,
 			     .frames = options->frames,
 			     .wait_count = stalls->wait_count,
-			     .hog_count = stalls->hog_count };
+			     .hog_count = top_shown(stalls->hog_count, options->top_count) };
 	char zone[DISPLAY_ZONE_BYTES];
 	int r = choose_pairs(&view, options->top_count);
 
@@ -463,8 +460,6 @@ int format_stalls_table(const struct stalls *stalls, const struct format_stalls_
 		r = choose_hog_sums(&view, options->top_count);
 	view.has_date = display_needs_date((int64_t)stalls->selection.recording.start_ns,
 					   (int64_t)stalls->selection.recording.end_ns, zone);
-	if (options->top_count > 0 && view.hog_count > options->top_count)
-		view.hog_count = options->top_count;
 	if (r == 0)
 		print_tables(&view, options, out);
 	free(view.hog_sums);
@@ -478,10 +473,8 @@ void format_stalls_of_request(const struct stalls *stalls,
 	struct view view = { .stalls = stalls,
 			     .frames = options->frames,
 			     .is_of_request = true,
-			     .wait_count = stalls->wait_count };
+			     .wait_count = top_shown(stalls->wait_count, options->top_count) };
 
-	if (options->top_count > 0 && view.wait_count > options->top_count)
-		view.wait_count = options->top_count;
 	print_waits(&view, options, out);
 	if (view.wait_count < stalls->count)
 		display_sentence(out, options->width, DISPLAY_INDENT,

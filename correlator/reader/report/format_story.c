@@ -245,7 +245,7 @@ static void print_held(const struct page *page)
 {
 	const struct stalls *stalls = &page->story->stalls;
 	char duration[DISPLAY_NUMBER_BYTES], names[SENTENCE_BYTES] = "", more[64] = "";
-	size_t length = 0, named = 0, count = 0;
+	size_t length = 0, count = 0;
 
 	for (size_t i = 0; i < stalls->hog_count; i++) {
 		if (stalls->hogs[i]->held_ns == 0)
@@ -253,11 +253,10 @@ static void print_held(const struct page *page)
 		if (count++ < HOGS_NAMED)
 			length += name_hog(stalls->hogs[i], names + length, sizeof(names) - length);
 	}
-	named = count < HOGS_NAMED ? count : HOGS_NAMED;
 	if (count == 0)
 		return;
-	if (count > named)
-		(void)snprintf(more, sizeof(more), ", and %zu more", count - named);
+	if (count > HOGS_NAMED)
+		(void)snprintf(more, sizeof(more), ", and %zu more", count - HOGS_NAMED);
 	display_duration(story_held_ns(page->story), duration);
 	print_item(page, "", "meanwhile other fibers kept its thread for %s: %s%s", duration,
 		   names + strlen(", "), more);

@@ -2,6 +2,8 @@
 /* Long waits, for programs: what ended them, by the key of the request that waited, and each of the
  * longest ones. */
 #include "reader/report/format_stalls.h"
+
+#include "reader/aggregate/top.h"
 #include "reader/report/sheet_parts.h"
 
 enum kind {
@@ -203,6 +205,7 @@ int format_stalls(const struct stalls *stalls, const struct format_stalls_option
 {
 	const struct stalls_hog_sum *sum = stalls->hog_sums;
 	const struct stalls_pair *pair = stalls->pairs;
+	size_t hog_count = top_shown(stalls->hog_count, options->top_count);
 	struct view view = { .stalls = stalls, .frames = options->frames };
 
 	if (options->format == FORMAT_TABLE)
@@ -211,19 +214,17 @@ int format_stalls(const struct stalls *stalls, const struct format_stalls_option
 	add_columns(&view);
 	sheet_begin(&view.sheet);
 	put_total(&view);
-	for (size_t i = 0; pair && (options->top_count == 0 || i < options->top_count); i++) {
+	for (size_t left = top_shown(HASH_COUNT(pair), options->top_count); left > 0; left--) {
 		put_pair(&view, pair);
 		pair = pair->hh.next;
 	}
 	for (size_t i = 0; i < stalls->wait_count && sheet_goes_on(&view.sheet); i++)
 		put_wait(&view, stalls->waits[i]);
-	for (size_t i = 0; sum && (options->top_count == 0 || i < options->top_count); i++) {
+	for (size_t left = top_shown(HASH_COUNT(sum), options->top_count); left > 0; left--) {
 		put_hog_sum(&view, sum);
 		sum = sum->hh.next;
 	}
-	for (size_t i = 0; i < stalls->hog_count && sheet_goes_on(&view.sheet) &&
-			   (options->top_count == 0 || i < options->top_count);
-	     i++)
+	for (size_t i = 0; i < hog_count && sheet_goes_on(&view.sheet); i++)
 		put_hog(&view, stalls->hogs[i]);
 	sheet_end_rows(&view.sheet);
 	return sheet_finish(&view.sheet);
