@@ -5,18 +5,14 @@
 # answered by how many there were. ruby -I ... async.rb
 require "async"
 require "correlator"
+require_relative "answers"
 
 TASKS = 20
 YIELDS = 10
 WORK_TURNS = 50
 
 count = 0
-Thread.new do
-  $stdout.sync = true
-  puts "ready"
-  puts count while $stdin.gets
-  exit!
-end
+answer_lines { count }
 
 def let_others_go_on(task)
   task.reactor << Fiber.current

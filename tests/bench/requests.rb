@@ -4,15 +4,11 @@
 # Short requests to eight endpoints, so many a second: each line that it reads is answered by how many
 # there were. ruby -I ... requests.rb RATE
 require "correlator"
+require_relative "answers"
 
 rate = Float(ARGV[0])
 count = 0
-Thread.new do
-  $stdout.sync = true
-  puts "ready"
-  puts count while $stdin.gets
-  exit!
-end
+answer_lines { count }
 
 def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
