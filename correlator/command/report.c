@@ -18,16 +18,16 @@
 #include "command/stdout_screen.h"
 #include "command/streams.h"
 #include "reader/aggregate/diff.h"
-#include "reader/report/format.h"
-#include "reader/report/format_columns.h"
-#include "reader/report/format_diff.h"
-#include "reader/report/format_story.h"
+#include "reader/report/diff_view.h"
+#include "reader/report/story_view.h"
+#include "reader/report/table_columns.h"
+#include "reader/report/totals_view.h"
 #include "reader/story/story.h"
 
-static struct format_options choose_format(const struct report_options *options,
-					   const struct input_file *files)
+static struct view_options choose_format(const struct report_options *options,
+					 const struct input_file *files)
 {
-	return (struct format_options){
+	return (struct view_options){
 		.format = options->format,
 		.sort = options->sort,
 		.top_count = options->top_count,
@@ -50,30 +50,30 @@ static struct format_options choose_format(const struct report_options *options,
 static int print_report(const struct report_options *options, const struct totals *totals,
 			const struct story *story, const struct input_file *files)
 {
-	struct format_options format_options = choose_format(options, files);
+	struct view_options view_options = choose_format(options, files);
 
 	if (story)
-		return format_story(story, &format_options, stdout);
+		return story_view_print(story, &view_options, stdout);
 	if (options->is_over_time)
-		return format_series(totals, &format_options, stdout);
-	return format_totals(totals, &format_options, stdout);
+		return series_view_print(totals, &view_options, stdout);
+	return totals_view_print(totals, &view_options, stdout);
 }
 
 /* The tables that may have a figure. */
 struct report_tables {
 	const struct totals *totals;
-	const struct format_options *options;
+	const struct view_options *options;
 };
 
 static bool have_figure(enum figure figure, const void *context)
 {
 	const struct report_tables *tables = context;
 
-	return format_has_figure(tables->totals, tables->options, figure);
+	return table_columns_have(tables->totals, tables->options, figure);
 }
 
 /* 0, or -EINVAL if no table of this report has the figure: logged, with the figures that it has. */
-static int check_field(const struct totals *totals, const struct format_options *options,
+static int check_field(const struct totals *totals, const struct view_options *options,
 		       const char *option, enum figure wanted)
 {
 	const struct report_tables tables = { totals, options };
@@ -90,7 +90,7 @@ static int check_field(const struct totals *totals, const struct format_options 
 static int check_fields(struct report_options *options, const struct totals *totals,
 			const struct input_file *files)
 {
-	const struct format_options format_options = choose_format(options, files);
+	const struct view_options view_options = choose_format(options, files);
 	const char *sort = figure_infos[options->sort].name;
 	int r = 0;
 
@@ -100,10 +100,10 @@ static int check_fields(struct report_options *options, const struct totals *tot
 	if (totals->groupings[0].key_count > 0 && strcmp(sort, totals->groupings[0].keys[0]) == 0)
 		options->sort = FIGURE_KEY;
 	if (options->has_sort)
-		r = check_field(totals, &format_options, "--sort",
+		r = check_field(totals, &view_options, "--sort",
 				rows_sorted_by(&totals->groupings[0], options->sort));
 	for (size_t i = 0; i < options->column_count && r == 0; i++)
-		r = check_field(totals, &format_options, "--columns", options->columns[i]);
+		r = check_field(totals, &view_options, "--columns", options->columns[i]);
 	options->is_failed = r < 0;
 	return r;
 }
@@ -210,12 +210,12 @@ static int report(struct report_options *options)
 static int print_diff(const struct report_options *options, const struct totals *before,
 		      const struct totals *after, const struct input_file *files)
 {
-	struct format_options format_options = choose_format(options, files);
+	struct view_options view_options = choose_format(options, files);
 	struct diff diff;
 	int r = diff_init(&diff, before, after);
 
 	if (r == 0)
-		r = format_diff(&diff, &format_options, stdout);
+		r = diff_view_print(&diff, &view_options, stdout);
 	diff_deinit(&diff);
 	return r < 0 ? log_error_errno(r, "cannot report") : r;
 }

@@ -8,7 +8,7 @@
 #include "command/report_arguments.h"
 #include "reader/aggregate/totals.h"
 #include "reader/query/input.h"
-#include "reader/report/format.h"
+#include "reader/report/totals_view.h"
 #include "reader/story/story.h"
 
 /*

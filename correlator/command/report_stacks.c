@@ -10,8 +10,8 @@
 #include "command/stdout_screen.h"
 #include "command/streams.h"
 #include "reader/query/input.h"
-#include "reader/report/format_stacks.h"
-#include "reader/report/format_stacks_diff.h"
+#include "reader/report/stacks_diff_view.h"
+#include "reader/report/stacks_view.h"
 #include "record/record_reader.h"
 
 enum {
@@ -39,13 +39,13 @@ static int check(const struct stacks *stacks)
 
 static int print(const struct report_options *options, const struct stacks *stacks)
 {
-	const struct format_stacks_options format_options = {
+	const struct stacks_view_options view_options = {
 		.format = options->format,
 		.width = stdout_screen_width(),
 		.is_bottom_up = options->is_bottom_up,
 		.method_count = options->is_slowest ? METHODS_SHOWN : options->top_count,
 	};
-	int r = format_stacks(stacks, &format_options, stdout);
+	int r = stacks_view_print(stacks, &view_options, stdout);
 
 	return r < 0 ? log_error_errno(r, "cannot report") : r;
 }
@@ -95,7 +95,7 @@ static int report_tree(struct report_options *options, bool *is_damaged)
 static int print_diff(const struct report_options *options, const struct stacks *before,
 		      const struct stacks *after)
 {
-	const struct format_stacks_options format_options = {
+	const struct stacks_view_options view_options = {
 		.format = options->format,
 		.width = stdout_screen_width(),
 		.method_count = options->top_count,
@@ -104,7 +104,7 @@ static int print_diff(const struct report_options *options, const struct stacks 
 	int r = stacks_diff_init(&diff, before, after);
 
 	if (r == 0)
-		r = format_stacks_diff(&diff, &format_options, stdout);
+		r = stacks_diff_view_print(&diff, &view_options, stdout);
 	stacks_diff_deinit(&diff);
 	return r < 0 ? log_error_errno(r, "cannot report") : r;
 }

@@ -8,7 +8,7 @@
 #include "command/report_input.h"
 #include "command/stdout_screen.h"
 #include "command/streams.h"
-#include "reader/report/format_stalls.h"
+#include "reader/report/stalls_view.h"
 #include "record/record_reader.h"
 
 struct reading {
@@ -38,14 +38,14 @@ static int check(const struct report_options *options, const struct stalls *stal
 
 static int print(const struct report_options *options, struct reading *reading)
 {
-	const struct format_stalls_options format_options = {
+	const struct stalls_view_options view_options = {
 		.format = options->format,
 		.width = stdout_screen_width(),
 		.top_count = options->top_count,
 		.is_bold = stdout_screen_takes_bold(),
 		.frames = reading->frames.count > 0 ? &reading->frames : NULL,
 	};
-	int r = format_stalls(&reading->stalls, &format_options, stdout);
+	int r = stalls_view_print(&reading->stalls, &view_options, stdout);
 
 	return r < 0 ? log_error_errno(r, "cannot report") : 0;
 }

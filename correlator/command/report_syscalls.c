@@ -8,7 +8,7 @@
 #include "command/report_input.h"
 #include "command/stdout_screen.h"
 #include "command/streams.h"
-#include "reader/report/format_syscalls.h"
+#include "reader/report/syscalls_view.h"
 #include "record/record_reader.h"
 
 static int add_record(void *context, struct record_reader *reader, const struct record_view *record)
@@ -30,13 +30,13 @@ static int check(const struct report_options *options, const struct syscalls *sy
 
 static int print(const struct report_options *options, const struct syscalls *syscalls)
 {
-	const struct format_syscalls_options format_options = {
+	const struct syscalls_view_options view_options = {
 		.format = options->format,
 		.width = stdout_screen_width(),
 		.top_count = options->top_count,
 		.is_bold = stdout_screen_takes_bold(),
 	};
-	int r = format_syscalls(syscalls, &format_options, stdout);
+	int r = syscalls_view_print(syscalls, &view_options, stdout);
 
 	return r < 0 ? log_error_errno(r, "cannot report") : 0;
 }

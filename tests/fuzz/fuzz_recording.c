@@ -7,7 +7,7 @@
 
 #include "fuzz.h"
 #include "reader/aggregate/totals.h"
-#include "reader/report/format.h"
+#include "reader/report/totals_view.h"
 #include "record/entry_scan.h"
 #include "record/library_view.h"
 #include "record/record_reader.h"
@@ -16,7 +16,7 @@
 static void print_report(const struct totals *totals, const char *path)
 {
 	struct input_file file = { .name = path };
-	struct format_options options = {
+	struct view_options options = {
 		.sort = FIGURE_CPU, .top_count = 5, .width = 80, .files = &file, .file_count = 1
 	};
 	FILE *nowhere = fopen("/dev/null", "we");
@@ -24,7 +24,7 @@ static void print_report(const struct totals *totals, const char *path)
 	FUZZ_REQUIRE(nowhere);
 	for (int format = 0; format < _FORMAT_MAX; format++) {
 		options.format = (enum output_format)format;
-		FUZZ_REQUIRE(format_totals(totals, &options, nowhere) == 0);
+		FUZZ_REQUIRE(totals_view_print(totals, &options, nowhere) == 0);
 	}
 	(void)fclose(nowhere);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Changes between two recordings, for programs. */
-#include "reader/report/format_diff.h"
+#include "reader/report/diff_view.h"
 
 #include "reader/aggregate/top.h"
 #include "reader/report/json_part.h"
@@ -113,13 +113,13 @@ static void add_recording(struct sheet *sheet, const char *name, const struct to
 	sheet_member(sheet, name, object);
 }
 
-int format_diff(const struct diff *diff, const struct format_options *options, FILE *out)
+int diff_view_print(const struct diff *diff, const struct view_options *options, FILE *out)
 {
 	struct view view = { .diff = diff };
 	struct sheet *sheet = &view.sheet;
 
 	if (options->format == FORMAT_TABLE)
-		return format_diff_table(diff, options, out);
+		return diff_text_print(diff, options, out);
 	sheet_init(sheet, options->format, diff->before->groupings[0].by, kinds, _KIND_MAX, out);
 	add_recording(sheet, "before", diff->before, &options->files[0]);
 	add_recording(sheet, "after", diff->after, &options->files[1]);

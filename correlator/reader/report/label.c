@@ -3,7 +3,7 @@
 
 #include "base/display.h"
 
-void label_title(const char *title, const struct format_options *options, FILE *out)
+void label_title(const char *title, const struct view_options *options, FILE *out)
 {
 	(void)fprintf(out, "\n%s%s%s\n", options->is_bold ? "\033[1m" : "", title,
 		      options->is_bold ? "\033[0m" : "");

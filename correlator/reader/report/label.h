@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "reader/report/format.h"
+#include "reader/report/totals_view.h"
 
 enum {
 	LABEL_WIDTH = 22,
@@ -13,7 +13,7 @@ enum {
 };
 
 /* Prints an empty line and the title. */
-void label_title(const char *title, const struct format_options *options, FILE *out);
+void label_title(const char *title, const struct view_options *options, FILE *out);
 /* Prints the label only; the caller prints its figure in 10 columns. */
 void label_print(const char *label, FILE *out);
 /* Prints the label, a time and, if whole_ns is above 0, its percentage of the whole, without a

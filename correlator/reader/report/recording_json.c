@@ -183,7 +183,7 @@ static json_t *processes_array(const struct recording *recording, int *r)
 	return array;
 }
 
-static json_t *files_array(const struct format_options *options, int *r)
+static json_t *files_array(const struct view_options *options, int *r)
 {
 	json_t *array = json_array();
 
@@ -242,7 +242,7 @@ static json_t *conditions_array(const struct filter *filter, int *r)
 }
 
 static void add_meta(struct sheet *sheet, const struct totals *totals,
-		     const struct format_options *options)
+		     const struct view_options *options)
 {
 	const struct recording *recording = &totals->selection.recording;
 	json_t *object = json_object();
@@ -285,7 +285,7 @@ static void add_meta(struct sheet *sheet, const struct totals *totals,
 }
 
 void recording_json_add(struct sheet *sheet, const struct totals *totals,
-			const struct format_options *options)
+			const struct view_options *options)
 {
 	if (sheet->format != FORMAT_JSON)
 		return;

@@ -6,9 +6,9 @@
 #pragma once
 
 #include "reader/aggregate/totals.h"
-#include "reader/report/format.h"
 #include "reader/report/sheet.h"
+#include "reader/report/totals_view.h"
 
 /* Adds the members; call it after sheet_end_rows. Does nothing for other formats. */
 void recording_json_add(struct sheet *sheet, const struct totals *totals,
-			const struct format_options *options);
+			const struct view_options *options);

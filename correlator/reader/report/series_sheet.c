@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Costs over time, for programs. */
-#include "reader/report/format.h"
+#include "reader/report/totals_view.h"
 
 #include "reader/aggregate/series.h"
 #include "reader/report/recording_json.h"
@@ -101,14 +101,14 @@ static void put_rows(struct view *view)
 	sheet_end_rows(&view->sheet);
 }
 
-int format_series(const struct totals *totals, const struct format_options *options, FILE *out)
+int series_view_print(const struct totals *totals, const struct view_options *options, FILE *out)
 {
 	const struct grouping *grouping = &totals->groupings[0];
 	struct view view;
 	int r;
 
 	if (options->format == FORMAT_TABLE)
-		return format_series_table(totals, options, out);
+		return series_text_print(totals, options, out);
 	r = series_init(&view.series, totals, 0);
 	if (r < 0)
 		return r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Changes by method, for programs. */
-#include "reader/report/format_stacks_diff.h"
+#include "reader/report/stacks_diff_view.h"
 
 #include "reader/report/sheet_parts.h"
 
@@ -73,15 +73,15 @@ static void put_all(struct view *view)
 	sheet_end_row(sheet);
 }
 
-int format_stacks_diff(const struct stacks_diff *diff, const struct format_stacks_options *options,
-		       FILE *out)
+int stacks_diff_view_print(const struct stacks_diff *diff,
+			   const struct stacks_view_options *options, FILE *out)
 {
 	struct view view = { .diff = diff };
 	struct sheet *sheet = &view.sheet;
 	const struct stacks_diff_row *row;
 
 	if (options->format == FORMAT_TABLE) {
-		format_stacks_diff_table(diff, options, out);
+		stacks_diff_text_print(diff, options, out);
 		return 0;
 	}
 	sheet_init(sheet, options->format, NULL, kinds, _KIND_MAX, out);

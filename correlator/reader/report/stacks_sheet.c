@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Which code used the CPU, or waited, for programs. Branches of the tree are rows, each with the
  * number of its parent: nested, they would be too deep for parsers. */
-#include "reader/report/format_stacks.h"
+#include "reader/report/stacks_view.h"
 
 #include "base/compare.h"
 #include "reader/profile/stack_methods.h"
@@ -273,8 +273,8 @@ static void add_left_out(struct view *view, uint64_t cut_count)
 	sheet_member(&view->sheet, "left_out", object);
 }
 
-int format_stacks(const struct stacks *stacks, const struct format_stacks_options *options,
-		  FILE *out)
+int stacks_view_print(const struct stacks *stacks, const struct stacks_view_options *options,
+		      FILE *out)
 {
 	struct view view = { .stacks = stacks, .terms = terms_of(stacks) };
 	const struct sheet_kind kinds[_KIND_MAX] = {
@@ -287,7 +287,7 @@ int format_stacks(const struct stacks *stacks, const struct format_stacks_option
 	uint64_t cut_count;
 
 	if (options->format == FORMAT_TABLE)
-		return format_stacks_table(stacks, options, out);
+		return stacks_text_print(stacks, options, out);
 	sheet_init(&view.sheet, options->format, NULL, kinds, _KIND_MAX, out);
 	sheet_member(&view.sheet, "order",
 		     json_part_text(options->is_bottom_up ? "bottom-up" : "top-down"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Long waits, for programs: what ended them, by the key of the request that waited, and each of the
  * longest ones. */
-#include "reader/report/format_stalls.h"
+#include "reader/report/stalls_view.h"
 
 #include "reader/aggregate/top.h"
 #include "reader/report/sheet_parts.h"
@@ -200,8 +200,8 @@ static void put_hog(struct view *view, const struct stalls_wait *hog)
 	sheet_end_row(&view->sheet);
 }
 
-int format_stalls(const struct stalls *stalls, const struct format_stalls_options *options,
-		  FILE *out)
+int stalls_view_print(const struct stalls *stalls, const struct stalls_view_options *options,
+		      FILE *out)
 {
 	const struct stalls_hog_sum *sum = stalls->hog_sums;
 	const struct stalls_pair *pair = stalls->pairs;
@@ -209,7 +209,7 @@ int format_stalls(const struct stalls *stalls, const struct format_stalls_option
 	struct view view = { .stalls = stalls, .frames = options->frames };
 
 	if (options->format == FORMAT_TABLE)
-		return format_stalls_table(stalls, options, out);
+		return stalls_text_print(stalls, options, out);
 	sheet_init(&view.sheet, options->format, stalls->by, kinds, _KIND_MAX, out);
 	add_columns(&view);
 	sheet_begin(&view.sheet);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A story, for programs. */
-#include "reader/report/format_story.h"
+#include "reader/report/story_view.h"
 
-#include "reader/report/format_stacks.h"
-#include "reader/report/format_stalls.h"
 #include "reader/report/json_part.h"
 #include "reader/report/sheet_parts.h"
+#include "reader/report/stacks_view.h"
+#include "reader/report/stalls_view.h"
 #include "record/blocked.h"
 
 enum kind {
@@ -296,14 +296,14 @@ static void add_stacks(struct view *view)
 		[STACKS_CPU] = "stacks",
 		[STACKS_OFF_CPU] = "off_cpu_stacks",
 	};
-	const struct format_stacks_options top_down = { .format = FORMAT_JSON };
+	const struct stacks_view_options top_down = { .format = FORMAT_JSON };
 
 	for (int measure = 0; measure < _STACKS_MEASURE_MAX; measure++) {
 		const struct stacks *stacks = &view->story->stacks[measure];
 
 		if (stacks->sums.sampled_contexts > 0 &&
 		    sheet_open_member(&view->sheet, names[measure]))
-			view->sheet.r = format_stacks(stacks, &top_down, view->sheet.out);
+			view->sheet.r = stacks_view_print(stacks, &top_down, view->sheet.out);
 	}
 }
 
@@ -311,20 +311,20 @@ static void add_stacks(struct view *view)
 static void add_stalls(struct view *view)
 {
 	const struct story *story = view->story;
-	const struct format_stalls_options options = { .format = FORMAT_JSON,
-						       .frames = story_frames(story) };
+	const struct stalls_view_options options = { .format = FORMAT_JSON,
+						     .frames = story_frames(story) };
 
 	if (story->stalls.wait_count + story->stalls.hog_count > 0 &&
 	    sheet_open_member(&view->sheet, "stalls"))
-		view->sheet.r = format_stalls(&story->stalls, &options, view->sheet.out);
+		view->sheet.r = stalls_view_print(&story->stalls, &options, view->sheet.out);
 }
 
-int format_story(const struct story *story, const struct format_options *options, FILE *out)
+int story_view_print(const struct story *story, const struct view_options *options, FILE *out)
 {
 	struct view view = { .story = story };
 
 	if (options->format == FORMAT_TABLE)
-		return format_story_table(story, options, out);
+		return story_text_print(story, options, out);
 	sheet_init(&view.sheet, options->format, NULL, kinds, _KIND_MAX, out);
 	add_columns(&view);
 	sheet_begin(&view.sheet);

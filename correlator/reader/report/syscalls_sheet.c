@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* System calls, for programs: in a document, each group lists its calls; in lines, each line is a
  * call of a group. */
-#include "reader/report/format_syscalls.h"
+#include "reader/report/syscalls_view.h"
 
 #include "reader/report/sheet.h"
 
@@ -107,13 +107,13 @@ static void put_groups(struct view *view)
 			put_group(view, group);
 }
 
-int format_syscalls(const struct syscalls *syscalls, const struct format_syscalls_options *options,
-		    FILE *out)
+int syscalls_view_print(const struct syscalls *syscalls,
+			const struct syscalls_view_options *options, FILE *out)
 {
 	struct view view = { .syscalls = syscalls, .top_count = options->top_count };
 
 	if (options->format == FORMAT_TABLE)
-		return format_syscalls_table(syscalls, options, out);
+		return syscalls_text_print(syscalls, options, out);
 	sheet_init(&view.sheet, options->format, syscalls->by, kinds, _KIND_MAX, out);
 	add_columns(&view);
 	sheet_begin(&view.sheet);

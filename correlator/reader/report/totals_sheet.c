@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The totals of each group, for programs. */
-#include "reader/report/format.h"
+#include "reader/report/totals_view.h"
 
 #include "reader/report/recording_json.h"
 #include "reader/report/rows_sheet.h"
 
-int format_totals(const struct totals *totals, const struct format_options *options, FILE *out)
+int totals_view_print(const struct totals *totals, const struct view_options *options, FILE *out)
 {
 	const struct grouping *grouping = &totals->groupings[0];
 	struct sheet_kind kinds[_ROW_KIND_MAX] = { [ROW_KIND_GROUP] = { .array = "rows" } };
@@ -15,7 +15,7 @@ int format_totals(const struct totals *totals, const struct format_options *opti
 	int r;
 
 	if (options->format == FORMAT_TABLE)
-		return format_table(totals, options, out);
+		return totals_text_print(totals, options, out);
 	r = rows_init(&rows, totals, grouping, options->sort, options->top_count);
 	if (r < 0)
 		return r;

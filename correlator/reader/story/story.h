@@ -2,7 +2,7 @@
 /*
  * One request: what each of its threads did and when, and what else ran at the same time. Made in
  * one pass over the records, in bounded memory. Its sums are those of `report --by request_id`.
- * Owned by the subcommand; format_story.h prints it. Single thread; nothing here logs.
+ * Owned by the subcommand; story_view.h prints it. Single thread; nothing here logs.
  */
 #pragma once
 

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "reader/profile/stacks.h"
-#include "reader/report/format_stacks.h"
+#include "reader/report/stacks_view.h"
 
 enum {
 	METHODS_SHOWN = 20,
@@ -22,8 +22,8 @@ static int add_condition(struct filter *filter, const char *text)
 
 static int print(const struct code_of *of, enum stacks_measure measure, size_t width, FILE *out)
 {
-	const struct format_stacks_options options = { .width = width,
-						       .method_count = METHODS_SHOWN };
+	const struct stacks_view_options options = { .width = width,
+						     .method_count = METHODS_SHOWN };
 	struct filter wanted = { 0 };
 	struct stacks stacks;
 	int r = add_condition(&wanted, of->condition);
@@ -36,7 +36,7 @@ static int print(const struct code_of *of, enum stacks_measure measure, size_t w
 	if (r == 0 && stacks.sums.sampled_contexts > 0) {
 		if (ftell(out) > 0)
 			(void)fputc('\n', out);
-		r = format_stacks(&stacks, &options, out);
+		r = stacks_view_print(&stacks, &options, out);
 	}
 	stacks_deinit(&stacks);
 	return r;

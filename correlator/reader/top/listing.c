@@ -13,9 +13,9 @@
 #include "base/display.h"
 #include "base/text.h"
 #include "reader/report/cell_text.h"
-#include "reader/report/format.h"
-#include "reader/report/format_columns.h"
 #include "reader/report/table.h"
+#include "reader/report/table_columns.h"
+#include "reader/report/totals_view.h"
 #include "reader/top/code.h"
 #include "record/blocked.h"
 
@@ -55,7 +55,7 @@ static const struct list_fields list_fields[_LIST_MAX] = {
 
 static struct listing_field field_of(enum figure figure, enum list list)
 {
-	struct table_column column = format_column(figure, list_fields[list].view);
+	struct table_column column = table_column_of(figure, list_fields[list].view);
 
 	/* The wall time of a request in flight still grows. */
 	if (figure == FIGURE_WALL && list == LIST_IN_FLIGHT)
@@ -319,7 +319,7 @@ static void select_row(struct listing *listing, struct navigation *navigation)
 /* Writes the books as the report prints them below its tables. */
 static int write_books(struct listing *listing, size_t width)
 {
-	const struct format_options options = {
+	const struct view_options options = {
 		.width = width,
 		.has_books = true,
 		.has_cost = true,
@@ -329,7 +329,7 @@ static int write_books(struct listing *listing, size_t width)
 
 	if (!out)
 		return -ENOMEM;
-	format_books(&listing->totals, &options, out);
+	books_text_print(&listing->totals, &options, out);
 	if (fclose(out) != 0)
 		return -ENOMEM;
 	/* Removes the empty line at the beginning. */
@@ -543,7 +543,7 @@ void listing_cell(const struct listing *listing, size_t row, size_t column, char
 	else if (field->field >= _FIGURE_MAX)
 		write_flight(listing, row, field->field, ret_text);
 	else
-		format_cell(&listing->rows, row, (enum figure)field->field, false, ret_text);
+		row_text_write(&listing->rows, row, (enum figure)field->field, false, ret_text);
 	if (!field->is_text)
 		pad(ret_text);
 }

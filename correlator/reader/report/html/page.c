@@ -50,7 +50,7 @@ static int put_nonce(const struct page *page)
 static int put_title(const struct page *page)
 {
 	for (size_t i = 0; i < page->count; i++) {
-		const struct format_options *options = &page->recordings[i].options;
+		const struct view_options *options = &page->recordings[i].options;
 
 		if (i > 0)
 			(void)fputs(" and ", page->out);
@@ -88,14 +88,14 @@ static int put_books(const struct page *page)
 static int put_recording(const struct page_recording *recording, size_t index, FILE *out)
 {
 	_cleanup_file_ FILE *script = page_text_open_script(out);
-	struct format_options options = recording->options;
+	struct view_options options = recording->options;
 	int r;
 
 	if (!script)
 		return -ENOMEM;
 	options.format = FORMAT_JSON;
 	(void)fprintf(out, "<script type=\"application/json\" id=\"report-%zu\">\n", index);
-	r = format_totals(recording->totals, &options, script);
+	r = totals_view_print(recording->totals, &options, script);
 	(void)fflush(script);
 	(void)fprintf(out, "</script>\n<script type=\"application/json\" id=\"data-%zu\">\n",
 		      index);

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "reader/report/format.h"
 #include "reader/report/html/page_data.h"
+#include "reader/report/totals_view.h"
 
 enum {
 	PAGE_RECORDINGS_MAX = 2
@@ -20,7 +20,7 @@ enum {
 struct page_recording {
 	const struct totals *totals;
 	const struct page_data *data; /* finished, from these totals */
-	struct format_options options; /* sort, top_count and files */
+	struct view_options options; /* sort, top_count and files */
 };
 
 /* count: 1, or 2 to compare the second with the first. 0; -ENOMEM; -errno of getrandom(2). The

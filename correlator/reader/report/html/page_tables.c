@@ -81,7 +81,7 @@ static void print_row(const struct rows *rows, const struct row *row, const enum
 	(void)fputs("</tr>", out);
 }
 
-int page_tables_groups(const struct totals *totals, const struct format_options *options, FILE *out)
+int page_tables_groups(const struct totals *totals, const struct view_options *options, FILE *out)
 {
 	const struct grouping *grouping = &totals->groupings[0];
 	enum figure columns[_FIGURE_MAX];
@@ -167,7 +167,7 @@ void page_tables_books(const struct totals *totals, FILE *out)
 	print_cost(totals, out);
 }
 
-static void print_files(const struct format_options *options, FILE *out)
+static void print_files(const struct view_options *options, FILE *out)
 {
 	char number[DISPLAY_NUMBER_BYTES];
 
@@ -219,7 +219,7 @@ static void print_mode(const struct recording *recording, FILE *out)
 	print_definition("mode", text, out);
 }
 
-void page_tables_facts(const struct totals *totals, const struct format_options *options, FILE *out)
+void page_tables_facts(const struct totals *totals, const struct view_options *options, FILE *out)
 {
 	const struct recording *recording = &totals->selection.recording;
 

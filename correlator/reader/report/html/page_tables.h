@@ -7,11 +7,9 @@
 
 #include <stdio.h>
 
-#include "reader/report/format.h"
+#include "reader/report/totals_view.h"
 
 /* Each writes the inside of an element. 0, -ENOMEM; the caller checks ferror(out). */
-int page_tables_groups(const struct totals *totals, const struct format_options *options,
-		       FILE *out);
+int page_tables_groups(const struct totals *totals, const struct view_options *options, FILE *out);
 void page_tables_books(const struct totals *totals, FILE *out);
-void page_tables_facts(const struct totals *totals, const struct format_options *options,
-		       FILE *out);
+void page_tables_facts(const struct totals *totals, const struct view_options *options, FILE *out);

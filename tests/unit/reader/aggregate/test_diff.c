@@ -239,7 +239,7 @@ FIXTURE_TEST(diff_detects_a_fifth_more_cpu)
 	assert_true(cpu >= TRIALS * 90 / 100);
 }
 
-static char *print(int (*format)(const struct diff *, const struct format_options *, FILE *),
+static char *print(int (*format)(const struct diff *, const struct view_options *, FILE *),
 		   size_t top_count, size_t width)
 {
 	static const struct input_file files[] = {
@@ -249,7 +249,7 @@ static char *print(int (*format)(const struct diff *, const struct format_option
 		  .damaged_places = 1,
 		  .damaged_bytes = 5 },
 	};
-	const struct format_options options = {
+	const struct view_options options = {
 		.top_count = top_count, .width = width, .files = files, .file_count = 2
 	};
 	size_t size_bytes = 0;
@@ -279,7 +279,7 @@ FIXTURE_TEST(diff_report_shows_change_and_interval)
 	add(&before, "old", 5, 5);
 	add(&after, "new", 5, 5);
 	compare();
-	text = print(format_diff_table, 0, 120);
+	text = print(diff_text_print, 0, 120);
 	expect_in(text, "before  monday.rec: 501 requests in");
 	expect_in(text, "after   tuesday\\x1b.rec: 501 requests in");
 	expect_in(text, "DAMAGED: not all of it");
@@ -296,11 +296,11 @@ FIXTURE_TEST(diff_report_shows_change_and_interval)
 	expect_in(text, "4 of 8 figures changed significantly, at 95 % for all of them together");
 	expect_in(text, "The intervals are of 95 % each");
 	free(text);
-	text = print(format_diff_table, 1, 120);
+	text = print(diff_text_print, 1, 120);
 	expect_in(text, "… 2 more\n");
 	assert_null(strstr(text, "gone"));
 	free(text);
-	text = print(format_diff_json, 0, 100);
+	text = print(print_diff_json, 0, 100);
 	expect_in(text,
 		  "{\"by\":\"endpoint\",\n\"before\":{\"name\":\"monday.rec\",\"records\":12,");
 	expect_in(text, "\"cpu_mean\":{\"before_ns\":100249,\"after_ns\":120249,"
@@ -309,7 +309,7 @@ FIXTURE_TEST(diff_report_shows_change_and_interval)
 	expect_in(text, "{\"key\":\"new\",\"after\":{\"requests\":1,\"cpu_ns\":5}}");
 	expect_in(text, "\"tested\":8,\n\"changed\":4}\n");
 	free(text);
-	text = print(format_diff_json, 1, 100);
+	text = print(print_diff_json, 1, 100);
 	assert_null(strstr(text, "\"new\""));
 	free(text);
 }
@@ -339,13 +339,13 @@ static void add_each_kind(void)
 FIXTURE_TEST(diff_formats_match_golden_files)
 {
 	static const struct {
-		int (*format)(const struct diff *, const struct format_options *, FILE *);
+		int (*format)(const struct diff *, const struct view_options *, FILE *);
 		const char *name;
 	} formats[] = {
-		{ format_diff_table, "diff.txt" },
-		{ format_diff_json, "diff.json" },
-		{ format_diff_ndjson, "diff.ndjson" },
-		{ format_diff_csv, "diff.csv" },
+		{ diff_text_print, "diff.txt" },
+		{ print_diff_json, "diff.json" },
+		{ print_diff_ndjson, "diff.ndjson" },
+		{ print_diff_csv, "diff.csv" },
 	};
 
 	add_each_kind();
@@ -389,26 +389,26 @@ FIXTURE_TEST(diff_has_column_per_key_and_counts_hidden_groups)
 	add(&before, "b", 5, 5);
 	add(&after, "b", 5, 5);
 	compare();
-	text = print(format_diff_csv, 1, 100);
+	text = print(print_diff_csv, 1, 100);
 	expect_in(text, "row,endpoint,comm,before_requests,before_cpu_ns,");
 	expect_in(text, "\r\ngroup,b,");
 	expect_in(text, "\r\nall,,,2,14,");
 	assert_null(strstr(text, "\r\ngroup,a,"));
 	expect_hidden_in_csv(text, "1");
 	free(text);
-	text = print(format_diff_csv, 2, 100);
+	text = print(print_diff_csv, 2, 100);
 	assert_null(strstr(text, "hidden"));
 	free(text);
-	text = print(format_diff_ndjson, 1, 100);
+	text = print(print_diff_ndjson, 1, 100);
 	expect_in(text, "{\"row\":\"hidden\",\"by\":\"endpoint,comm\",\"groups\":1}\n");
 	free(text);
-	text = print(format_diff_ndjson, 2, 100);
+	text = print(print_diff_ndjson, 2, 100);
 	assert_null(strstr(text, "hidden"));
 	free(text);
-	text = print(format_diff_json, 1, 100);
+	text = print(print_diff_json, 1, 100);
 	expect_in(text, "\"hidden\":{\"groups\":1},");
 	free(text);
-	text = print(format_diff_json, 2, 100);
+	text = print(print_diff_json, 2, 100);
 	assert_null(strstr(text, "hidden"));
 	free(text);
 }
@@ -438,7 +438,7 @@ FIXTURE_TEST(diff_reports_too_few_requests)
 	add(&before, "a", 5, 5);
 	add(&after, "a", 6, 5);
 	compare();
-	text = print(format_diff_table, 0, 120);
+	text = print(diff_text_print, 0, 120);
 	expect_in(text,
 		  "cpu mean     5 ns   6 ns  +20.0 %              -  too few to tell: 10 needed");
 	expect_in(text,
@@ -452,7 +452,7 @@ FIXTURE_TEST(diff_reports_damaged_and_truncated_files)
 	static const char *const keys[] = { "\"damaged_bytes\":7", "\"truncated\":true" };
 	struct input_file files[2] = { { .name = "a", .damaged_places = 1, .damaged_bytes = 7 },
 				       { .name = "b", .is_truncated = true } };
-	struct format_options options = { .width = 60, .files = files, .file_count = 2 };
+	struct view_options options = { .width = 60, .files = files, .file_count = 2 };
 	char *text = NULL;
 	size_t size_bytes;
 	FILE *out;
@@ -462,8 +462,8 @@ FIXTURE_TEST(diff_reports_damaged_and_truncated_files)
 	compare();
 	for (int i = 0; i < 3; i++) {
 		out = open_memstream(&text, &size_bytes);
-		assert_int_equal(
-			(i < 2 ? format_diff_table : format_diff_json)(&diff, &options, out), 0);
+		assert_int_equal((i < 2 ? diff_text_print : print_diff_json)(&diff, &options, out),
+				 0);
 		assert_int_equal(fclose(out), 0);
 		if (i < 2) {
 			/* As wide as the screen, unless that has no end. */
@@ -492,7 +492,7 @@ FIXTURE_TEST(diff_clamps_interval_at_minus_100_percent)
 	}
 	compare();
 	assert_true(diff.rows[0].figures[DIFF_CPU_MEAN].difference.low < -100);
-	text = print(format_diff_table, 0, 120);
+	text = print(diff_text_print, 0, 120);
 	expect_in(text, "-100.0 to ");
 	free(text);
 }
@@ -516,13 +516,13 @@ FIXTURE_TEST(diff_reports_missing_keys_and_figures)
 				  "cpu pid=42 request_id=\"2\" endpoint= tenant=seven cpu_ns=4");
 	}
 	compare();
-	text = print(format_diff_table, 0, 120);
+	text = print(diff_text_print, 0, 120);
 	expect_in(text, "GET /          (no tenant)     1 → 1  cpu mean     0 ns   5 ns"
 			"         -              -  too few to tell: 10 needed");
 	expect_in(text, "wall mean       -      -         -              -  not measured");
 	expect_in(text, "(no endpoint)  seven           1 → 1  cpu mean     4 ns   4 ns");
 	free(text);
-	text = print(format_diff_json, 0, 100);
+	text = print(print_diff_json, 0, 100);
 	expect_in(text, "\"cpu_mean\":{\"before_ns\":4,\"after_ns\":4}");
 	assert_null(strstr(text, "wall_mean"));
 	assert_null(strstr(text, "change_ns"));
@@ -542,7 +542,7 @@ FIXTURE_TEST(diff_reports_decrease_and_huge_increase)
 	add(&before, "large", 1, 5);
 	add(&after, "large", 9999, 5);
 	compare();
-	text = print(format_diff_table, 0, 120);
+	text = print(diff_text_print, 0, 120);
 	expect_in(text, "%  LESS");
 	assert_null(strstr(text, "MORE"));
 	expect_in(text, "cpu mean       1 ns  1.000 ms            -");
@@ -566,11 +566,11 @@ FIXTURE_TEST(diff_prefixes_threads_with_host_if_several)
 				  "cpu host_name=%s pid=42 tid=7 request_id=\"1\" cpu_ns=5",
 				  hosts[i / 2]);
 	compare();
-	text = print(format_diff_table, 0, 120);
+	text = print(diff_text_print, 0, 120);
 	expect_in(text, "one:42/7");
 	expect_in(text, "two:42/7");
 	free(text);
-	text = print(format_diff_json, 0, 100);
+	text = print(print_diff_json, 0, 100);
 	expect_in(text, "\"one:42/7\"");
 	free(text);
 }
@@ -585,7 +585,7 @@ FIXTURE_TEST(diff_shows_end_of_long_escaped_key)
 	add(&before, key, 5, 5);
 	add(&after, key, 5, 5);
 	compare();
-	text = print(format_diff_table, 0, 120);
+	text = print(diff_text_print, 0, 120);
 	expect_in(text, "\n\\x1b");
 	expect_in(text, "\\x1bx  ");
 	free(text);
@@ -600,16 +600,16 @@ FIXTURE_TEST(diff_reports_no_significant_change)
 		add(&after, "a", 101 + i, 10 + i);
 	}
 	compare();
-	text = print(format_diff_table, 0, 120);
+	text = print(diff_text_print, 0, 120);
 	expect_in(text, "\nno significant change in 4 figures, at 95 %\n");
 	free(text);
 }
 
-static int try_print(int (*format)(const struct diff *, const struct format_options *, FILE *))
+static int try_print(int (*format)(const struct diff *, const struct view_options *, FILE *))
 {
 	static char place[65536];
 	static const struct input_file files[2] = { { .name = "one" }, { .name = "two" } };
-	const struct format_options options = { .width = 100, .files = files, .file_count = 2 };
+	const struct view_options options = { .width = 100, .files = files, .file_count = 2 };
 	FILE *out = fmemopen(place, sizeof(place), "w");
 	int r;
 
@@ -631,7 +631,7 @@ FIXTURE_TEST(diff_returns_enomem_without_memory)
 	assert_int_equal(totals_finish(&after), 0);
 	assert_each_allocation_can_fail(diff_init(&diff, &before, &after), (void)0);
 	json_set_alloc_funcs(malloc, free);
-	assert_each_allocation_can_fail(try_print(format_diff_table), table_failures++);
-	assert_each_allocation_can_fail(try_print(format_diff_json), json_failures++);
+	assert_each_allocation_can_fail(try_print(diff_text_print), table_failures++);
+	assert_each_allocation_can_fail(try_print(print_diff_json), json_failures++);
 	assert_true(table_failures > 0 && json_failures > 0);
 }

@@ -474,7 +474,7 @@ static void expect_said_in_json(const char *says)
 	size_t size;
 	FILE *file = open_memstream(&text, &size);
 
-	assert_int_equal(format_json(&totals, &(struct format_options){ .sort = FIGURE_CPU }, file),
+	assert_int_equal(print_json(&totals, &(struct view_options){ .sort = FIGURE_CPU }, file),
 			 0);
 	assert_int_equal(fclose(file), 0);
 	assert_non_null(strstr(text, says));

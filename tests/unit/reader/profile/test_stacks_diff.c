@@ -166,7 +166,7 @@ FIXTURE_TEST(stacks_diff_counts_recursive_method_once)
 
 FIXTURE_TEST(stacks_diff_prints_changes_as_text_and_json)
 {
-	const struct format_stacks_options options = { .width = 80, .method_count = 1 };
+	const struct stacks_view_options options = { .width = 80, .method_count = 1 };
 	struct sides *sides = *state;
 	char *text = NULL, *json_text = NULL;
 	size_t size_bytes;
@@ -178,13 +178,13 @@ FIXTURE_TEST(stacks_diff_prints_changes_as_text_and_json)
 	add_requests(&sides->after, 20, 40, 5);
 	diff = compare(sides);
 	out = open_memstream(&text, &size_bytes);
-	format_stacks_diff(&diff, &options, out);
+	stacks_diff_view_print(&diff, &options, out);
 	assert_int_equal(fclose(out), 0);
 	assert_non_null(strstr(text, "\nwork\n    self"));
 	assert_non_null(strstr(text, "MORE"));
 	assert_non_null(strstr(text, "1 more\n"));
 	out = open_memstream(&json_text, &size_bytes);
-	assert_int_equal(format_stacks_diff_json(&diff, &options, out), 0);
+	assert_int_equal(print_stacks_diff_json(&diff, &options, out), 0);
 	assert_int_equal(fclose(out), 0);
 	root = json_loads(json_text, JSON_REJECT_DUPLICATES, NULL);
 	assert_non_null(root);
@@ -208,8 +208,7 @@ FIXTURE_TEST(stacks_diff_csv_rows_have_all_columns)
 	add_requests(&sides->after, 2, 40, 5);
 	diff = compare(sides);
 	out = open_memstream(&text, &size_bytes);
-	assert_int_equal(format_stacks_diff_csv(&diff, &(struct format_stacks_options){ 0 }, out),
-			 0);
+	assert_int_equal(print_stacks_diff_csv(&diff, &(struct stacks_view_options){ 0 }, out), 0);
 	assert_int_equal(fclose(out), 0);
 	for (line = strtok_r(text, "\r\n", &rest); line; line = strtok_r(NULL, "\r\n", &rest)) {
 		size_t count = 1;
@@ -264,7 +263,7 @@ static void add_changes(struct sides *sides)
 
 FIXTURE_TEST(stacks_diff_formats_match_golden_files)
 {
-	const struct format_stacks_options options = { .width = 80 };
+	const struct stacks_view_options options = { .width = 80 };
 	struct stacks_diff diff;
 	size_t size_bytes;
 
@@ -277,10 +276,10 @@ FIXTURE_TEST(stacks_diff_formats_match_golden_files)
 		FILE *out = open_memstream(&text, &size_bytes);
 
 		if (i == 0)
-			format_stacks_diff(&diff, &options, out);
+			stacks_diff_view_print(&diff, &options, out);
 		else
-			assert_int_equal((i == 1 ? format_stacks_diff_json
-						 : format_stacks_diff_csv)(&diff, &options, out),
+			assert_int_equal((i == 1 ? print_stacks_diff_json
+						 : print_stacks_diff_csv)(&diff, &options, out),
 					 0);
 		assert_int_equal(fclose(out), 0);
 		golden_compare(names[i], text, size_bytes);
@@ -342,17 +341,17 @@ static void add_naps(struct stacks *stacks, int64_t nap_ns)
 
 static void expect_said(const struct stacks_diff *diff)
 {
-	const struct format_stacks_options options = { .width = 80 };
+	const struct stacks_view_options options = { .width = 80 };
 	char *text = NULL, *json_text = NULL;
 	size_t size_bytes;
 	FILE *out = open_memstream(&text, &size_bytes);
 
-	format_stacks_diff(diff, &options, out);
+	stacks_diff_view_print(diff, &options, out);
 	assert_int_equal(fclose(out), 0);
 	assert_non_null(strstr(text, "blocked or for a CPU, by method: before 12 requests, 24"));
 	assert_non_null(strstr(text, "\n    off CPU  40.50 us"));
 	out = open_memstream(&json_text, &size_bytes);
-	assert_int_equal(format_stacks_diff_json(diff, &options, out), 0);
+	assert_int_equal(print_stacks_diff_json(diff, &options, out), 0);
 	assert_int_equal(fclose(out), 0);
 	assert_non_null(strstr(json_text, "\"after\":{\"requests\":12,\"waits\":24}"));
 	assert_non_null(strstr(json_text, "\"total\":{\"before_ns\":40500,"));

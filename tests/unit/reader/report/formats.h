@@ -2,13 +2,13 @@
 /* Views in one format each, for tests that go over several. */
 #pragma once
 
-#include "reader/report/format.h"
-#include "reader/report/format_diff.h"
-#include "reader/report/format_stacks.h"
-#include "reader/report/format_stacks_diff.h"
-#include "reader/report/format_stalls.h"
-#include "reader/report/format_story.h"
-#include "reader/report/format_syscalls.h"
+#include "reader/report/diff_view.h"
+#include "reader/report/stacks_diff_view.h"
+#include "reader/report/stacks_view.h"
+#include "reader/report/stalls_view.h"
+#include "reader/report/story_view.h"
+#include "reader/report/syscalls_view.h"
+#include "reader/report/totals_view.h"
 
 #define FORMAT_AS(name, view, shown_type, options_type, wanted)                                \
 	static __attribute__((unused, noinline)) int name(                                     \
@@ -20,30 +20,31 @@
 		return view(shown, &in_format, out);                                           \
 	}
 
-FORMAT_AS(format_json, format_totals, totals, format_options, FORMAT_JSON)
-FORMAT_AS(format_csv, format_totals, totals, format_options, FORMAT_CSV)
-FORMAT_AS(format_ndjson, format_totals, totals, format_options, FORMAT_NDJSON)
-FORMAT_AS(format_series_json, format_series, totals, format_options, FORMAT_JSON)
-FORMAT_AS(format_series_csv, format_series, totals, format_options, FORMAT_CSV)
-FORMAT_AS(format_series_ndjson, format_series, totals, format_options, FORMAT_NDJSON)
-FORMAT_AS(format_diff_json, format_diff, diff, format_options, FORMAT_JSON)
-FORMAT_AS(format_diff_csv, format_diff, diff, format_options, FORMAT_CSV)
-FORMAT_AS(format_diff_ndjson, format_diff, diff, format_options, FORMAT_NDJSON)
-FORMAT_AS(format_stacks_json, format_stacks, stacks, format_stacks_options, FORMAT_JSON)
-FORMAT_AS(format_stacks_csv, format_stacks, stacks, format_stacks_options, FORMAT_CSV)
-FORMAT_AS(format_stacks_ndjson, format_stacks, stacks, format_stacks_options, FORMAT_NDJSON)
-FORMAT_AS(format_stacks_diff_json, format_stacks_diff, stacks_diff, format_stacks_options,
+FORMAT_AS(print_json, totals_view_print, totals, view_options, FORMAT_JSON)
+FORMAT_AS(print_csv, totals_view_print, totals, view_options, FORMAT_CSV)
+FORMAT_AS(print_ndjson, totals_view_print, totals, view_options, FORMAT_NDJSON)
+FORMAT_AS(print_series_json, series_view_print, totals, view_options, FORMAT_JSON)
+FORMAT_AS(print_series_csv, series_view_print, totals, view_options, FORMAT_CSV)
+FORMAT_AS(print_series_ndjson, series_view_print, totals, view_options, FORMAT_NDJSON)
+FORMAT_AS(print_diff_json, diff_view_print, diff, view_options, FORMAT_JSON)
+FORMAT_AS(print_diff_csv, diff_view_print, diff, view_options, FORMAT_CSV)
+FORMAT_AS(print_diff_ndjson, diff_view_print, diff, view_options, FORMAT_NDJSON)
+FORMAT_AS(print_stacks_json, stacks_view_print, stacks, stacks_view_options, FORMAT_JSON)
+FORMAT_AS(print_stacks_csv, stacks_view_print, stacks, stacks_view_options, FORMAT_CSV)
+FORMAT_AS(print_stacks_ndjson, stacks_view_print, stacks, stacks_view_options, FORMAT_NDJSON)
+FORMAT_AS(print_stacks_diff_json, stacks_diff_view_print, stacks_diff, stacks_view_options,
 	  FORMAT_JSON)
-FORMAT_AS(format_stacks_diff_csv, format_stacks_diff, stacks_diff, format_stacks_options,
+FORMAT_AS(print_stacks_diff_csv, stacks_diff_view_print, stacks_diff, stacks_view_options,
 	  FORMAT_CSV)
-FORMAT_AS(format_stacks_diff_ndjson, format_stacks_diff, stacks_diff, format_stacks_options,
+FORMAT_AS(print_stacks_diff_ndjson, stacks_diff_view_print, stacks_diff, stacks_view_options,
 	  FORMAT_NDJSON)
-FORMAT_AS(format_syscalls_json, format_syscalls, syscalls, format_syscalls_options, FORMAT_JSON)
-FORMAT_AS(format_syscalls_csv, format_syscalls, syscalls, format_syscalls_options, FORMAT_CSV)
-FORMAT_AS(format_syscalls_ndjson, format_syscalls, syscalls, format_syscalls_options, FORMAT_NDJSON)
-FORMAT_AS(format_stalls_json, format_stalls, stalls, format_stalls_options, FORMAT_JSON)
-FORMAT_AS(format_stalls_csv, format_stalls, stalls, format_stalls_options, FORMAT_CSV)
-FORMAT_AS(format_stalls_ndjson, format_stalls, stalls, format_stalls_options, FORMAT_NDJSON)
-FORMAT_AS(format_story_json, format_story, story, format_options, FORMAT_JSON)
-FORMAT_AS(format_story_csv, format_story, story, format_options, FORMAT_CSV)
-FORMAT_AS(format_story_ndjson, format_story, story, format_options, FORMAT_NDJSON)
+FORMAT_AS(print_syscalls_json, syscalls_view_print, syscalls, syscalls_view_options, FORMAT_JSON)
+FORMAT_AS(print_syscalls_csv, syscalls_view_print, syscalls, syscalls_view_options, FORMAT_CSV)
+FORMAT_AS(print_syscalls_ndjson, syscalls_view_print, syscalls, syscalls_view_options,
+	  FORMAT_NDJSON)
+FORMAT_AS(print_stalls_json, stalls_view_print, stalls, stalls_view_options, FORMAT_JSON)
+FORMAT_AS(print_stalls_csv, stalls_view_print, stalls, stalls_view_options, FORMAT_CSV)
+FORMAT_AS(print_stalls_ndjson, stalls_view_print, stalls, stalls_view_options, FORMAT_NDJSON)
+FORMAT_AS(print_story_json, story_view_print, story, view_options, FORMAT_JSON)
+FORMAT_AS(print_story_csv, story_view_print, story, view_options, FORMAT_CSV)
+FORMAT_AS(print_story_ndjson, story_view_print, story, view_options, FORMAT_NDJSON)

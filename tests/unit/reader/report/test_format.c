@@ -11,7 +11,7 @@
 #include "record/golden.h"
 #include "record/record_reader.h"
 
-typedef int (*format_fn)(const struct totals *totals, const struct format_options *options,
+typedef int (*format_fn)(const struct totals *totals, const struct view_options *options,
 			 FILE *out);
 
 static const char *const by_default[] = { "endpoint", "request_id" };
@@ -52,7 +52,7 @@ static char *print_in(bool is_short, format_fn format, const struct totals *tota
 		      size_t top_count, size_t width)
 {
 	static const struct input_file file = { .name = "shop.rec", .entry_count = GOLDEN_RECORDS };
-	const struct format_options options = {
+	const struct view_options options = {
 		.sort = FIGURE_CPU,
 		.top_count = top_count,
 		.has_books = !is_short,
@@ -96,12 +96,12 @@ static void expect_golden(void **state, format_fn format, const char *name, size
 
 FIXTURE_TEST(table_matches_golden_file)
 {
-	expect_golden(state, format_table, "shop.txt", 100);
+	expect_golden(state, totals_text_print, "shop.txt", 100);
 }
 
 FIXTURE_TEST(table_fits_80_columns)
 {
-	expect_golden(state, format_table, "shop-80.txt", 80);
+	expect_golden(state, totals_text_print, "shop-80.txt", 80);
 }
 
 FIXTURE_TEST(table_short_form_fits_screen)
@@ -109,7 +109,7 @@ FIXTURE_TEST(table_short_form_fits_screen)
 	char *text;
 
 	read_golden(*state);
-	text = print_in(true, format_table, *state, 0, 80);
+	text = print_in(true, totals_text_print, *state, 0, 80);
 	golden_compare("shop-short-80.txt", text, strlen(text));
 	free(text);
 }
@@ -135,21 +135,21 @@ static void expect_golden_by(struct totals *totals, const char *by, format_fn fo
 
 FIXTURE_TEST(formats_by_thread_match_golden_files)
 {
-	expect_golden_by(*state, "tid", format_table, "shop-by-tid.txt", 140);
-	expect_golden_by(*state, "tid", format_csv, "shop-by-tid.csv", 140);
+	expect_golden_by(*state, "tid", totals_text_print, "shop-by-tid.txt", 140);
+	expect_golden_by(*state, "tid", print_csv, "shop-by-tid.csv", 140);
 }
 
 FIXTURE_TEST(formats_by_request_match_golden_files)
 {
-	expect_golden_by(*state, "request_id", format_csv, "shop-by-request.csv", 100);
-	expect_golden_by(*state, "request_id", format_json, "shop-by-request.json", 100);
+	expect_golden_by(*state, "request_id", print_csv, "shop-by-request.csv", 100);
+	expect_golden_by(*state, "request_id", print_json, "shop-by-request.json", 100);
 }
 
 static char *print_slowest(const struct totals *totals, format_fn format, size_t width)
 {
-	const struct format_options options = { .sort = FIGURE_WALL,
-						.is_slowest = true,
-						.width = width };
+	const struct view_options options = { .sort = FIGURE_WALL,
+					      .is_slowest = true,
+					      .width = width };
 	size_t size_bytes = 0;
 	char *text = NULL;
 	FILE *out = open_memstream(&text, &size_bytes);
@@ -168,7 +168,7 @@ FIXTURE_TEST(table_of_slowest_requests_matches_golden_file)
 	tzset();
 	begin_by(*state, "request_id");
 	read_golden(*state);
-	text = print_slowest(*state, format_table, 80);
+	text = print_slowest(*state, totals_text_print, 80);
 	golden_compare("shop-slowest-80.txt", text, strlen(text));
 	free(text);
 }
@@ -188,7 +188,7 @@ FIXTURE_TEST(table_shows_date_if_recording_spans_days)
 	sample_add_cpu_with(totals, 1, "a", 5, 5,
 			    "first_ns=1700000000123999999 last_ns=1700000000123999999");
 	totals_finish(totals);
-	text = print_slowest(totals, format_table, 100);
+	text = print_slowest(totals, totals_text_print, 100);
 	expect_in(text, "11-14 22:13:20.123");
 	free(text);
 }
@@ -199,10 +199,10 @@ FIXTURE_TEST(series_formats_match_golden_files)
 		format_fn format;
 		const char *name;
 	} formats[] = {
-		{ format_series_table, "shop-over-time.txt" },
-		{ format_series_json, "shop-over-time.json" },
-		{ format_series_ndjson, "shop-over-time.ndjson" },
-		{ format_series_csv, "shop-over-time.csv" },
+		{ series_text_print, "shop-over-time.txt" },
+		{ print_series_json, "shop-over-time.json" },
+		{ print_series_ndjson, "shop-over-time.ndjson" },
+		{ print_series_csv, "shop-over-time.csv" },
 	};
 
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
@@ -220,25 +220,25 @@ FIXTURE_TEST(series_formats_match_golden_files)
 
 FIXTURE_TEST(formats_by_two_keys_match_golden_files)
 {
-	expect_golden_by(*state, "endpoint,thread_name", format_table, "shop-by-two.txt", 100);
-	expect_golden_by(*state, "endpoint,thread_name", format_csv, "shop-by-two.csv", 100);
-	expect_golden_by(*state, "attribution,pid", format_json, "shop-by-two.json", 100);
+	expect_golden_by(*state, "endpoint,thread_name", totals_text_print, "shop-by-two.txt", 100);
+	expect_golden_by(*state, "endpoint,thread_name", print_csv, "shop-by-two.csv", 100);
+	expect_golden_by(*state, "attribution,pid", print_json, "shop-by-two.json", 100);
 }
 
 FIXTURE_TEST(formats_by_process_match_golden_files)
 {
-	expect_golden_by(*state, "pid", format_table, "shop-by-pid-80.txt", 80);
-	expect_golden_by(*state, "pid", format_json, "shop-by-pid.json", 80);
+	expect_golden_by(*state, "pid", totals_text_print, "shop-by-pid-80.txt", 80);
+	expect_golden_by(*state, "pid", print_json, "shop-by-pid.json", 80);
 }
 
 FIXTURE_TEST(json_matches_golden_file)
 {
-	expect_golden(state, format_json, "shop.json", 100);
+	expect_golden(state, print_json, "shop.json", 100);
 }
 
 FIXTURE_TEST(csv_matches_golden_file)
 {
-	expect_golden(state, format_csv, "shop.csv", 100);
+	expect_golden(state, print_csv, "shop.csv", 100);
 }
 
 FIXTURE_TEST(formats_mark_unmeasured_figures)
@@ -250,16 +250,16 @@ FIXTURE_TEST(formats_mark_unmeasured_figures)
 	begin_by(totals, "request_id");
 	sample_add_record(totals, "cpu pid=42 request_id=a cpu_ns=5");
 	totals_finish(totals);
-	text = print(format_table, totals, 0, 100);
+	text = print(totals_text_print, totals, 0, 100);
 	expect_in(text, "a             5 ns     -     - ");
 	expect_in(text, "unattributed  0 ns     -     - ");
 	expect_in(text, "  100.00 % ");
 	expect_in(text, "  - (no balance records)");
 	free(text);
-	text = print(format_json, totals, 0, 100);
+	text = print(print_json, totals, 0, 100);
 	expect_in(text, "{\"key\":\"a\",\"requests\":1,\"cpu_ns\":5,\"share_percent\":100.0}");
 	free(text);
-	text = print(format_csv, totals, 0, 100);
+	text = print(print_csv, totals, 0, 100);
 	row = strstr(text, "group,a,1,5,,,,,100,");
 	assert_non_null(row);
 	row += strlen("group,a,1,5,,,,,100,");
@@ -281,20 +281,20 @@ FIXTURE_TEST(table_shows_split_error_above_five_percent)
 	begin_by(totals, "request_id");
 	add_split(totals, "a", 50000);
 	totals_finish(totals);
-	text = print(format_table, totals, 0, 120);
+	text = print(totals_text_print, totals, 0, 120);
 	assert_null(strstr(text, "split ±"));
 	free(text);
 	add_split(totals, "b", 50001);
 	totals_finish(totals);
-	text = print(format_table, totals, 0, 120);
+	text = print(totals_text_print, totals, 0, 120);
 	expect_in(text, "user    kernel   split ±  run queue");
 	expect_in(text, "b             1.000 ms     -  600.0 us  400.0 us  50.00 us");
 	expect_in(text, "total         2.000 ms     -  1.200 ms  800.0 us  100.0 us");
 	free(text);
-	text = print(format_table, totals, 0, 60);
+	text = print(totals_text_print, totals, 0, 60);
 	assert_null(strstr(text, "split ±  "));
 	free(text);
-	text = print(format_json, totals, 0, 100);
+	text = print(print_json, totals, 0, 100);
 	expect_in(text, "\"split_error_ns\":100001");
 	free(text);
 }
@@ -308,7 +308,7 @@ FIXTURE_TEST(csv_quotes_cells_and_disarms_formulas)
 	sample_add_cpu(*state, 1, "say \\\"a,b\\\"", NULL, 1, 0);
 	sample_add_cpu(*state, 1, "@x,y", NULL, 1, 0);
 	assert_int_equal(totals_finish(*state), 0);
-	text = print(format_csv, *state, 0, 100);
+	text = print(print_csv, *state, 0, 100);
 	expect_in(text, "group,'=1+2,1,");
 	expect_in(text, "group,\"say \"\"a,b\"\"\",1,");
 	expect_in(text, "group,\"'@x,y\",1,");
@@ -322,7 +322,7 @@ FIXTURE_TEST(table_rounds_share_once)
 
 	sample_add_cpu(*state, 1, "a", "rare", 53646, 0);
 	sample_add_cpu(*state, 1, "b", "often", 946354, 0);
-	text = print(format_table, *state, 0, 100);
+	text = print(totals_text_print, *state, 0, 100);
 	expect_in(text, "  5.36 %");
 	expect_in(text, " 94.64 %");
 	free(text);
@@ -334,15 +334,15 @@ FIXTURE_TEST(formats_sum_hidden_rows_into_one)
 
 	begin_by(*state, "request_id");
 	read_golden(*state);
-	text = print(format_table, *state, 1, 200);
+	text = print(totals_text_print, *state, 1, 200);
 	expect_in(text,
 		  "… 2 more                   180.0 ms         -         -  160.0 ms  20.00 ms");
 	free(text);
-	text = print(format_json, *state, 1, 100);
+	text = print(print_json, *state, 1, 100);
 	expect_in(text, "\"hidden\":{\"cpu_ns\":180000000");
 	expect_in(text, "\"groups\":2}");
 	free(text);
-	text = print(format_csv, *state, 1, 100);
+	text = print(print_csv, *state, 1, 100);
 	expect_in(text, ",groups\r\n");
 	hidden = strstr(text, "\nhidden,");
 	assert_non_null(hidden);
@@ -368,7 +368,7 @@ FIXTURE_TEST(formats_split_unattributed_time_by_thread)
 		assert_int_equal(sample_add(&sample, totals), 0);
 	}
 	totals_finish(totals);
-	text = print(format_table, totals, 0, 100);
+	text = print(totals_text_print, totals, 0, 100);
 	expect_in(text,
 		  "unattributed, by thread  what it was    cpu    share  run queue   blocked\n"
 		  "\\x1b                     no context   10 ns  20.41 %          -  2.000 us\n"
@@ -378,7 +378,7 @@ FIXTURE_TEST(formats_split_unattributed_time_by_thread)
 		  "e                        no context    6 ns  12.24 %          -  2.004 us\n"
 		  "… 2 more                               9 ns  18.37 %          -  4.011 us\n\n");
 	free(text);
-	text = print(format_json, totals, 0, 100);
+	text = print(print_json, totals, 0, 100);
 	expect_in(text, "{\"keys\":{\"thread_name\":\"g\",\"attribution\":\"no context\"},"
 			"\"cpu_ns\":4,\"blocked_ns\":2006,");
 	free(text);
@@ -391,7 +391,7 @@ FIXTURE_TEST(table_lists_unattributed_threads_without_name)
 
 	sample_add_record(totals, "cpu pid=42 request_id= cpu_ns=10");
 	totals_finish(totals);
-	text = print(format_table, totals, 0, 100);
+	text = print(totals_text_print, totals, 0, 100);
 	expect_in(text, "\n(no name) ");
 	free(text);
 }
@@ -402,11 +402,11 @@ FIXTURE_TEST(formats_escape_hostile_keys)
 
 	sample_add_cpu(*state, 1, "\x1b[31m\xff", "\x1b]0;x\x07", 1, 0);
 	totals_finish(*state);
-	text = print(format_table, *state, 0, 100);
+	text = print(totals_text_print, *state, 0, 100);
 	expect_in(text, "\\x1b[31m\\xff");
 	assert_null(strchr(text, '\x1b'));
 	free(text);
-	text = print(format_json, *state, 0, 100);
+	text = print(print_json, *state, 0, 100);
 	expect_in(text, "\"key\":\"\\\\x1b]0;x\\\\x07\"");
 	free(text);
 }
@@ -421,7 +421,7 @@ FIXTURE_TEST(table_warns_of_unbalanced_books)
 				  "unattributed_ns=0 overflow_ns=0 residual_ns=0 events_lost=7");
 	sample_add_record(totals, "gap pid=42 dropped_records=12 reason=\"spool full\"");
 	totals_finish(totals);
-	text = print(format_table, totals, 0, 300);
+	text = print(totals_text_print, totals, 0, 300);
 	expect_in(text, "THE BOOKS DO NOT BALANCE: 99 ns of 1,000 ns");
 	expect_in(text, "THE BALANCE RECORDS CONTRADICT THEMSELVES: they state a residual of 0 ns");
 	expect_in(text, "THE TABLE DOES NOT MATCH THE BOOKS: its CPU adds up to 900 ns");
@@ -433,7 +433,7 @@ FIXTURE_TEST(table_warns_of_unbalanced_books)
 /* Damaged values in well-formed entries: any text, any number, any size may reach a format. */
 FIXTURE_TEST(formats_survive_random_damage)
 {
-	static const format_fn formats[] = { format_table, format_json, format_csv };
+	static const format_fn formats[] = { totals_text_print, print_json, print_csv };
 	static const char *const by_what_ran[] = { "tid", "pid" };
 	const unsigned int seed = 20240301;
 	static struct record_view view;

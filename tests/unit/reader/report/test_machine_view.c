@@ -5,7 +5,7 @@
 #include "unit_test.h"
 
 #include "reader/aggregate/sample_totals.h"
-#include "reader/report/format.h"
+#include "reader/report/totals_view.h"
 
 static struct totals totals;
 
@@ -54,7 +54,7 @@ static void add_process(const char *comm)
 /* What the table says at a width; the caller frees it. */
 static char *print(size_t width, enum figure sort)
 {
-	const struct format_options options = {
+	const struct view_options options = {
 		.sort = sort,
 		.width = width,
 		.has_books = true,
@@ -65,7 +65,7 @@ static char *print(size_t width, enum figure sort)
 
 	assert_non_null(out);
 	totals_finish(&totals);
-	assert_int_equal(format_table(&totals, &options, out), 0);
+	assert_int_equal(totals_text_print(&totals, &options, out), 0);
 	assert_int_equal(fclose(out), 0);
 	return text;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Which long waits are whose, what ended them, and how they are printed: reader/aggregate/stalls.h,
- * reader/report/format_stalls.h. */
+ * reader/report/stalls_view.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,16 +82,16 @@ static void add_some(void)
 	    "ran_instead_tid=4 ran_instead_thread_name=greedy");
 }
 
-typedef int (*format_fn)(const struct stalls *stalls, const struct format_stalls_options *options,
+typedef int (*format_fn)(const struct stalls *stalls, const struct stalls_view_options *options,
 			 FILE *out);
 
 static struct frames *shown_frames;
 
 static char *print(format_fn format, size_t width, size_t top_count)
 {
-	const struct format_stalls_options options = { .width = width,
-						       .top_count = top_count,
-						       .frames = shown_frames };
+	const struct stalls_view_options options = { .width = width,
+						     .top_count = top_count,
+						     .frames = shown_frames };
 	char *text = NULL;
 	size_t size_bytes;
 	FILE *out = open_memstream(&text, &size_bytes);
@@ -125,7 +125,7 @@ static void expect(format_fn format, size_t width, size_t top_count, const char 
 FIXTURE_TEST(stalls_table_shows_what_ended_them_and_the_longest)
 {
 	add_some();
-	expect(format_stalls, 110, 0,
+	expect(stalls_view_print, 110, 0,
 	       "endpoint  ended by       stalls      time    share      mean   longest\n"
 	       "GET /a    POST /b             2  400.0 ms  61.54 %  200.0 ms  300.0 ms\n"
 	       "GET /a    interrupt           1  200.0 ms  30.77 %  200.0 ms  200.0 ms\n"
@@ -151,7 +151,7 @@ FIXTURE_TEST(stalls_csv_has_row_per_ender_and_wait)
 	stalls_deinit(&stalls);
 	begin_with(NULL, NULL, 1);
 	add_some();
-	expect(format_stalls_csv, 100, 1,
+	expect(print_stalls_csv, 100, 1,
 	       "row,endpoint,ended_by,ender,stalls,blocked_ns,run_queue_ns,longest_ns,stalls_lost,"
 	       "start_ns,end_ns,pid,tid,thread_name,request_id,blocked_on,syscall,waited_on,"
 	       "ender_pid,ender_tid,ender_request_id,hogs,kept_ns,cpu_ns,held_requests,held_ns,method,file,line\r\n"
@@ -167,7 +167,7 @@ FIXTURE_TEST(stalls_json_has_total_enders_and_waits)
 
 	add_some();
 	ADD("balance pid=7 window_ns=1000 exec_ns=0 stalls_lost=3");
-	text = print(format_stalls_json, 80, 0);
+	text = print(print_stalls_json, 80, 0);
 	root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	assert_non_null(root);
 	total = json_object_get(root, "total");
@@ -179,13 +179,14 @@ FIXTURE_TEST(stalls_json_has_total_enders_and_waits)
 	assert_int_equal(json_array_size(json_object_get(root, "stalls")), 4);
 	json_decref(root);
 	free(text);
-	expect_part(format_stalls, 100, "3 long waits of all processes could not be recorded.\n");
+	expect_part(stalls_view_print, 100,
+		    "3 long waits of all processes could not be recorded.\n");
 }
 
 FIXTURE_TEST(stalls_ndjson_has_line_per_ender_and_wait)
 {
 	ADD(STALL("1", "100") " woken_by=interrupt");
-	expect(format_stalls_ndjson, 100, 0,
+	expect(print_stalls_ndjson, 100, 0,
 	       "{\"row\":\"ended_by\",\"by\":\"endpoint\",\"endpoint\":\"GET /a\",\"ended_by\":\"interrupt\","
 	       "\"stalls\":1,\"blocked_ns\":100000000,\"run_queue_ns\":0,\"longest_ns\":100000000}\n"
 	       "{\"row\":\"stall\",\"by\":\"endpoint\",\"endpoint\":\"GET /a\",\"ended_by\":\"interrupt\","
@@ -202,7 +203,7 @@ FIXTURE_TEST(stalls_tell_apart_what_ended_them)
 	ADD(STALL("1", "004"));
 	ADD("stall pid=7 tid=8 request_id=a endpoint=\"GET /a\" start_ns=1 end_ns=6 blocked_ns=0 "
 	    "run_queue_ns=5");
-	expect(format_stalls, 60, 0,
+	expect(stalls_view_print, 60, 0,
 	       "endpoint  ended by       stalls      time    share   longest\n"
 	       "GET /a    -                   1  4.000 ms  40.00 %  4.000 ms\n"
 	       "GET /a    (no endpoint)       1  3.000 ms  30.00 %  3.000 ms\n"
@@ -228,7 +229,7 @@ FIXTURE_TEST(stalls_apply_late_endpoint_to_whole_request)
 	ADD("meta pid=7 keys=[request_id endpoint]");
 	ADD("stall pid=7 tid=8 request_id=a start_ns=1 end_ns=6 blocked_ns=5 run_queue_ns=0");
 	ADD("cpu pid=7 tid=8 request_id=a endpoint=\"GET /late\" cpu_ns=5");
-	expect_part(format_stalls_csv, 100, "stall,GET /late,unknown,,,5,0,");
+	expect_part(print_stalls_csv, 100, "stall,GET /late,unknown,,,5,0,");
 }
 
 FIXTURE_TEST(stalls_group_by_request_if_no_endpoint_recorded)
@@ -237,10 +238,10 @@ FIXTURE_TEST(stalls_group_by_request_if_no_endpoint_recorded)
 	ADD("stall pid=7 tid=8 request_id=a start_ns=1 end_ns=6 blocked_ns=5 run_queue_ns=0 "
 	    "woken_by=thread woken_by_tid=9 woken_by_request_id=b");
 	/* Requests have a column of their own. */
-	expect_part(format_stalls_csv, 100, "row,key,ended_by,ender,");
-	expect_part(format_stalls_ndjson, 100,
+	expect_part(print_stalls_csv, 100, "row,key,ended_by,ender,");
+	expect_part(print_stalls_ndjson, 100,
 		    "{\"row\":\"ended_by\",\"by\":\"request_id\",\"key\":\"a\",");
-	expect_part(format_stalls_ndjson, 100, "\"ender\":\"b\"");
+	expect_part(print_stalls_ndjson, 100, "\"ender\":\"b\"");
 }
 
 FIXTURE_TEST(stalls_filter_whole_requests)
@@ -282,9 +283,9 @@ FIXTURE_TEST(stalls_have_innermost_ruby_method)
 	ADD(STALL("1", "090") " stack_id=f4");
 	ADD(STALL("1", "080") " stack_id=f9");
 	shown_frames = &frames;
-	expect_part(format_stalls_csv, 100, ",,,,Worker#run,b,8\r\n");
-	expect_part(format_stalls, 200, "began (UTC)  method    \n");
-	expect_part(format_stalls, 200, "00:00:01.000  Worker#run\n");
+	expect_part(print_stalls_csv, 100, ",,,,Worker#run,b,8\r\n");
+	expect_part(stalls_view_print, 200, "began (UTC)  method    \n");
+	expect_part(stalls_view_print, 200, "00:00:01.000  Worker#run\n");
 	shown_frames = NULL;
 	frames_deinit(&frames);
 }
@@ -314,7 +315,7 @@ static void add_hogs(void)
 FIXTURE_TEST(hogs_have_the_requests_that_were_under_way_on_their_thread)
 {
 	add_hogs();
-	expect(format_stalls, 110, 0,
+	expect(stalls_view_print, 110, 0,
 	       "endpoint  hogs  kept a thread    cpu  longest  held up  for, in sum\n"
 	       "GET /a       2          90 ns  70 ns    80 ns        2        80 ns\n"
 	       "\n"
@@ -328,10 +329,10 @@ FIXTURE_TEST(hogs_have_the_requests_that_were_under_way_on_their_thread)
 	       "waited for.\n"
 	       "\n"
 	       "0 waits: 0 ns blocked, 0 ns for a CPU.\n");
-	expect_part(format_stalls_csv, 100,
+	expect_part(print_stalls_csv, 100,
 		    "hog_sum,GET /a,,,,,,80,,,,,,,,,,,,,,2,90,70,2,80,,,\r\n"
 		    "hog,GET /a,,,,5,15,,,200,280,7,8,worker,a,,,,,,,,,60,2,80,,,\r\n");
-	expect_part(format_stalls_ndjson, 100,
+	expect_part(print_stalls_ndjson, 100,
 		    "\"cpu_ns\":60,\"held_requests\":2,\"held_ns\":80}\n");
 }
 
@@ -344,7 +345,7 @@ FIXTURE_TEST(hogs_are_summed_up_by_key_and_those_that_held_most_up_come_first)
 	    "cpu_ns=1 blocked_ns=5 run_queue_ns=15");
 	ADD("stall pid=7 tid=1 request_id=y endpoint=\"GET /y\" hog=true start_ns=650 end_ns=750 "
 	    "cpu_ns=1 blocked_ns=5 run_queue_ns=15");
-	expect_part(format_stalls, 110,
+	expect_part(stalls_view_print, 110,
 		    "GET /b       1         100 ns  60 ns   100 ns        1       100 ns\n"
 		    "GET /a       2          90 ns  70 ns    80 ns        2        80 ns\n"
 		    "GET /x       1         400 ns   1 ns   400 ns        0         0 ns\n"
@@ -369,14 +370,15 @@ FIXTURE_TEST(stalls_without_times_are_left_out)
 	assert_int_equal(stalls_finish(&stalls), 0);
 	assert_int_equal(stalls.left_out, 2);
 	assert_int_equal(stalls.count, 0);
-	expect(format_stalls, 80, 0, "0 waits: 0 ns blocked, 0 ns for a CPU.\n");
+	expect(stalls_view_print, 80, 0, "0 waits: 0 ns blocked, 0 ns for a CPU.\n");
 }
 
 FIXTURE_TEST(stalls_table_says_from_when_on_they_are_long)
 {
 	ADD("meta pid=7 stall_ns=5" MS " keys=[request_id endpoint]");
 	ADD(STALL("1", "100"));
-	expect_part(format_stalls, 100, "\n1 wait of at least 5.000 ms: 100.0 ms blocked, 0 ns ");
+	expect_part(stalls_view_print, 100,
+		    "\n1 wait of at least 5.000 ms: 100.0 ms blocked, 0 ns ");
 }
 
 FIXTURE_TEST(stalls_keep_the_longest)
@@ -400,7 +402,7 @@ FIXTURE_TEST(stalls_table_escapes_control_characters)
 
 	ADD("stall pid=7 tid=8 request_id=a endpoint=\"\x1b[31m\" start_ns=1 end_ns=6 blocked_ns=5 "
 	    "run_queue_ns=0 waited_on=\"/tmp/\x1b[0m\" thread_name=\"a\tb\"");
-	text = print(format_stalls, 200, 0);
+	text = print(stalls_view_print, 200, 0);
 	assert_null(strchr(text, '\x1b'));
 	assert_null(strchr(text, '\t'));
 	free(text);

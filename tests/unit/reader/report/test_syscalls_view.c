@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Which calls are whose, and how they are printed: reader/aggregate/syscalls.h,
- * reader/report/format_syscalls.h. */
+ * reader/report/syscalls_view.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,11 +129,11 @@ static void add_some(void)
 }
 
 typedef int (*format_fn)(const struct syscalls *syscalls,
-			 const struct format_syscalls_options *options, FILE *out);
+			 const struct syscalls_view_options *options, FILE *out);
 
 static char *print(format_fn format, size_t width, size_t top_count)
 {
-	const struct format_syscalls_options options = { .width = width, .top_count = top_count };
+	const struct syscalls_view_options options = { .width = width, .top_count = top_count };
 	char *text = NULL;
 	size_t size_bytes;
 	FILE *out = open_memstream(&text, &size_bytes);
@@ -158,7 +158,7 @@ static void expect(format_fn format, size_t top_count, const char *wanted)
 FIXTURE_TEST(syscalls_sort_endpoints_and_calls_by_count)
 {
 	add_some();
-	expect(format_syscalls_csv, 0,
+	expect(print_syscalls_csv, 0,
 	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\n"
 	       "group,GET /a,2,stat,13,130\r\n"
 	       "group,GET /a,2,read,2,20\r\n"
@@ -169,7 +169,7 @@ FIXTURE_TEST(syscalls_sort_endpoints_and_calls_by_count)
 FIXTURE_TEST(syscalls_table_sums_rows_beyond_top_count)
 {
 	add_some();
-	expect(format_syscalls, 1,
+	expect(syscalls_view_print, 1,
 	       "endpoint      requests  calls  a request     share  inside  inside a request   each\n"
 	       "GET /a               2     15        7.5   75.00 %  150 ns             75 ns  10 ns\n"
 	       "  stat                     13        6.5   65.00 %  130 ns             65 ns  10 ns\n"
@@ -189,7 +189,7 @@ FIXTURE_TEST(syscalls_json_lists_calls_of_each_group)
 	json_t *root, *groups, *group;
 
 	add_some();
-	text = print(format_syscalls_json, 80, 0);
+	text = print(print_syscalls_json, 80, 0);
 	root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	assert_non_null(root);
 	assert_string_equal(json_string_value(json_object_get(root, "by")), "endpoint");
@@ -210,7 +210,7 @@ FIXTURE_TEST(syscalls_json_lists_calls_of_each_group)
 FIXTURE_TEST(syscalls_ndjson_has_line_per_group_and_call)
 {
 	add_some();
-	expect(format_syscalls_ndjson, 1,
+	expect(print_syscalls_ndjson, 1,
 	       "{\"by\":\"endpoint\",\"row\":\"group\",\"endpoint\":\"GET /a\",\"requests\":2,\"syscall\":\"stat\","
 	       "\"syscalls\":13,\"inside_ns\":130}\n"
 	       "{\"by\":\"endpoint\",\"row\":\"unattributed\",\"syscall\":\"futex\",\"syscalls\":4,\"inside_ns\":40}\n");
@@ -223,7 +223,7 @@ FIXTURE_TEST(syscalls_apply_late_endpoint_to_whole_request)
 	add_cpu("a", NULL, 3);
 	add_call("a", NULL, "read", 3);
 	add_cpu("a", "GET /a", 0);
-	expect(format_syscalls_csv, 0,
+	expect(print_syscalls_csv, 0,
 	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\ngroup,GET /a,1,read,3,30\r\n");
 }
 
@@ -233,7 +233,7 @@ FIXTURE_TEST(syscalls_show_requests_without_endpoint_in_own_row)
 	add_cpu("a", NULL, 3);
 	add_call("a", NULL, "read", 3);
 	add_cpu("b", NULL, 0);
-	expect(format_syscalls_csv, 0,
+	expect(print_syscalls_csv, 0,
 	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\nwithout_key,,2,read,3,30\r\n");
 }
 
@@ -242,7 +242,7 @@ FIXTURE_TEST(syscalls_group_by_request_if_no_endpoint_recorded)
 	add_meta("tenant");
 	add_cpu("a", NULL, 3);
 	add_call("a", NULL, "read", 3);
-	expect(format_syscalls_csv, 0,
+	expect(print_syscalls_csv, 0,
 	       "row,request_id,requests,syscall,syscalls,inside_ns\r\ngroup,a,1,read,3,30\r\n");
 }
 
@@ -252,7 +252,7 @@ FIXTURE_TEST(syscalls_group_by_any_key)
 	begin_with("tenant", NULL);
 	add_record("syscall pid=7 tid=8 request_id=a endpoint=\"GET /a\" tenant=x syscall=read "
 		   "syscalls=2");
-	expect(format_syscalls_csv, 0,
+	expect(print_syscalls_csv, 0,
 	       "row,tenant,requests,syscall,syscalls,inside_ns\r\ngroup,x,1,read,2,0\r\n");
 }
 
@@ -264,7 +264,7 @@ FIXTURE_TEST(syscalls_filter_whole_requests)
 	add_cpu("d", NULL, 3);
 	add_call("d", NULL, "mmap", 3);
 	add_cpu("d", "GET /a", 0);
-	expect(format_syscalls_csv, 0,
+	expect(print_syscalls_csv, 0,
 	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\n"
 	       "group,GET /a,3,stat,13,130\r\n"
 	       "group,GET /a,3,mmap,3,30\r\n"
@@ -278,7 +278,7 @@ FIXTURE_TEST(syscalls_of_overflow_count_as_no_requests)
 	add_record("syscall pid=7 tid=8 flags=[overflow] syscall=read syscalls=2 inside_ns=3");
 	add_record("syscall pid=7 tid=8 request_id= flags=[unknown] syscall=read syscalls=4 "
 		   "inside_ns=5");
-	expect(format_syscalls_csv, 0,
+	expect(print_syscalls_csv, 0,
 	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\n"
 	       "unattributed,,,read,4,5\r\noverflow,,,read,2,3\r\n");
 }
@@ -287,7 +287,7 @@ FIXTURE_TEST(syscalls_keep_calls_of_other_abi_apart)
 {
 	assert_int_equal(try_call("a", "GET /a", "read", "i386", 1), 0);
 	assert_int_equal(try_call("a", "GET /a", "read", NULL, 2), 0);
-	expect(format_syscalls_csv, 0,
+	expect(print_syscalls_csv, 0,
 	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\n"
 	       "group,GET /a,1,read,2,20\r\ngroup,GET /a,1,i386 read,1,10\r\n");
 }
@@ -299,7 +299,7 @@ FIXTURE_TEST(syscalls_table_reports_lost_calls)
 	add_some();
 	add_cpu("e", "GET /e", 7);
 	add_balance(7);
-	text = print(format_syscalls, 200, 0);
+	text = print(syscalls_view_print, 200, 0);
 	assert_non_null(strstr(text, "The accounts have 27 calls, these are 20: 7 were lost"));
 	free(text);
 }
@@ -309,7 +309,7 @@ FIXTURE_TEST(syscalls_table_escapes_control_characters)
 	char *text;
 
 	add_call("a", "GET /\x1b[31m", "re\tad", 1);
-	text = print(format_syscalls, 100, 0);
+	text = print(syscalls_view_print, 100, 0);
 	assert_null(strchr(text, '\x1b'));
 	assert_null(strchr(text, '\t'));
 	free(text);
@@ -340,7 +340,7 @@ FIXTURE_TEST(syscalls_sums_saturate_at_int64_max)
 /* Each failing once: it is said, and nothing is lost of what was there. */
 FIXTURE_TEST(syscalls_return_enomem_without_memory)
 {
-	const struct format_syscalls_options options = { .width = 80 };
+	const struct syscalls_view_options options = { .width = 80 };
 	int added = -ENOMEM, finished = -ENOMEM;
 
 	for (size_t given = 0; added < 0 || finished < 0; given++) {
@@ -358,6 +358,6 @@ FIXTURE_TEST(syscalls_return_enomem_without_memory)
 	}
 	successes = SIZE_MAX;
 	memory_fails_after(0);
-	assert_int_equal(format_syscalls(&syscalls, &options, stdout), -ENOMEM);
+	assert_int_equal(syscalls_view_print(&syscalls, &options, stdout), -ENOMEM);
 	memory_never_fails();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "reader/report/format_stacks_diff.h"
+#include "reader/report/stacks_diff_view.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -68,8 +68,8 @@ static void print_method(const struct stacks_diff_row *row, size_t width, const 
 		print_figure(names[what], &row->figures[what], said, out);
 }
 
-void format_stacks_diff_table(const struct stacks_diff *diff,
-			      const struct format_stacks_options *options, FILE *out)
+void stacks_diff_text_print(const struct stacks_diff *diff,
+			    const struct stacks_view_options *options, FILE *out)
 {
 	const struct terms *said = &terms[diff->measure];
 	size_t count = 0;

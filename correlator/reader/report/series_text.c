@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "reader/report/cell_text.h"
-#include "reader/report/format.h"
+#include "reader/report/totals_view.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,8 +11,8 @@
 #include "base/display.h"
 #include "reader/aggregate/series.h"
 #include "reader/aggregate/top.h"
-#include "reader/report/format_columns.h"
 #include "reader/report/table.h"
+#include "reader/report/table_columns.h"
 
 enum {
 	STEPS_SHOWN_MAX = 60, /* unless their length was given */
@@ -67,7 +67,7 @@ static void write_bar(int64_t part, int64_t whole, char ret_text[static TABLE_CE
 
 static size_t choose_figures(struct view *view, enum figure_view of, struct table_column *columns)
 {
-	view->figure_count = format_columns(of, view->figures, columns);
+	view->figure_count = table_columns_choose(of, view->figures, columns);
 	return view->figure_count;
 }
 
@@ -132,7 +132,7 @@ static void describe_times(struct view *view, char ret_title[static DISPLAY_NUMB
 	(void)snprintf(ret_title, DISPLAY_NUMBER_BYTES, "began (%s)", zone);
 }
 
-static void print_steps(struct view *view, const struct format_options *options, FILE *out)
+static void print_steps(struct view *view, const struct view_options *options, FILE *out)
 {
 	char began[DISPLAY_NUMBER_BYTES];
 	struct table_column columns[1 + _FIGURE_MAX + _STEP_MAX] = { { began, 0, true } };
@@ -142,7 +142,7 @@ static void print_steps(struct view *view, const struct format_options *options,
 			1 + choose_figures(view, FIGURE_VIEW_STEPS, columns + 1) + _STEP_MAX,
 		.row_count = view->series.step_count + 1,
 		.rules = { view->series.step_count },
-		.width = format_table_width(options),
+		.width = view_table_width(options),
 		.is_bold = options->is_bold,
 		.cell = write_step,
 		.context = view,
@@ -249,7 +249,7 @@ static void write_line(const void *context, size_t row, size_t column,
 		write_curve(view, row, ret_text);
 }
 
-static void print_lines(struct view *view, const struct format_options *options, FILE *out)
+static void print_lines(struct view *view, const struct view_options *options, FILE *out)
 {
 	const struct grouping *grouping = view->series.grouping;
 	struct table_column columns[GROUPING_KEYS_MAX + _FIGURE_MAX + _LINE_MAX];
@@ -259,7 +259,7 @@ static void print_lines(struct view *view, const struct format_options *options,
 		.columns = columns,
 		.column_count = behind + _LINE_MAX,
 		.row_count = view->lines_shown,
-		.width = format_table_width(options),
+		.width = view_table_width(options),
 		.is_bold = options->is_bold,
 		.cell = write_line,
 		.context = view,
@@ -279,7 +279,7 @@ static void print_lines(struct view *view, const struct format_options *options,
 
 /* Makes a series in the grouping's steps or, unless has_step, in longer ones that fit a screen. */
 static int init_series(struct series *series, const struct totals *totals,
-		       const struct format_options *options)
+		       const struct view_options *options)
 {
 	int r = series_init(series, totals, 0);
 	uint64_t step_ns;
@@ -294,7 +294,7 @@ static int init_series(struct series *series, const struct totals *totals,
 }
 
 /* The columns left on the screen for curves beside the rest of a line. */
-static size_t room_of_curves(const struct view *view, const struct format_options *options)
+static size_t room_of_curves(const struct view *view, const struct view_options *options)
 {
 	const struct grouping *grouping = view->series.grouping;
 	size_t taken = LINE_NUMBERS_COLUMNS;
@@ -318,7 +318,7 @@ static size_t room_of_curves(const struct view *view, const struct format_option
 							  : CURVE_COLUMNS_MIN;
 }
 
-static int draw_curves(struct view *view, const struct format_options *options)
+static int draw_curves(struct view *view, const struct view_options *options)
 {
 	size_t room = room_of_curves(view, options), step_count = view->series.step_count;
 
@@ -327,8 +327,7 @@ static int draw_curves(struct view *view, const struct format_options *options)
 	return sum_curves(view);
 }
 
-int format_series_table(const struct totals *totals, const struct format_options *options,
-			FILE *out)
+int series_text_print(const struct totals *totals, const struct view_options *options, FILE *out)
 {
 	struct view view = { 0 };
 	int r = init_series(&view.series, totals, options);
@@ -338,10 +337,10 @@ int format_series_table(const struct totals *totals, const struct format_options
 	view.lines_shown = top_shown(view.series.line_count, options->top_count);
 	r = draw_curves(&view, options);
 	if (r == 0) {
-		format_heading(totals, options, out);
+		heading_text_print(totals, options, out);
 		print_steps(&view, options, out);
 		print_lines(&view, options, out);
-		format_books(totals, options, out);
+		books_text_print(totals, options, out);
 	}
 	free(view.curves);
 	series_deinit(&view.series);

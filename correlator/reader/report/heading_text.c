@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The heading above the tables of a recording: its files, time, processes and mode. */
-#include "reader/report/format.h"
+#include "reader/report/totals_view.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -26,8 +26,7 @@ struct item_list {
 	bool is_empty;
 };
 
-static struct item_list list_begin(const char *label, const struct format_options *options,
-				   FILE *out)
+static struct item_list list_begin(const char *label, const struct view_options *options, FILE *out)
 {
 	(void)fprintf(out, "%-*s", HEADING_COLUMNS, label);
 	return (struct item_list){ out, options->width, HEADING_COLUMNS, true };
@@ -67,7 +66,7 @@ static void describe_damage(const struct input_file *file, char *ret_text, size_
 		       display_plural(file->damaged_bytes));
 }
 
-static void print_files(const struct format_options *options, FILE *out)
+static void print_files(const struct view_options *options, FILE *out)
 {
 	struct item_list list = list_begin("recording", options, out);
 
@@ -105,7 +104,7 @@ static void add_clock_set(struct item_list *list, const struct recording *record
 	list_add(list, item);
 }
 
-static void print_time(const struct recording *recording, const struct format_options *options,
+static void print_time(const struct recording *recording, const struct view_options *options,
 		       FILE *out)
 {
 	struct item_list list = list_begin("time", options, out);
@@ -185,7 +184,7 @@ static void add_process(struct item_list *list, const struct recording_process_i
 
 /* Without has_books, processes that have ended are only counted: a request may have started
  * thousands. */
-static void print_processes(const struct recording *recording, const struct format_options *options,
+static void print_processes(const struct recording *recording, const struct view_options *options,
 			    FILE *out)
 {
 	struct item_list list = list_begin("processes", options, out);
@@ -224,7 +223,7 @@ static void add_labelled(struct item_list *list, const char *label, const char *
 }
 
 static void print_mode_change(const struct recording *recording, const struct recording_mode *mode,
-			      const struct format_options *options, FILE *out)
+			      const struct view_options *options, FILE *out)
 {
 	uint64_t after_ns =
 		mode->wall_ns > recording->start_ns ? mode->wall_ns - recording->start_ns : 0;
@@ -238,7 +237,7 @@ static void print_mode_change(const struct recording *recording, const struct re
 			 duration, reason[0] != '\0' ? ": " : "", reason);
 }
 
-static void print_mode(const struct recording *recording, const struct format_options *options,
+static void print_mode(const struct recording *recording, const struct view_options *options,
 		       FILE *out)
 {
 	struct item_list list = list_begin("mode", options, out);
@@ -260,7 +259,7 @@ static void print_mode(const struct recording *recording, const struct format_op
 			      recording->modes_left_out);
 }
 
-static void print_system(const struct recording *recording, const struct format_options *options,
+static void print_system(const struct recording *recording, const struct view_options *options,
 			 FILE *out)
 {
 	struct item_list list = list_begin("system", options, out);
@@ -276,7 +275,7 @@ static void print_system(const struct recording *recording, const struct format_
 	list_end(&list);
 }
 
-static void print_keys(const struct recording *recording, const struct format_options *options,
+static void print_keys(const struct recording *recording, const struct view_options *options,
 		       FILE *out)
 {
 	struct item_list list = list_begin("keys", options, out);
@@ -286,7 +285,7 @@ static void print_keys(const struct recording *recording, const struct format_op
 	list_end(&list);
 }
 
-void format_heading(const struct totals *totals, const struct format_options *options, FILE *out)
+void heading_text_print(const struct totals *totals, const struct view_options *options, FILE *out)
 {
 	const struct recording *recording = &totals->selection.recording;
 	struct item_list list;

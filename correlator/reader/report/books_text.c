@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "reader/report/format.h"
+#include "reader/report/totals_view.h"
 
 #include <string.h>
 
@@ -196,7 +196,7 @@ static void print_gaps(const struct books *books, size_t width, FILE *out)
 		number, segments, books->gap_reason);
 }
 
-static void print_damage(const struct format_options *options, FILE *out)
+static void print_damage(const struct view_options *options, FILE *out)
 {
 	char bytes[DISPLAY_NUMBER_BYTES], places[DISPLAY_NUMBER_BYTES];
 	uint64_t byte_count = 0, place_count = 0;
@@ -231,7 +231,7 @@ static void print_doubles(const struct totals *totals, size_t width, FILE *out)
 				 "they were read before");
 }
 
-static void print_all(const struct totals *totals, const struct format_options *options, FILE *out)
+static void print_all(const struct totals *totals, const struct view_options *options, FILE *out)
 {
 	const struct books *books = &totals->books;
 
@@ -298,8 +298,7 @@ static void describe_bound(const struct totals *totals, char *ret_text, size_t t
 		       totals->selection.recording.lacks_bound ? ", no bound" : " at most");
 }
 
-static void print_short(const struct totals *totals, const struct format_options *options,
-			FILE *out)
+static void print_short(const struct totals *totals, const struct view_options *options, FILE *out)
 {
 	const struct books *books = &totals->books;
 	char residual[DISPLAY_NUMBER_BYTES], exec[DISPLAY_NUMBER_BYTES], lost[DISPLAY_NUMBER_BYTES];
@@ -324,7 +323,7 @@ static void print_short(const struct totals *totals, const struct format_options
 		lost, bound, cost);
 }
 
-void format_books(const struct totals *totals, const struct format_options *options, FILE *out)
+void books_text_print(const struct totals *totals, const struct view_options *options, FILE *out)
 {
 	const struct books *books = &totals->books;
 
@@ -339,5 +338,5 @@ void format_books(const struct totals *totals, const struct format_options *opti
 	print_doubles(totals, options->width, out);
 	print_damage(options, out);
 	if (options->has_cost)
-		format_cost(totals, options, out);
+		cost_text_print(totals, options, out);
 }

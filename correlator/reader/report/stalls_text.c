@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "reader/report/format_stalls.h"
+#include "reader/report/stalls_view.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -200,7 +200,7 @@ static void write_hog(const void *context, size_t row, size_t column,
 	}
 }
 
-static void print_pairs(const struct view *view, const struct format_stalls_options *options,
+static void print_pairs(const struct view *view, const struct stalls_view_options *options,
 			FILE *out)
 {
 	const struct table_column columns[_PAIR_MAX] = {
@@ -242,7 +242,7 @@ static void choose_wait_columns(struct view *view)
 	}
 }
 
-static void print_waits(struct view *view, const struct format_stalls_options *options, FILE *out)
+static void print_waits(struct view *view, const struct stalls_view_options *options, FILE *out)
 {
 	char began[DISPLAY_ZONE_BYTES + sizeof("began ()")];
 	const struct table_column columns[_WAIT_MAX] = {
@@ -316,7 +316,7 @@ static void write_hog_sum(const void *context, size_t row, size_t column,
 	}
 }
 
-static void print_hog_sums(const struct view *view, const struct format_stalls_options *options,
+static void print_hog_sums(const struct view *view, const struct stalls_view_options *options,
 			   FILE *out)
 {
 	const struct table_column columns[_HOG_SUM_MAX] = {
@@ -339,7 +339,7 @@ static void print_hog_sums(const struct view *view, const struct format_stalls_o
 	(void)table_print(&table, out);
 }
 
-static void print_hogs(const struct view *view, const struct format_stalls_options *options,
+static void print_hogs(const struct view *view, const struct stalls_view_options *options,
 		       FILE *out)
 {
 	char began[DISPLAY_ZONE_BYTES + sizeof("began ()")];
@@ -429,7 +429,7 @@ static void print_sums(const struct view *view, size_t width, FILE *out)
 			 display_plural((uint64_t)stalls->lost));
 }
 
-static void print_tables(struct view *view, const struct format_stalls_options *options, FILE *out)
+static void print_tables(struct view *view, const struct stalls_view_options *options, FILE *out)
 {
 	if (view->pair_count > 0) {
 		print_pairs(view, options, out);
@@ -446,8 +446,8 @@ static void print_tables(struct view *view, const struct format_stalls_options *
 	print_sums(view, options->width, out);
 }
 
-int format_stalls_table(const struct stalls *stalls, const struct format_stalls_options *options,
-			FILE *out)
+int stalls_text_print(const struct stalls *stalls, const struct stalls_view_options *options,
+		      FILE *out)
 {
 	struct view view = { .stalls = stalls,
 			     .frames = options->frames,
@@ -467,8 +467,8 @@ int format_stalls_table(const struct stalls *stalls, const struct format_stalls_
 	return r;
 }
 
-void format_stalls_of_request(const struct stalls *stalls,
-			      const struct format_stalls_options *options, FILE *out)
+void stalls_text_print_of_request(const struct stalls *stalls,
+				  const struct stalls_view_options *options, FILE *out)
 {
 	struct view view = { .stalls = stalls,
 			     .frames = options->frames,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "reader/report/format.h"
+#include "reader/report/totals_view.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/display.h"
-#include "reader/report/format_columns.h"
 #include "reader/report/table.h"
+#include "reader/report/table_columns.h"
 
 enum {
 	GROUPS_SHOWN = 8, /* if there are two tables */
@@ -28,7 +28,7 @@ static void write_cell(const void *context, size_t row_index, size_t column,
 {
 	const struct view *view = context;
 
-	format_cell(&view->rows, row_index, view->fields[column], view->has_date, ret_text);
+	row_text_write(&view->rows, row_index, view->fields[column], view->has_date, ret_text);
 }
 
 /* Local times need the zone, and a date if the recording is of more than one day. */
@@ -68,11 +68,11 @@ static void add_keys(struct view *view, struct table *table, struct table_column
 
 /* Chooses options->columns or, without them, all figures that tell something; the screen may have
  * room for only some. */
-static void choose_columns(struct view *view, const struct format_options *options,
+static void choose_columns(struct view *view, const struct view_options *options,
 			   struct table *table, struct table_column *columns)
 {
 	const struct grouping *grouping = view->rows.grouping;
-	enum figure_view of_view = format_view(grouping, options);
+	enum figure_view of_view = table_columns_view(grouping, options);
 	enum figure wanted[_FIGURE_MAX];
 	size_t count = figures_of_view(of_view, wanted), part;
 
@@ -83,9 +83,9 @@ static void choose_columns(struct view *view, const struct format_options *optio
 	}
 	for (size_t i = 0; i < count; i++) {
 		enum figure figure = wanted[i];
-		struct table_column column = format_column(figure, of_view);
+		struct table_column column = table_column_of(figure, of_view);
 
-		if (figure_part(figure, &part) || !format_can_show(grouping, figure) ||
+		if (figure_part(figure, &part) || !table_columns_can_show(grouping, figure) ||
 		    (!options->columns && !rows_tell(&view->rows, figure)))
 			continue;
 		if (options->columns || figure == options->sort)
@@ -95,10 +95,10 @@ static void choose_columns(struct view *view, const struct format_options *optio
 }
 
 /* Two tables share a screen, unless --top was given. */
-static size_t count_shown(const struct totals *totals, const struct format_options *options,
+static size_t count_shown(const struct totals *totals, const struct view_options *options,
 			  bool is_second)
 {
-	if (options->has_top || format_table_count(totals, options) < 2)
+	if (options->has_top || totals_text_tables(totals, options) < 2)
 		return options->top_count;
 	return is_second ? REQUESTS_SHOWN : GROUPS_SHOWN;
 }
@@ -106,14 +106,14 @@ static size_t count_shown(const struct totals *totals, const struct format_optio
 /* The second table has no sums, which would repeat the first one's, and does not mention again that
  * columns are left out (*left_out). */
 static int print_grouping(const struct totals *totals, bool is_second,
-			  const struct format_options *options, size_t *left_out, FILE *out)
+			  const struct view_options *options, size_t *left_out, FILE *out)
 {
 	const struct grouping *grouping = &totals->groupings[is_second];
 	struct table_column columns[TABLE_COLUMNS_MAX];
 	struct view view = { 0 };
 	struct table table = {
 		.columns = columns,
-		.width = format_table_width(options),
+		.width = view_table_width(options),
 		.is_silent = *left_out > 0,
 		.is_bold = options->is_bold,
 		.cell = write_cell,
@@ -179,7 +179,7 @@ static void print_lacking(const struct grouping *grouping, size_t width, FILE *o
 }
 
 /* Suggests options to try next. */
-static void print_next(const struct totals *totals, const struct format_options *options, FILE *out)
+static void print_next(const struct totals *totals, const struct view_options *options, FILE *out)
 {
 	display_sentence(out, options->width, HEADING_COLUMNS,
 			 "%-*s%s--slowest, --request ID, --by KEY, --html PAGE, --books, --cost",
@@ -187,26 +187,26 @@ static void print_next(const struct totals *totals, const struct format_options 
 			 totals->books.sampled_count > 0 ? "--stacks, " : "");
 }
 
-int format_table(const struct totals *totals, const struct format_options *options, FILE *out)
+int totals_text_print(const struct totals *totals, const struct view_options *options, FILE *out)
 {
 	bool is_of_all_time = totals->groupings[0].has_all_time;
 	size_t left_out = 0;
 	int r;
 
-	format_heading(totals, options, out);
+	heading_text_print(totals, options, out);
 	r = print_grouping(totals, false, options, &left_out, out);
-	if (r == 0 && format_table_count(totals, options) > 1)
+	if (r == 0 && totals_text_tables(totals, options) > 1)
 		r = print_grouping(totals, true, options, &left_out, out);
 	if (r == 0 && options->has_books && !is_of_all_time)
-		r = format_unattributed(totals, options, out);
+		r = unattributed_text_print(totals, options, out);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < totals->grouping_count; i++)
 		print_lacking(&totals->groupings[i], options->width, out);
-	format_unattributed_remedy(totals, options, out);
+	unattributed_text_print_remedy(totals, options, out);
 	if (options->has_books)
 		print_inherited(totals, options->width, out);
-	format_books(totals, options, out);
+	books_text_print(totals, options, out);
 	if (!options->has_books && !options->has_cost)
 		print_next(totals, options, out);
 	return 0;

@@ -12,7 +12,7 @@
 #include "reader/profile/stacks.h"
 #include "reader/report/sheet.h"
 
-struct format_stacks_options {
+struct stacks_view_options {
 	enum output_format format;
 	size_t width; /* of the screen, in columns */
 	bool is_bottom_up; /* callees above callers; else callers above callees */
@@ -20,7 +20,7 @@ struct format_stacks_options {
 };
 
 /* After stacks_finish. Prints in options->format. 0, -ENOMEM. */
-int format_stacks(const struct stacks *stacks, const struct format_stacks_options *options,
-		  FILE *out);
-int format_stacks_table(const struct stacks *stacks, const struct format_stacks_options *options,
-			FILE *out);
+int stacks_view_print(const struct stacks *stacks, const struct stacks_view_options *options,
+		      FILE *out);
+int stacks_text_print(const struct stacks *stacks, const struct stacks_view_options *options,
+		      FILE *out);

@@ -10,7 +10,7 @@
 #include "reader/profile/frames.h"
 #include "reader/report/sheet.h"
 
-struct format_stalls_options {
+struct stalls_view_options {
 	enum output_format format;
 	size_t width; /* of the screen, in columns */
 	size_t top_count; /* rows of each table; 0: all */
@@ -19,10 +19,10 @@ struct format_stalls_options {
 };
 
 /* Prints in options->format. 0, -ENOMEM. */
-int format_stalls(const struct stalls *stalls, const struct format_stalls_options *options,
-		  FILE *out);
+int stalls_view_print(const struct stalls *stalls, const struct stalls_view_options *options,
+		      FILE *out);
 /* Prints only the waits, all of one request, as a table; and how many are left out. */
-void format_stalls_of_request(const struct stalls *stalls,
-			      const struct format_stalls_options *options, FILE *out);
-int format_stalls_table(const struct stalls *stalls, const struct format_stalls_options *options,
-			FILE *out);
+void stalls_text_print_of_request(const struct stalls *stalls,
+				  const struct stalls_view_options *options, FILE *out);
+int stalls_text_print(const struct stalls *stalls, const struct stalls_view_options *options,
+		      FILE *out);

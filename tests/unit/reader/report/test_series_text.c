@@ -21,7 +21,7 @@ enum {
 
 #define S INT64_C(1000000000)
 
-typedef int (*format_fn)(const struct totals *totals, const struct format_options *options,
+typedef int (*format_fn)(const struct totals *totals, const struct view_options *options,
 			 FILE *out);
 
 static struct totals totals;
@@ -68,7 +68,7 @@ static void add(unsigned int end_s, const char *request_id, const char *endpoint
 		   cpu_ns);
 }
 
-static int try_print(format_fn format, const struct format_options *options)
+static int try_print(format_fn format, const struct view_options *options)
 {
 	FILE *out = printed_begin();
 	int r = format(&totals, options, out);
@@ -77,7 +77,7 @@ static int try_print(format_fn format, const struct format_options *options)
 	return r;
 }
 
-static void print(format_fn format, const struct format_options *options)
+static void print(format_fn format, const struct view_options *options)
 {
 	assert_int_equal(totals_finish(&totals), 0);
 	assert_int_equal(try_print(format, options), 0);
@@ -97,7 +97,7 @@ static size_t count_lines(const char *beginning)
 
 FIXTURE_TEST(series_table_shows_sums_and_bar_per_step)
 {
-	const struct format_options options = { .width = WIDE };
+	const struct view_options options = { .width = WIDE };
 
 	begin("endpoint");
 	add(1, "1", "GET /a", 8 * MS);
@@ -106,7 +106,7 @@ FIXTURE_TEST(series_table_shows_sums_and_bar_per_step)
 	add(3, "", "", MS);
 	add_window(4, "request_id=\"4\" endpoint=\"GET /a\" cpu_ns=2000000 user_ns=1500000 "
 		      "kernel_ns=500000 run_queue_ns=5000000 blocked_ns=6000000");
-	print(format_series_table, &options);
+	print(series_text_print, &options);
 	says("began (UTC) requests cpu user kernel run queue blocked unattributed cpu as a bar");
 	says("22:13:20.000 1 8.000 ms - - - - 0 ns ████████████");
 	says("22:13:21.000 2 4.000 ms - - - - 0 ns ██████ ");
@@ -123,16 +123,16 @@ FIXTURE_TEST(series_table_shows_sums_and_bar_per_step)
 FIXTURE_TEST(series_curve_averages_steps_sharing_a_column)
 {
 	/* As narrow as can be: 12 columns. */
-	const struct format_options options = { .width = 52, .has_step = true };
-	const struct format_options endless = { .width = 52, .has_step = true, .is_endless = true };
+	const struct view_options options = { .width = 52, .has_step = true };
+	const struct view_options endless = { .width = 52, .has_step = true, .is_endless = true };
 
 	begin("endpoint");
 	/* Three steps in each of nine columns, but one in the last. */
 	for (unsigned int end_s = 1; end_s <= 25; end_s++)
 		add(end_s, "1", "a", end_s > 3 && end_s <= 6 ? 3 : 6);
-	print(format_series_table, &options);
+	print(series_text_print, &options);
 	says("a 1 141 ns 6 ns █▅███████ ");
-	print(format_series_table, &endless);
+	print(series_text_print, &endless);
 	says("a 1 141 ns 6 ns ███▅▅▅███████████████████");
 	assert_int_equal(count_lines("22:13:"), 25);
 }
@@ -149,12 +149,12 @@ FIXTURE_TEST(series_curve_uses_available_width)
 	for (unsigned int end_s = 1; end_s <= 60; end_s++)
 		add(end_s, "1", "GET /alpha-beta", 1);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct format_options options = { .width = cases[i].width, .has_step = true };
+		const struct view_options options = { .width = cases[i].width, .has_step = true };
 		size_t steps = (60 + cases[i].columns - 1) / cases[i].columns;
 		size_t columns = 0;
 		const char *at;
 
-		print(format_series_table, &options);
+		print(series_text_print, &options);
 		at = strstr(printed, "GET /alpha-beta");
 		assert_non_null(at);
 		for (const char *end = at + strcspn(at, "\n"); at < end; at++)
@@ -165,35 +165,35 @@ FIXTURE_TEST(series_curve_uses_available_width)
 
 FIXTURE_TEST(series_table_shows_at_most_60_steps_by_default)
 {
-	const struct format_options fitting = { .width = WIDE };
-	const struct format_options asked = { .width = WIDE, .has_step = true };
+	const struct view_options fitting = { .width = WIDE };
+	const struct view_options asked = { .width = WIDE, .has_step = true };
 
 	begin("endpoint");
 	for (unsigned int end_s = 1; end_s <= 60; end_s++)
 		add(end_s, "1", "a", MS);
-	print(format_series_table, &fitting);
+	print(series_text_print, &fitting);
 	assert_int_equal(count_lines("22:1"), 60);
 	add(61, "1", "a", MS);
-	print(format_series_table, &fitting);
+	print(series_text_print, &fitting);
 	assert_int_equal(count_lines("22:1"), 31);
 	says("22:13:20.000 - 2.000 ms - - - - 0 ns ████████████");
-	print(format_series_table, &asked);
+	print(series_text_print, &asked);
 	assert_int_equal(count_lines("22:1"), 61);
 }
 
 FIXTURE_TEST(series_table_counts_hidden_groups)
 {
-	const struct format_options all = { .width = WIDE };
-	const struct format_options top = { .width = WIDE, .top_count = 2 };
+	const struct view_options all = { .width = WIDE };
+	const struct view_options top = { .width = WIDE, .top_count = 2 };
 	char endpoint[] = "a";
 
 	begin("endpoint");
 	for (int i = 0; i < 21; i++, endpoint[0]++)
 		add(1, "1", endpoint, (21 - i) * MS);
-	print(format_series_table, &all);
+	print(series_text_print, &all);
 	says_nothing_of("more");
 	assert_int_equal(count_lines("u "), 1);
-	print(format_series_table, &top);
+	print(series_text_print, &top);
 	says("… 19 more");
 	assert_int_equal(count_lines("b "), 1);
 	assert_int_equal(count_lines("c "), 0);
@@ -201,12 +201,12 @@ FIXTURE_TEST(series_table_counts_hidden_groups)
 
 FIXTURE_TEST(series_table_labels_missing_keys)
 {
-	const struct format_options options = { .width = WIDE };
+	const struct view_options options = { .width = WIDE };
 
 	begin("endpoint,tenant");
 	add(1, "1", "GET /a", MS);
 	add_window(1, "request_id=\"2\" endpoint= tenant=seven");
-	print(format_series_table, &options);
+	print(series_text_print, &options);
 	says("endpoint tenant requests cpu peak cpu over time");
 	says("GET /a (no tenant) 1 1.000 ms 1.000 ms █ ");
 	says("(no endpoint) seven 1 - - - ");
@@ -214,32 +214,32 @@ FIXTURE_TEST(series_table_labels_missing_keys)
 
 FIXTURE_TEST(series_table_shows_date_if_steps_span_days)
 {
-	const struct format_options options = { .width = WIDE };
+	const struct view_options options = { .width = WIDE };
 
 	begin("endpoint");
 	add(1, "1", "a", MS);
 	add(2, "1", "a", MS);
-	print(format_series_table, &options);
+	print(series_text_print, &options);
 	assert_non_null(strstr(printed, "\n22:13:20.000 "));
 	/* A day, and a year of as many days, later. */
 	add(1 + 86400, "1", "a", MS);
-	print(format_series_table, &options);
+	print(series_text_print, &options);
 	assert_null(strstr(printed, "\n22:13:20"));
 	says_nothing_of("-15 22:13:21");
 	assert_non_null(strstr(printed, "-15 22:13:20"));
 	begin("endpoint");
 	add(1, "1", "a", MS);
 	add(1 + 365 * 86400 + 86400, "1", "a", MS);
-	print(format_series_table, &options);
+	print(series_text_print, &options);
 	assert_null(strstr(printed, "\n22:13:20"));
 }
 
 FIXTURE_TEST(series_table_shows_total_without_records)
 {
-	const struct format_options options = { .width = WIDE };
+	const struct view_options options = { .width = WIDE };
 
 	begin("endpoint");
-	print(format_series_table, &options);
+	print(series_text_print, &options);
 	says("began requests cpu user kernel run queue blocked unattributed cpu as a bar");
 	says("total - - - - - - - ");
 	says_nothing_of("over time");
@@ -268,11 +268,11 @@ FIXTURE_TEST(series_csv_and_ndjson_have_a_line_per_row)
 		"overflow,1700000001000000000,1700000002000000000,,,4,",
 		"total,,,,3,31,",
 	};
-	const struct format_options options = { .width = WIDE };
+	const struct view_options options = { .width = WIDE };
 	const char *line;
 
 	fill();
-	print(format_series_csv, &options);
+	print(print_series_csv, &options);
 	assert_int_equal(strncmp(printed, "row,start_ns,end_ns,endpoint,requests,cpu_ns,", 45), 0);
 	line = printed;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -281,7 +281,7 @@ FIXTURE_TEST(series_csv_and_ndjson_have_a_line_per_row)
 	}
 	assert_string_equal(line + strcspn(line, "\r"), "\r\n");
 
-	print(format_series_ndjson, &options);
+	print(print_series_ndjson, &options);
 	line = printed;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		json_t *row = json_loadb(line, strcspn(line, "\n"), 0, NULL);
@@ -307,12 +307,12 @@ static int64_t number_in(const json_t *object, const char *name)
 
 FIXTURE_TEST(series_json_nests_parts_in_each_step)
 {
-	const struct format_options options = { .width = WIDE };
+	const struct view_options options = { .width = WIDE };
 	const json_t *steps, *step, *groups;
 	json_t *document;
 
 	fill();
-	print(format_series_json, &options);
+	print(print_series_json, &options);
 	document = json_loads(printed, 0, NULL);
 	assert_non_null(document);
 	assert_null(json_object_get(document, "step_ns"));
@@ -344,7 +344,7 @@ FIXTURE_TEST(series_json_nests_parts_in_each_step)
 	assert_int_equal(totals_init(&totals, (const char *const[]){ "endpoint" }, 1), 0);
 	grouping_split_over_time(&totals.groupings[0], 5 * S);
 	add(1, "1", "GET /a", 1);
-	print(format_series_json, &options);
+	print(print_series_json, &options);
 	document = json_loads(printed, 0, NULL);
 	assert_int_equal(number_in(document, "step_ns"), 5 * S);
 	json_decref(document);
@@ -352,9 +352,9 @@ FIXTURE_TEST(series_json_nests_parts_in_each_step)
 
 FIXTURE_TEST(series_formats_return_enomem_without_memory)
 {
-	static const format_fn formats[] = { format_series_table, format_series_json,
-					     format_series_ndjson, format_series_csv };
-	const struct format_options options = { .width = WIDE };
+	static const format_fn formats[] = { series_text_print, print_series_json,
+					     print_series_ndjson, print_series_csv };
+	const struct view_options options = { .width = WIDE };
 
 	json_set_alloc_funcs(malloc, free);
 	fill();

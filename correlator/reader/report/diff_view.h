@@ -4,9 +4,9 @@
 #pragma once
 
 #include "reader/aggregate/diff.h"
-#include "reader/report/format.h"
+#include "reader/report/totals_view.h"
 
 /* Prints in options->format. Its rows are one per group, one that counts the groups hidden by
  * --top, if any, and one for all requests. 0 or -ENOMEM. */
-int format_diff(const struct diff *diff, const struct format_options *options, FILE *out);
-int format_diff_table(const struct diff *diff, const struct format_options *options, FILE *out);
+int diff_view_print(const struct diff *diff, const struct view_options *options, FILE *out);
+int diff_text_print(const struct diff *diff, const struct view_options *options, FILE *out);

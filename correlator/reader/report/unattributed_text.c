@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "reader/report/format.h"
+#include "reader/report/totals_view.h"
 
 #include <string.h>
 
 #include "base/display.h"
 #include "reader/report/cell_text.h"
-#include "reader/report/format_columns.h"
 #include "reader/report/table.h"
+#include "reader/report/table_columns.h"
 #include "requests/attribution.h"
 
 enum {
@@ -54,12 +54,12 @@ static void write_cell(const void *context, size_t row_index, size_t column,
 	else if (column == COLUMN_WHAT)
 		ret_text[0] = '\0';
 	else
-		format_cell(&view->rows, row_index, view->figures[column - _COLUMN_MAX], false,
-			    ret_text);
+		row_text_write(&view->rows, row_index, view->figures[column - _COLUMN_MAX], false,
+			       ret_text);
 }
 
-int format_unattributed(const struct totals *totals, const struct format_options *options,
-			FILE *out)
+int unattributed_text_print(const struct totals *totals, const struct view_options *options,
+			    FILE *out)
 {
 	struct table_column columns[_COLUMN_MAX + _FIGURE_MAX] = {
 		[COLUMN_THREAD] = { "unattributed, by thread", 0, true },
@@ -68,9 +68,10 @@ int format_unattributed(const struct totals *totals, const struct format_options
 	struct view view;
 	struct table table = {
 		.columns = columns,
-		.column_count = _COLUMN_MAX + format_columns(FIGURE_VIEW_UNATTRIBUTED, view.figures,
-							     columns + _COLUMN_MAX),
-		.width = format_table_width(options),
+		.column_count =
+			_COLUMN_MAX + table_columns_choose(FIGURE_VIEW_UNATTRIBUTED, view.figures,
+							   columns + _COLUMN_MAX),
+		.width = view_table_width(options),
 		.is_bold = options->is_bold,
 		.cell = write_cell,
 		.context = &view,
@@ -111,8 +112,8 @@ static bool is_of_pool(const struct group *group)
 	       is_name_of_pool(grouping_part(group, 0, false));
 }
 
-void format_unattributed_remedy(const struct totals *totals, const struct format_options *options,
-				FILE *out)
+void unattributed_text_print_remedy(const struct totals *totals, const struct view_options *options,
+				    FILE *out)
 {
 	struct costs sum = { 0 };
 	double percent;

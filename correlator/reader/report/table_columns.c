@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "reader/report/format_columns.h"
+#include "reader/report/table_columns.h"
 
-size_t format_table_count(const struct totals *totals, const struct format_options *options)
+size_t totals_text_tables(const struct totals *totals, const struct view_options *options)
 {
 	bool has_second = totals->grouping_count > 1 && totals->groupings[1].group_count > 0;
 
 	return !options->is_slowest && has_second ? 2 : 1;
 }
 
-enum figure_view format_view(const struct grouping *grouping, const struct format_options *options)
+enum figure_view table_columns_view(const struct grouping *grouping,
+				    const struct view_options *options)
 {
 	if (grouping->has_all_time)
 		return FIGURE_VIEW_MACHINE;
@@ -17,7 +18,7 @@ enum figure_view format_view(const struct grouping *grouping, const struct forma
 	return grouping->is_by_request ? FIGURE_VIEW_REQUESTS : FIGURE_VIEW_GROUPS;
 }
 
-bool format_can_show(const struct grouping *grouping, enum figure figure)
+bool table_columns_can_show(const struct grouping *grouping, enum figure figure)
 {
 	switch (figure_infos[figure].source) {
 	case FIGURE_SOURCE_COST:
@@ -34,16 +35,16 @@ bool format_can_show(const struct grouping *grouping, enum figure figure)
 	}
 }
 
-bool format_has_figure(const struct totals *totals, const struct format_options *options,
-		       enum figure figure)
+bool table_columns_have(const struct totals *totals, const struct view_options *options,
+			enum figure figure)
 {
-	for (size_t i = 0; i < format_table_count(totals, options); i++)
-		if (format_can_show(&totals->groupings[i], figure))
+	for (size_t i = 0; i < totals_text_tables(totals, options); i++)
+		if (table_columns_can_show(&totals->groupings[i], figure))
 			return true;
 	return false;
 }
 
-bool format_has_field(const struct grouping *grouping, enum figure figure)
+bool table_columns_has_field(const struct grouping *grouping, enum figure figure)
 {
 	if (figure_infos[figure].source == FIGURE_SOURCE_NAME)
 		return grouping_has_name(grouping, (enum group_name)figure_infos[figure].what);
@@ -53,7 +54,7 @@ bool format_has_field(const struct grouping *grouping, enum figure figure)
 	return figure_infos[figure].field != NULL;
 }
 
-struct table_column format_column(enum figure figure, enum figure_view view)
+struct table_column table_column_of(enum figure figure, enum figure_view view)
 {
 	return (struct table_column){
 		.title = figure_infos[figure].title,
@@ -62,12 +63,12 @@ struct table_column format_column(enum figure figure, enum figure_view view)
 	};
 }
 
-size_t format_columns(enum figure_view view, enum figure ret_figures[static _FIGURE_MAX],
-		      struct table_column ret_columns[static _FIGURE_MAX])
+size_t table_columns_choose(enum figure_view view, enum figure ret_figures[static _FIGURE_MAX],
+			    struct table_column ret_columns[static _FIGURE_MAX])
 {
 	size_t count = figures_of_view(view, ret_figures);
 
 	for (size_t i = 0; i < count; i++)
-		ret_columns[i] = format_column(ret_figures[i], view);
+		ret_columns[i] = table_column_of(ret_figures[i], view);
 	return count;
 }

@@ -15,7 +15,7 @@
 #include "reader/query/input.h"
 #include "reader/report/sheet.h"
 
-struct format_options {
+struct view_options {
 	enum output_format format;
 	enum figure sort;
 	const enum figure *columns; /* of tables, without the key; NULL: what fits */
@@ -37,39 +37,38 @@ enum {
 	HEADING_COLUMNS = 11, /* width of a label in the heading, and of "books" and "next" */
 };
 
-static inline size_t format_table_width(const struct format_options *options)
+static inline size_t view_table_width(const struct view_options *options)
 {
 	return options->is_endless ? SIZE_MAX : options->width;
 }
 
 /* Prints in options->format: for programs the first grouping; as a table the first, and the second
  * if it has groups. 0 or -ENOMEM. */
-int format_totals(const struct totals *totals, const struct format_options *options, FILE *out);
-int format_table(const struct totals *totals, const struct format_options *options, FILE *out);
+int totals_view_print(const struct totals *totals, const struct view_options *options, FILE *out);
+int totals_text_print(const struct totals *totals, const struct view_options *options, FILE *out);
 
 /* The same over time (series.h), if the first grouping was split. */
-int format_series(const struct totals *totals, const struct format_options *options, FILE *out);
-int format_series_table(const struct totals *totals, const struct format_options *options,
-			FILE *out);
+int series_view_print(const struct totals *totals, const struct view_options *options, FILE *out);
+int series_text_print(const struct totals *totals, const struct view_options *options, FILE *out);
 
-/* Prints what precedes the tables of format_table: facts about the recording. */
-void format_heading(const struct totals *totals, const struct format_options *options, FILE *out);
+/* Prints what precedes the tables of totals_text_print: facts about the recording. */
+void heading_text_print(const struct totals *totals, const struct view_options *options, FILE *out);
 /* Prints a table of unattributed time by thread. 0, -ENOMEM. */
-int format_unattributed(const struct totals *totals, const struct format_options *options,
-			FILE *out);
+int unattributed_text_print(const struct totals *totals, const struct view_options *options,
+			    FILE *out);
 /* Prints a hint if pool threads ran in no context although the gem could attribute their time. */
-void format_unattributed_remedy(const struct totals *totals, const struct format_options *options,
-				FILE *out);
+void unattributed_text_print_remedy(const struct totals *totals, const struct view_options *options,
+				    FILE *out);
 /* Writes a cell of a table, fit for a screen, to ret_text, of at least 1024 bytes
  * (TABLE_CELL_BYTES). has_date: times have a date. */
-void format_cell(const struct rows *rows, size_t row_index, enum figure field, bool has_date,
-		 char *ret_text);
+void row_text_write(const struct rows *rows, size_t row_index, enum figure field, bool has_date,
+		    char *ret_text);
 
 /*
- * Prints what follows the tables of format_table: one line with the books and the cost of watching,
- * and one for each loss that may have changed a figure. With has_books it prints the whole books
- * and all counters, with has_cost the whole cost.
+ * Prints what follows the tables of totals_text_print: one line with the books and the cost of
+ * watching, and one for each loss that may have changed a figure. With has_books it prints the
+ * whole books and all counters, with has_cost the whole cost.
  */
-void format_books(const struct totals *totals, const struct format_options *options, FILE *out);
+void books_text_print(const struct totals *totals, const struct view_options *options, FILE *out);
 /* Prints the whole cost of watching (has_cost). */
-void format_cost(const struct totals *totals, const struct format_options *options, FILE *out);
+void cost_text_print(const struct totals *totals, const struct view_options *options, FILE *out);

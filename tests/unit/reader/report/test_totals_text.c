@@ -8,22 +8,22 @@
 
 #include "base/clock.h"
 #include "reader/aggregate/sample_totals.h"
-#include "reader/report/format.h"
 #include "reader/report/printed.h"
 #include "reader/report/table.h"
+#include "reader/report/totals_view.h"
 
 static const uint64_t start_ns = UINT64_C(1700000000000000000);
 
 static struct totals totals;
 static struct input_file files[2];
-static struct format_options options;
+static struct view_options options;
 
 static int setup(void **state)
 {
 	(void)state;
 	memset(files, 0, sizeof(files));
 	files[0] = (struct input_file){ .name = "one.rec", .entry_count = 1 };
-	options = (struct format_options){
+	options = (struct view_options){
 		.sort = FIGURE_CPU,
 		.has_books = true,
 		.has_cost = true,
@@ -45,7 +45,7 @@ static void print(void)
 {
 	FILE *out = printed_begin();
 
-	assert_int_equal(format_table(&totals, &options, out), 0);
+	assert_int_equal(totals_text_print(&totals, &options, out), 0);
 	printed_end(out);
 }
 
@@ -392,7 +392,7 @@ static const char *cell(enum figure field)
 
 	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 0), 0);
 	text[0] = '\0';
-	format_cell(&rows, 0, field, false, text);
+	row_text_write(&rows, 0, field, false, text);
 	rows_deinit(&rows);
 	return text;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "reader/report/format.h"
+#include "reader/report/totals_view.h"
 
 #include <string.h>
 
@@ -79,7 +79,7 @@ static void print_own_cpu(int64_t ns, const struct costs *observed, FILE *out)
 	(void)fputc('\n', out);
 }
 
-void format_cost(const struct totals *totals, const struct format_options *options, FILE *out)
+void cost_text_print(const struct totals *totals, const struct view_options *options, FILE *out)
 {
 	const struct self_cost *cost = &totals->self_cost;
 	bool has_self = cost->record_count > 0, has_cpu = costs_has(&totals->observed, COST_CPU);

@@ -7,12 +7,12 @@
 #include "unit_test.h"
 
 #include "base/display.h"
-#include "reader/report/format.h"
 #include "reader/report/printed.h"
+#include "reader/report/totals_view.h"
 
 static struct totals totals;
 static struct input_file files[2];
-static struct format_options options;
+static struct view_options options;
 
 static const uint32_t nothing_measured = UINT32_MAX;
 
@@ -22,7 +22,7 @@ static int setup(void **state)
 	(void)state;
 	memset(&totals, 0, sizeof(totals));
 	memset(files, 0, sizeof(files));
-	options = (struct format_options){
+	options = (struct view_options){
 		.width = 400, .has_books = true, .has_cost = true, .files = files, .file_count = 2
 	};
 	totals.books = (struct books){
@@ -53,7 +53,7 @@ static void print(void)
 {
 	FILE *out = printed_begin();
 
-	format_books(&totals, &options, out);
+	books_text_print(&totals, &options, out);
 	printed_end(out);
 }
 

@@ -54,13 +54,11 @@ static int teardown(void **state)
 	return 0;
 }
 
-typedef int (*format_fn)(const struct story *story, const struct format_options *options,
-			 FILE *out);
+typedef int (*format_fn)(const struct story *story, const struct view_options *options, FILE *out);
 
 static char *printed;
 
-static int try_print(struct fixture *fixture, format_fn format,
-		     const struct format_options *options)
+static int try_print(struct fixture *fixture, format_fn format, const struct view_options *options)
 {
 	size_t size_bytes;
 	FILE *out;
@@ -76,7 +74,7 @@ static int try_print(struct fixture *fixture, format_fn format,
 }
 
 static const char *print_page(struct fixture *fixture, format_fn format,
-			      const struct format_options *options)
+			      const struct view_options *options)
 {
 	assert_int_equal(totals_finish(&fixture->totals), 0);
 	assert_int_equal(story_finish(&fixture->story), 0);
@@ -86,9 +84,9 @@ static const char *print_page(struct fixture *fixture, format_fn format,
 
 static const char *print(struct fixture *fixture, size_t width)
 {
-	struct format_options options = { .width = width };
+	struct view_options options = { .width = width };
 
-	return print_page(fixture, format_story, &options);
+	return print_page(fixture, story_view_print, &options);
 }
 
 static void has_line(const char *line)
@@ -261,7 +259,7 @@ FIXTURE_TEST(story_json_slices_have_their_fiber)
 	struct fixture *fixture = *state;
 
 	tell_fibers(&fixture->story);
-	print_page(fixture, format_story_json, &(struct format_options){ 0 });
+	print_page(fixture, print_story_json, &(struct view_options){ 0 });
 	for (int fiber = 5; fiber <= 7; fiber++) {
 		char member[32];
 
@@ -282,11 +280,11 @@ FIXTURE_TEST(story_on_narrow_screen_matches_golden_file)
 
 FIXTURE_TEST(story_json_matches_golden_file)
 {
-	static const struct format_options options = { .width = 100 };
+	static const struct view_options options = { .width = 100 };
 	struct fixture *fixture = *state;
 
 	tell(&fixture->story);
-	print_page(fixture, format_story_json, &options);
+	print_page(fixture, print_story_json, &options);
 	golden_compare("story.json", printed, strlen(printed));
 }
 
@@ -329,19 +327,19 @@ FIXTURE_TEST(story_shows_dash_for_unmeasured_figures)
 
 FIXTURE_TEST(story_shows_longest_slices_on_screen)
 {
-	struct format_options options = { .width = 100 };
+	struct view_options options = { .width = 100 };
 	struct fixture *fixture = *state;
 
 	for (int i = 0; i < 1000; i++)
 		sample_add_slice(&fixture->story, &own, i % 2 ? "blocked" : "running", i * 10,
 				 i * 10 + (i == 500 ? 9 : 3), 0, 0);
 	sample_add_window(&fixture->story, &own, 0, 10000, 1500);
-	print_page(fixture, format_story, &options);
+	print_page(fixture, story_view_print, &options);
 	has_line("190 ns … 481 more: 720 ns running 723 ns blocked");
 	has_line("5.000 us 9 ns 0 running");
 	has_line("5.010 us … 499 more: 747 ns running 750 ns blocked");
 	options.is_endless = true;
-	assert_int_equal(try_print(fixture, format_story, &options), 0);
+	assert_int_equal(try_print(fixture, story_view_print, &options), 0);
 	has_not("more");
 	has_line("9.990 us 3 ns blocked");
 }
@@ -361,7 +359,7 @@ FIXTURE_TEST(story_shows_most_expensive_windows_on_screen)
 
 FIXTURE_TEST(story_limits_threads_on_screen)
 {
-	struct format_options options = { .width = 100 };
+	struct view_options options = { .width = 100 };
 	struct fixture *fixture = *state;
 	struct sample_place place = own;
 
@@ -369,16 +367,16 @@ FIXTURE_TEST(story_limits_threads_on_screen)
 		place.tid = 100 + i;
 		sample_add_window(&fixture->story, &place, 0, 5, 5);
 	}
-	print_page(fixture, format_story, &options);
+	print_page(fixture, story_view_print, &options);
 	has_line("… 2 more threads");
 	options.is_endless = true;
-	assert_int_equal(try_print(fixture, format_story, &options), 0);
+	assert_int_equal(try_print(fixture, story_view_print, &options), 0);
 	has_not("more threads");
 }
 
 FIXTURE_TEST(story_limits_concurrent_requests_to_top_count)
 {
-	struct format_options options = { .width = 100, .top_count = 2 };
+	struct view_options options = { .width = 100, .top_count = 2 };
 	struct fixture *fixture = *state;
 	struct sample_place place = other;
 
@@ -387,14 +385,14 @@ FIXTURE_TEST(story_limits_concurrent_requests_to_top_count)
 		place.tid = 100 + i;
 		sample_add_window(&fixture->story, &place, 0, 30, 5 + i);
 	}
-	print_page(fixture, format_story, &options);
+	print_page(fixture, story_view_print, &options);
 	has_line("7/102 puma 2 ≤ 7 ns r-2 GET /b");
 	has_line("7/101 puma 2 ≤ 6 ns r-2 GET /b");
 	has_not("7/100");
 	has_line("… 1 more");
 	has_not("on its CPU:");
 	options.top_count = 3;
-	assert_int_equal(try_print(fixture, format_story, &options), 0);
+	assert_int_equal(try_print(fixture, story_view_print, &options), 0);
 	has("7/100");
 	has_not("more");
 }
@@ -415,7 +413,7 @@ FIXTURE_TEST(story_reports_several_processes_and_hosts)
 	sample_add_window(&fixture->story, &place, 10, 20, 5);
 	assert_int_equal(story_finish(&fixture->story), 0);
 	assert_int_equal(
-		try_print(fixture, format_story, &(struct format_options){ .width = 1000 }), 0);
+		try_print(fixture, story_view_print, &(struct view_options){ .width = 1000 }), 0);
 	has_line("8 on web-2");
 	has("was seen on 2 hosts");
 	has_not("It was seen in");
@@ -423,20 +421,20 @@ FIXTURE_TEST(story_reports_several_processes_and_hosts)
 	place.tid = 0;
 	sample_add_window(&fixture->story, &place, 10, 20, 5);
 	assert_int_equal(
-		try_print(fixture, format_story, &(struct format_options){ .width = 1000 }), 0);
+		try_print(fixture, story_view_print, &(struct view_options){ .width = 1000 }), 0);
 	has("web-2:8/- ");
 }
 
 FIXTURE_TEST(story_shows_sums_without_time_and_thread)
 {
-	static const struct format_options options = { .width = 200 };
+	static const struct view_options options = { .width = 200 };
 	struct fixture *fixture = *state;
 
 	sample_give_record(&fixture->story, "cpu pid=7 request_id=r-1 cpu_ns=77");
 	print(fixture, 200);
 	has("77 ns");
 	has_not("after");
-	assert_int_equal(try_print(fixture, format_story_json, &options), 0);
+	assert_int_equal(try_print(fixture, print_story_json, &options), 0);
 	has("\"cpu_ns\":77");
 	has_not("wall_ns");
 	has_not("first_ns");
@@ -444,7 +442,7 @@ FIXTURE_TEST(story_shows_sums_without_time_and_thread)
 
 FIXTURE_TEST(story_json_thread_has_namespace_tid)
 {
-	static const struct format_options options = { .width = 200 };
+	static const struct view_options options = { .width = 200 };
 	struct fixture *fixture = *state;
 	struct sample sample;
 
@@ -452,7 +450,7 @@ FIXTURE_TEST(story_json_thread_has_namespace_tid)
 	sample_fields(&sample, "ns_tid=3");
 	assert_int_equal(sample_give(&sample, &fixture->story), 0);
 	sample_add_window(&fixture->story, &helper, 10, 20, 5);
-	print_page(fixture, format_story_json, &options);
+	print_page(fixture, print_story_json, &options);
 	has("\"tid\":11,\"ns_tid\":3,");
 	has("\"tid\":12,\"thread_name\"");
 }
@@ -490,20 +488,20 @@ FIXTURE_TEST(story_reports_earlier_values_of_key)
 	has_not("it had others before");
 	place.endpoint = "GET /z";
 	sample_add_window(&fixture->story, &place, 10, 20, 5);
-	assert_int_equal(try_print(fixture, format_story, &(struct format_options){ .width = 200 }),
-			 0);
+	assert_int_equal(
+		try_print(fixture, story_view_print, &(struct view_options){ .width = 200 }), 0);
 	has("GET /z (the last one; it had others before)");
 }
 
 FIXTURE_TEST(story_json_omits_unknown_members)
 {
-	static const struct format_options options = { .width = 200 };
+	static const struct view_options options = { .width = 200 };
 	const struct sample_place nameless = { .pid = 7, .tid = 11, .request_id = "r-1" };
 	struct fixture *fixture = *state;
 
 	sample_give_at(&fixture->story, "cpu", &nameless, "run_queue_ns=3");
 	sample_add_window(&fixture->story, &other, 10, 20, 5);
-	print_page(fixture, format_story_json, &options);
+	print_page(fixture, print_story_json, &options);
 	has("\"run_queue_ns\":3");
 	has("\"tid\":11");
 	has_not("thread_name");
@@ -527,7 +525,7 @@ FIXTURE_TEST(story_limits_named_processes)
 
 FIXTURE_TEST(story_reports_losses)
 {
-	static const struct format_options options = { .width = 1000 };
+	static const struct view_options options = { .width = 1000 };
 	struct fixture *fixture = *state;
 
 	tell(&fixture->story);
@@ -540,7 +538,7 @@ FIXTURE_TEST(story_reports_losses)
 	has("some of what ran meanwhile is missing");
 	for (int lost = 0; lost < 2; lost++) {
 		fixture->totals.books.losses[COUNTER_SLICE_LOST] = lost;
-		assert_int_equal(try_print(fixture, format_story, &options), 0);
+		assert_int_equal(try_print(fixture, story_view_print, &options), 0);
 		assert_int_equal(strstr(printed, "slices of all threads were lost") != NULL, lost);
 	}
 }
@@ -565,7 +563,7 @@ FIXTURE_TEST(story_ranks_request_within_its_endpoint)
 
 FIXTURE_TEST(story_escapes_control_characters)
 {
-	static const struct format_options options = { .width = 200 };
+	static const struct view_options options = { .width = 200 };
 	struct fixture *fixture = *state;
 	struct sample_place place = { .host = "h\033",
 				      .pid = 7,
@@ -582,7 +580,7 @@ FIXTURE_TEST(story_escapes_control_characters)
 	has_not("\033");
 	has("o\\x1b");
 	has("7/-");
-	assert_int_equal(try_print(fixture, format_story_json, &options), 0);
+	assert_int_equal(try_print(fixture, print_story_json, &options), 0);
 	has_not("\033");
 }
 
@@ -603,11 +601,11 @@ FIXTURE_TEST(story_reports_wait_for_unobserved_threads)
 
 FIXTURE_TEST(story_headings_are_bold_on_request)
 {
-	static const struct format_options options = { .width = 100, .is_bold = true };
+	static const struct view_options options = { .width = 100, .is_bold = true };
 	struct fixture *fixture = *state;
 
 	tell(&fixture->story);
-	print_page(fixture, format_story, &options);
+	print_page(fixture, story_view_print, &options);
 	has("\033[1mafter");
 	has("\033[1mran meanwhile");
 }
@@ -634,7 +632,7 @@ FIXTURE_TEST(story_lane_grows_to_its_limit_on_wide_screen)
 
 FIXTURE_TEST(story_shows_single_character_texts)
 {
-	static const struct format_options options = { .width = 100 };
+	static const struct view_options options = { .width = 100 };
 	struct fixture *fixture = *state;
 	struct sample_place place = {
 		.pid = 7, .tid = 9, .thread_name = "t", .request_id = "x", .endpoint = "y"
@@ -646,7 +644,7 @@ FIXTURE_TEST(story_shows_single_character_texts)
 	print(fixture, 100);
 	has_line("7/9 t 5 ns x y");
 	has_line("process 7 c on web-1");
-	assert_int_equal(try_print(fixture, format_story_json, &options), 0);
+	assert_int_equal(try_print(fixture, print_story_json, &options), 0);
 	has("{\"request_id\":\"x\",\"endpoint\":\"y\",");
 	has("\"tid\":9,\"thread_name\":\"t\",");
 	has("\"comm\":\"c\"");
@@ -654,7 +652,7 @@ FIXTURE_TEST(story_shows_single_character_texts)
 
 FIXTURE_TEST(story_formats_return_enomem_without_memory)
 {
-	static const struct format_options options = { .width = 100 };
+	static const struct view_options options = { .width = 100 };
 	struct fixture *fixture = *state;
 	char text[65536];
 	int r = -ENOMEM;
@@ -666,13 +664,13 @@ FIXTURE_TEST(story_formats_return_enomem_without_memory)
 
 		assert_non_null(out);
 		memory_fails_after(i);
-		r = format_story(&fixture->story, &options, out);
+		r = story_view_print(&fixture->story, &options, out);
 		memory_fails_after(SIZE_MAX);
 		(void)fclose(out);
 	}
 	assert_int_equal(r, 0);
 	json_set_alloc_funcs(malloc, free);
-	assert_each_allocation_can_fail(try_print(fixture, format_story_json, &options), (void)0);
+	assert_each_allocation_can_fail(try_print(fixture, print_story_json, &options), (void)0);
 }
 
 /* Another request kept the thread of the request, from and to this many ms behind SAMPLE_NS. */
@@ -740,12 +738,12 @@ static void add_sampled_requests(struct story *story)
 
 FIXTURE_TEST(story_shows_sampled_stacks_of_its_request)
 {
-	const struct format_options options = { .width = 100 };
+	const struct view_options options = { .width = 100 };
 	struct fixture *fixture = *state;
 	const char *text;
 
 	add_sampled_requests(&fixture->story);
-	text = print_page(fixture, format_story, &options);
+	text = print_page(fixture, story_view_print, &options);
 	assert_non_null(strstr(text,
 			       "CPU 400.0 ms, exact; that of 1 context is spread over stacks by "
 			       "40 samples."));
@@ -787,7 +785,7 @@ FIXTURE_TEST(story_shows_longest_waits_of_its_request)
 
 FIXTURE_TEST(story_json_has_waits_and_hogs_of_its_request)
 {
-	const struct format_options options = { .format = FORMAT_JSON };
+	const struct view_options options = { .format = FORMAT_JSON };
 	struct fixture *fixture = *state;
 	json_t *document, *stalls, *wait;
 
@@ -796,7 +794,7 @@ FIXTURE_TEST(story_json_has_waits_and_hogs_of_its_request)
 	add_wait(&fixture->story, &own, 7);
 	add_wait(&fixture->story, &other, 500);
 	add_hog(&fixture->story, "h-1", 100, 130);
-	document = json_loads(print_page(fixture, format_story, &options), 0, NULL);
+	document = json_loads(print_page(fixture, story_view_print, &options), 0, NULL);
 	stalls = json_object_get(document, "stalls");
 	assert_int_equal(json_array_size(json_object_get(stalls, "stalls")), 1);
 	wait = json_array_get(json_object_get(stalls, "stalls"), 0);
@@ -808,18 +806,18 @@ FIXTURE_TEST(story_json_has_waits_and_hogs_of_its_request)
 
 FIXTURE_TEST(story_json_omits_stalls_without_any)
 {
-	const struct format_options options = { .format = FORMAT_JSON };
+	const struct view_options options = { .format = FORMAT_JSON };
 	struct fixture *fixture = *state;
 
 	sample_add_window(&fixture->story, &own, 0, 900000000, 300000000);
 	add_wait(&fixture->story, &other, 500);
-	print_page(fixture, format_story, &options);
+	print_page(fixture, story_view_print, &options);
 	has_not("\"stalls\"");
 }
 
 FIXTURE_TEST(story_of_short_request_is_told_by_samples_of_its_endpoint)
 {
-	const struct format_options options = { .width = 100 };
+	const struct view_options options = { .width = 100 };
 	struct sample_place fellow = other;
 	struct fixture *fixture = *state;
 	const char *text;
@@ -829,7 +827,7 @@ FIXTURE_TEST(story_of_short_request_is_told_by_samples_of_its_endpoint)
 	sample_add_window(&fixture->story, &own, 0, 9000000, 3000000);
 	sample_add_window(&fixture->story, &fellow, 0, 9000000, 5000000);
 	add_samples(&fixture->story, &fellow, "2", 1);
-	text = print_page(fixture, format_story, &options);
+	text = print_page(fixture, story_view_print, &options);
 	assert_non_null(strstr(text,
 			       "CPU 3.000 ms, exact; that of 1 context is spread over stacks by 1 "
 			       "sample."));
@@ -838,13 +836,13 @@ FIXTURE_TEST(story_of_short_request_is_told_by_samples_of_its_endpoint)
 
 FIXTURE_TEST(story_json_has_sampled_stacks_of_its_request)
 {
-	const struct format_options options = { .width = 100 };
+	const struct view_options options = { .width = 100 };
 	struct fixture *fixture = *state;
 	const json_t *all;
 	json_t *root;
 
 	add_sampled_requests(&fixture->story);
-	root = json_loads(print_page(fixture, format_story_json, &options), JSON_REJECT_DUPLICATES,
+	root = json_loads(print_page(fixture, print_story_json, &options), JSON_REJECT_DUPLICATES,
 			  NULL);
 	assert_non_null(root);
 	all = json_object_get(json_object_get(root, "stacks"), "all");
@@ -867,13 +865,13 @@ static void add_waits(struct story *story)
 
 FIXTURE_TEST(story_shows_off_cpu_stacks_below_sampled_ones)
 {
-	const struct format_options options = { .width = 100 };
+	const struct view_options options = { .width = 100 };
 	struct fixture *fixture = *state;
 	const char *text, *sampled, *waited;
 
 	add_sampled_requests(&fixture->story);
 	add_waits(&fixture->story);
-	text = print_page(fixture, format_story, &options);
+	text = print_page(fixture, story_view_print, &options);
 	sampled = strstr(text, "   Order#total\n");
 	waited = strstr(text, "   Order#lock\n");
 	assert_true(sampled && waited && sampled < waited);
@@ -883,14 +881,14 @@ FIXTURE_TEST(story_shows_off_cpu_stacks_below_sampled_ones)
 
 FIXTURE_TEST(story_json_has_off_cpu_stacks_member)
 {
-	const struct format_options options = { .width = 100 };
+	const struct view_options options = { .width = 100 };
 	struct fixture *fixture = *state;
 	const json_t *all;
 	json_t *root;
 
 	add_sampled_requests(&fixture->story);
 	add_waits(&fixture->story);
-	root = json_loads(print_page(fixture, format_story_json, &options), JSON_REJECT_DUPLICATES,
+	root = json_loads(print_page(fixture, print_story_json, &options), JSON_REJECT_DUPLICATES,
 			  NULL);
 	assert_non_null(root);
 	assert_non_null(json_object_get(root, "stacks"));
@@ -902,13 +900,13 @@ FIXTURE_TEST(story_json_has_off_cpu_stacks_member)
 
 FIXTURE_TEST(story_json_omits_stacks_without_samples)
 {
-	const struct format_options options = { .width = 100 };
+	const struct view_options options = { .width = 100 };
 	struct fixture *fixture = *state;
 
 	sample_add_window(&fixture->story, &own, 0, 900000000, 300000000);
 	add_frame(&fixture->story, "1", "Order#total");
 	add_samples(&fixture->story, &other, "1", 50);
-	assert_null(strstr(print_page(fixture, format_story_json, &options), "stacks"));
+	assert_null(strstr(print_page(fixture, print_story_json, &options), "stacks"));
 }
 
 static int forget_printed(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "reader/report/format_stacks.h"
+#include "reader/report/stacks_view.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -22,7 +22,7 @@ enum {
 struct view {
 	const struct stacks_sums *sums;
 	bool is_exact; /* waits: shares have no error */
-	const struct format_stacks_options *options;
+	const struct stacks_view_options *options;
 	FILE *out;
 };
 
@@ -296,8 +296,8 @@ static void print_methods(const struct view *view, const struct stack_methods *m
 	}
 }
 
-int format_stacks_table(const struct stacks *stacks, const struct format_stacks_options *options,
-			FILE *out)
+int stacks_text_print(const struct stacks *stacks, const struct stacks_view_options *options,
+		      FILE *out)
 {
 	const struct view view = { &stacks->sums, stacks->measure == STACKS_OFF_CPU, options, out };
 	const struct stack_shape shape = { .is_bottom_up = options->is_bottom_up,

@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 
-#include "reader/report/format.h"
+#include "reader/report/totals_view.h"
 #include "reader/story/story.h"
 
 /* Prints in options->format. After story_finish, if story_is_there. 0 or -ENOMEM. */
-int format_story(const struct story *story, const struct format_options *options, FILE *out);
-int format_story_table(const struct story *story, const struct format_options *options, FILE *out);
+int story_view_print(const struct story *story, const struct view_options *options, FILE *out);
+int story_text_print(const struct story *story, const struct view_options *options, FILE *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "reader/report/format_diff.h"
+#include "reader/report/diff_view.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -156,8 +156,7 @@ static void write_cell(const void *context, size_t index, size_t column,
 }
 
 static void print_side(const char *label, const struct totals *totals,
-		       const struct input_file *file, const struct format_options *options,
-		       FILE *out)
+		       const struct input_file *file, const struct view_options *options, FILE *out)
 {
 	char name[512], duration[DISPLAY_NUMBER_BYTES], requests[DISPLAY_NUMBER_BYTES];
 
@@ -171,7 +170,7 @@ static void print_side(const char *label, const struct totals *totals,
 }
 
 static void print_verdict(const struct diff *diff, size_t hidden_count,
-			  const struct format_options *options, FILE *out)
+			  const struct view_options *options, FILE *out)
 {
 	if (hidden_count > 0)
 		(void)fprintf(out, "… %zu more\n", hidden_count);
@@ -197,7 +196,7 @@ static void print_verdict(const struct diff *diff, size_t hidden_count,
 			 "repeat what matters.");
 }
 
-int format_diff_table(const struct diff *diff, const struct format_options *options, FILE *out)
+int diff_text_print(const struct diff *diff, const struct view_options *options, FILE *out)
 {
 	static const struct table_column numbers[_COLUMN_MAX] = {
 		[COLUMN_REQUESTS] = { "requests", 2, false },
@@ -217,7 +216,7 @@ int format_diff_table(const struct diff *diff, const struct format_options *opti
 	struct table table = {
 		.columns = columns,
 		.column_count = grouping->key_count + _COLUMN_MAX,
-		.width = format_table_width(options),
+		.width = view_table_width(options),
 		.is_bold = options->is_bold,
 		.cell = write_cell,
 		.context = &view,

@@ -5,11 +5,11 @@
 #include <stdio.h>
 
 #include "reader/profile/stacks_diff.h"
-#include "reader/report/format_stacks.h"
+#include "reader/report/stacks_view.h"
 
 /* Prints in options->format; for programs all methods. 0, -ENOMEM. */
-int format_stacks_diff(const struct stacks_diff *diff, const struct format_stacks_options *options,
-		       FILE *out);
+int stacks_diff_view_print(const struct stacks_diff *diff,
+			   const struct stacks_view_options *options, FILE *out);
 /* Prints the first method_count methods (0: all), changed ones first. */
-void format_stacks_diff_table(const struct stacks_diff *diff,
-			      const struct format_stacks_options *options, FILE *out);
+void stacks_diff_text_print(const struct stacks_diff *diff,
+			    const struct stacks_view_options *options, FILE *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "reader/report/format_syscalls.h"
+#include "reader/report/syscalls_view.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -179,8 +179,8 @@ static void print_books(const struct syscalls *syscalls, size_t width, FILE *out
 				 charged, counted, lost);
 }
 
-int format_syscalls_table(const struct syscalls *syscalls,
-			  const struct format_syscalls_options *options, FILE *out)
+int syscalls_text_print(const struct syscalls *syscalls,
+			const struct syscalls_view_options *options, FILE *out)
 {
 	const struct table_column columns[_COLUMN_MAX] = {
 		[COLUMN_NAME] = { syscalls->by, 0, true },

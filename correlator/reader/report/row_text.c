@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "reader/report/format.h"
+#include "reader/report/totals_view.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -77,8 +77,8 @@ static void write_reason(const struct costs *costs, char ret_text[static TABLE_C
 			       100 * (double)ns / (double)costs->sums[COST_BLOCKED]);
 }
 
-void format_cell(const struct rows *rows, size_t row_index, enum figure field, bool has_date,
-		 char *ret_text)
+void row_text_write(const struct rows *rows, size_t row_index, enum figure field, bool has_date,
+		    char *ret_text)
 {
 	struct row row = rows_at(rows, row_index);
 	int64_t number;

@@ -13,7 +13,7 @@
 
 static struct totals totals;
 static struct input_file files[2];
-static struct format_options options;
+static struct view_options options;
 static char *text;
 static json_t *printed;
 
@@ -21,7 +21,7 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(files, 0, sizeof(files));
-	options = (struct format_options){
+	options = (struct view_options){
 		.sort = FIGURE_CPU, .width = 100, .files = files, .file_count = 2
 	};
 	files[0] = (struct input_file){ .name = "one.rec", .entry_count = 7 };
@@ -49,7 +49,7 @@ static int try_print(void)
 	free(text);
 	out = open_memstream(&text, &size_bytes);
 	assert_non_null(out);
-	r = format_json(&totals, &options, out);
+	r = print_json(&totals, &options, out);
 	assert_int_equal(fclose(out), 0);
 	return r;
 }
@@ -364,7 +364,7 @@ FIXTURE_TEST(json_returns_enomem_and_never_omits_parts)
 	assert_true(failures > 50);
 }
 
-static int print_as(int (*format)(const struct totals *, const struct format_options *, FILE *))
+static int print_as(int (*format)(const struct totals *, const struct view_options *, FILE *))
 {
 	static char place[65536];
 	FILE *out = fmemopen(place, sizeof(place), "w");
@@ -378,9 +378,9 @@ static int print_as(int (*format)(const struct totals *, const struct format_opt
 
 FIXTURE_TEST(formats_return_enomem_without_memory)
 {
-	int (*const formats[])(const struct totals *, const struct format_options *,
-			       FILE *) = { format_table, format_csv, format_ndjson,
-					   format_unattributed };
+	int (*const formats[])(const struct totals *, const struct view_options *,
+			       FILE *) = { totals_text_print, print_csv, print_ndjson,
+					   unattributed_text_print };
 
 	options.width = 120;
 	fill();

@@ -19,13 +19,12 @@ static void add_sample(struct stacks *stacks, const char *stack_id, int64_t samp
 	recorded_stacks_sample(stacks, "r", stack_id, samples);
 }
 
-typedef int (*format_fn)(const struct stacks *stacks, const struct format_stacks_options *options,
+typedef int (*format_fn)(const struct stacks *stacks, const struct stacks_view_options *options,
 			 FILE *out);
 
 static char *print_as(struct stacks *stacks, format_fn format, size_t width, bool is_bottom_up)
 {
-	const struct format_stacks_options options = { .width = width,
-						       .is_bottom_up = is_bottom_up };
+	const struct stacks_view_options options = { .width = width, .is_bottom_up = is_bottom_up };
 	char *text = NULL;
 	size_t size_bytes;
 	FILE *out = open_memstream(&text, &size_bytes);
@@ -40,7 +39,7 @@ static char *print_as(struct stacks *stacks, format_fn format, size_t width, boo
 /* The tree alone. */
 static char *print(struct stacks *stacks, size_t width)
 {
-	char *text = print_as(stacks, format_stacks, width, false);
+	char *text = print_as(stacks, stacks_view_print, width, false);
 	char *methods = strstr(text, "  method\n");
 
 	assert_non_null(methods);
@@ -50,7 +49,7 @@ static char *print(struct stacks *stacks, size_t width)
 
 static json_t *load(struct stacks *stacks, bool is_bottom_up)
 {
-	char *text = print_as(stacks, format_stacks_json, 80, is_bottom_up);
+	char *text = print_as(stacks, print_stacks_json, 80, is_bottom_up);
 	json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 
 	assert_non_null(root);
@@ -156,7 +155,7 @@ FIXTURE_TEST(stacks_show_recursive_method_as_one_line)
 	assert_null(strstr(strstr(text, "walk") + 1, "walk"));
 	assert_non_null(strstr(text, " leaf\n"));
 	free(text);
-	text = print_as(stacks, format_stacks, 400, true);
+	text = print_as(stacks, stacks_view_print, 400, true);
 	assert_non_null(strstr(text, "(1 folded) walk × 1…2\n"));
 	free(text);
 }
@@ -188,7 +187,7 @@ FIXTURE_TEST(stacks_never_fold_application_behind_library)
 	assert_non_null(first);
 	assert_non_null(strstr(first, "(1 folded) escape erb-1/lib/erb.rb:4\n"));
 	free(text);
-	text = print_as(stacks, format_stacks, 400, true);
+	text = print_as(stacks, stacks_view_print, 400, true);
 	first = strstr(text, " render tilt-2/lib/tilt.rb:4\n");
 	assert_non_null(first);
 	second = strstr(first, "(2 folded) second shop/app/second.rb:4\n");
@@ -230,7 +229,7 @@ FIXTURE_TEST(stacks_hide_methods_below_one_percent)
 		add_sample(*state, id, samples[i]);
 	}
 	recorded_stacks_cpu(*state, "r", 10000);
-	text = print_as(*state, format_stacks, 100, false);
+	text = print_as(*state, stacks_view_print, 100, false);
 	for (int i = 0; i < 2; i++)
 		assert_non_null(strstr(strstr(text, names[i]) + 1, names[i]));
 	assert_null(strstr(text, "less"));
@@ -332,7 +331,7 @@ FIXTURE_TEST(stacks_list_methods_by_self_time)
 	char *text, *leaf, *walk, *main_method;
 
 	add_recursion(*state);
-	text = print_as(*state, format_stacks, 200, false);
+	text = print_as(*state, stacks_view_print, 200, false);
 	leaf = strstr(strstr(text, "  method\n"), "leaf\n");
 	assert_non_null(leaf);
 	walk = strstr(leaf, "walk\n");
@@ -378,7 +377,7 @@ FIXTURE_TEST(stacks_bottom_up_shows_method_and_next_caller)
 	recorded_stacks_frame(stacks, "4", "3", "leaf", 1);
 	recorded_stacks_cpu(stacks, "r", 1000000000);
 	add_sample(stacks, "4", 60);
-	text = print_as(stacks, format_stacks, 200, true);
+	text = print_as(stacks, stacks_view_print, 200, true);
 	leaf = strstr(text, "   leaf\n");
 	assert_non_null(leaf);
 	assert_non_null(strstr(leaf, "    (2 folded) inner\n"));
@@ -445,7 +444,7 @@ FIXTURE_TEST(stacks_csv_rows_have_all_columns)
 	recorded_stacks_cpu(*state, "r", 1000000000);
 	recorded_stacks_cpu_of(*state, "q", "GET /q", 5000000);
 	add_sample(*state, "1", 10);
-	text = print_as(*state, format_stacks_csv, 80, false);
+	text = print_as(*state, print_stacks_csv, 80, false);
 	columns = count_cells(text);
 	for (char *line = text; *line; line = strstr(line, "\r\n") + 2, rows++)
 		assert_int_equal(count_cells(line), columns);
@@ -475,10 +474,10 @@ FIXTURE_TEST(stacks_formats_match_golden_files)
 		const char *name;
 		bool is_bottom_up;
 	} cases[] = {
-		{ format_stacks, "stacks.txt", false },
-		{ format_stacks, "stacks-bottom-up.txt", true },
-		{ format_stacks_json, "stacks.json", false },
-		{ format_stacks_csv, "stacks.csv", false },
+		{ stacks_view_print, "stacks.txt", false },
+		{ stacks_view_print, "stacks-bottom-up.txt", true },
+		{ print_stacks_json, "stacks.json", false },
+		{ print_stacks_csv, "stacks.csv", false },
 	};
 	static struct record_view view;
 	struct record_reader *reader = NULL;
@@ -499,7 +498,7 @@ FIXTURE_TEST(stacks_formats_match_golden_files)
 
 static int try_print(const struct stacks *stacks, format_fn format, bool is_bottom_up)
 {
-	const struct format_stacks_options options = { .width = 80, .is_bottom_up = is_bottom_up };
+	const struct stacks_view_options options = { .width = 80, .is_bottom_up = is_bottom_up };
 	static char text[65536];
 	FILE *out = fmemopen(text, sizeof(text), "w");
 	int r;
@@ -522,10 +521,10 @@ FIXTURE_TEST(stacks_formats_return_enomem_without_memory)
 {
 	add_recursion(*state);
 	assert_int_equal(stacks_finish(*state), 0);
-	expect_no_memory(*state, format_stacks, false);
-	expect_no_memory(*state, format_stacks, true);
-	expect_no_memory(*state, format_stacks_json, false);
-	expect_no_memory(*state, format_stacks_csv, false);
+	expect_no_memory(*state, stacks_view_print, false);
+	expect_no_memory(*state, stacks_view_print, true);
+	expect_no_memory(*state, print_stacks_json, false);
+	expect_no_memory(*state, print_stacks_csv, false);
 }
 
 /* ---- where was waited ---- */
@@ -563,7 +562,7 @@ TEST_WITH(stacks_off_cpu_are_exact_and_hide_kernel_frames, setup_waits, teardown
 		"  25.0 %         250.0 ms         4   ret_from_fork\n",
 		"  70.0 %         700.0 ms   70.0 %         700.0 ms   sleep\n",
 	};
-	char *text = print_as(*state, format_stacks, 400, false);
+	char *text = print_as(*state, stacks_view_print, 400, false);
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		assert_non_null(strstr(text, lines[i]));
@@ -596,7 +595,7 @@ TEST_WITH(stacks_json_off_cpu_names_waits_and_omits_error, setup_waits, teardown
 
 TEST_WITH(stacks_csv_off_cpu_has_wait_columns, setup_waits, teardown)
 {
-	char *text = print_as(*state, format_stacks_csv, 80, false);
+	char *text = print_as(*state, print_stacks_csv, 80, false);
 
 	assert_non_null(strstr(text, ",self_waits,waits,self_percent,"));
 	assert_non_null(strstr(text, ",700000000,700000000,4,4,70,,70,,\r\n"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "reader/report/format_story.h"
 #include "reader/report/cell_text.h"
+#include "reader/report/story_view.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,10 +13,10 @@
 #include "base/clock.h"
 #include "base/compare.h"
 #include "base/display.h"
-#include "reader/report/format_columns.h"
-#include "reader/report/format_stacks.h"
-#include "reader/report/format_stalls.h"
+#include "reader/report/stacks_view.h"
+#include "reader/report/stalls_view.h"
 #include "reader/report/table.h"
+#include "reader/report/table_columns.h"
 #include "reader/story/story_lane.h"
 #include "record/blocked.h"
 
@@ -39,7 +39,7 @@ static const char not_measured[] = "-";
 /* The story to print, and where to print it. */
 struct page {
 	const struct story *story;
-	const struct format_options *options;
+	const struct view_options *options;
 	FILE *out;
 	const struct story_thread **threads; /* of the request, by host, pid and tid */
 	size_t thread_count;
@@ -737,8 +737,8 @@ static size_t choose_window_columns(struct list *list, struct table_column *colu
 {
 	columns[WINDOW_AFTER] = (struct table_column){ "after", 0, false };
 	columns[WINDOW_LENGTH] = (struct table_column){ "for", 0, false };
-	list->figure_count =
-		format_columns(FIGURE_VIEW_WINDOWS, list->figures, columns + _WINDOW_COLUMN_MAX);
+	list->figure_count = table_columns_choose(FIGURE_VIEW_WINDOWS, list->figures,
+						  columns + _WINDOW_COLUMN_MAX);
 	columns[_WINDOW_COLUMN_MAX + list->figure_count] =
 		(struct table_column){ "thread", 1, true };
 	return _WINDOW_COLUMN_MAX + list->figure_count + 1;
@@ -760,7 +760,7 @@ static void print_list(struct list *list)
 		.columns = is_of_slices ? of_slices : of_windows,
 		.column_count = column_count - (page->lane_count == 1),
 		.row_count = list->line_count,
-		.width = format_table_width(page->options),
+		.width = view_table_width(page->options),
 		.is_bold = page->options->is_bold,
 		.cell = is_of_slices ? slice_cell : window_cell,
 		.text = is_of_slices ? write_sums : NULL,
@@ -843,7 +843,7 @@ static void print_beside(const struct page *page)
 		.columns = columns,
 		.column_count = _BESIDE_COLUMN_MAX - !story_has_slices(page->story),
 		.row_count = top > 0 && top < count ? top : count,
-		.width = format_table_width(page->options),
+		.width = view_table_width(page->options),
 		.is_bold = page->options->is_bold,
 		.cell = beside_cell,
 		.context = page,
@@ -865,8 +865,8 @@ static void print_beside(const struct page *page)
 
 static int print_stacks(const struct page *page)
 {
-	const struct format_stacks_options options = { .width = page->options->width,
-						       .method_count = METHODS_SHOWN };
+	const struct stacks_view_options options = { .width = page->options->width,
+						     .method_count = METHODS_SHOWN };
 	int r = 0;
 
 	for (int measure = 0; measure < _STACKS_MEASURE_MAX && r == 0; measure++) {
@@ -875,7 +875,7 @@ static int print_stacks(const struct page *page)
 		if (stacks->sums.sampled_contexts == 0)
 			continue;
 		(void)fputc('\n', page->out);
-		r = format_stacks(stacks, &options, page->out);
+		r = stacks_view_print(stacks, &options, page->out);
 	}
 	return r;
 }
@@ -883,18 +883,18 @@ static int print_stacks(const struct page *page)
 static void print_stalls(const struct page *page)
 {
 	const struct story *story = page->story;
-	const struct format_stalls_options options = { .width = page->options->width,
-						       .is_bold = page->options->is_bold,
-						       .top_count = LINES_SHOWN,
-						       .frames = story_frames(story) };
+	const struct stalls_view_options options = { .width = page->options->width,
+						     .is_bold = page->options->is_bold,
+						     .top_count = LINES_SHOWN,
+						     .frames = story_frames(story) };
 
 	if (story->stalls.wait_count == 0)
 		return;
 	(void)fputc('\n', page->out);
-	format_stalls_of_request(&story->stalls, &options, page->out);
+	stalls_text_print_of_request(&story->stalls, &options, page->out);
 }
 
-int format_story_table(const struct story *story, const struct format_options *options, FILE *out)
+int story_text_print(const struct story *story, const struct view_options *options, FILE *out)
 {
 	struct page page = { .story = story, .options = options, .out = out };
 	struct list list = { 0 };

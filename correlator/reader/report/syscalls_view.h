@@ -9,7 +9,7 @@
 #include "reader/aggregate/syscalls.h"
 #include "reader/report/sheet.h"
 
-struct format_syscalls_options {
+struct syscalls_view_options {
 	enum output_format format;
 	size_t width; /* of the screen, in columns */
 	size_t top_count; /* most values, and most calls of each; 0: all */
@@ -17,7 +17,7 @@ struct format_syscalls_options {
 };
 
 /* Prints in options->format. 0, -ENOMEM. */
-int format_syscalls(const struct syscalls *syscalls, const struct format_syscalls_options *options,
-		    FILE *out);
-int format_syscalls_table(const struct syscalls *syscalls,
-			  const struct format_syscalls_options *options, FILE *out);
+int syscalls_view_print(const struct syscalls *syscalls,
+			const struct syscalls_view_options *options, FILE *out);
+int syscalls_text_print(const struct syscalls *syscalls,
+			const struct syscalls_view_options *options, FILE *out);
