@@ -56,6 +56,8 @@ enum {
 	BLOCKED_REASONS_KEPT = _BLOCKED_REASON_MAX - 1
 };
 
+_Static_assert((BLOCKED_REASONS_KEPT & (BLOCKED_REASONS_KEPT - 1)) == 0, "blocked_index() masks");
+
 /*
  * The totals of an account, in the order of struct account_totals; a cpu record has each under the
  * same name. SPLIT(type, name) marks the two that userspace corrects before it writes them
