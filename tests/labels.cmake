@@ -63,6 +63,10 @@ function(label_test test)
 	if(test IN_LIST slow_tests)
 		set_tests_properties(${test} PROPERTIES COST 100)
 	endif()
+	# Some of them go on for ten minutes by themselves.
+	if(test IN_LIST longer_tests)
+		set_tests_properties(${test} PROPERTIES TIMEOUT 1800)
+	endif()
 	# Two of them fill the machine.
 	if(test IN_LIST timing_tests)
 		set_tests_properties(${test} PROPERTIES PROCESSORS 2)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What makes a run pass or fail, and what it says: with tests of ctest that fail as they are told."""
+import dataclasses
 import pathlib
 import subprocess
 import sys
@@ -27,9 +28,11 @@ class Script:
     def __init__(self, *calls):
         self.calls = list(calls)
         self.asked = []
+        self.environments = []
 
-    def __call__(self, _build, *arguments, **_options):
+    def __call__(self, _build, *arguments, environment=(), **_options):
         self.asked.append(arguments)
+        self.environments.append(environment)
         return self.calls.pop(0)
 
 
@@ -75,6 +78,11 @@ class TrialsTest(unittest.TestCase):
         self.assertEqual("658 us", (self.kept / "live.a.1.log").read_text())
         self.assertIn("1 unsteady", judged.verdict()[0])
         self.assertIn("live.a failed 1 of 2", judged.verdict()[1])
+
+    def test_it_is_run_again_in_the_same_environment(self):
+        environment = (("CORRELATOR_LONG", "1"),)
+        self.judge([dataclasses.replace(self.measured(), environment=environment)], [self.measured(status="passed")])
+        self.assertEqual([(), environment], self.script.environments)
 
     def test_it_has_two_more_chances_and_no_third(self):
         passed = self.judge([self.measured()], [self.measured()], [self.measured(status="passed")])

@@ -148,10 +148,8 @@ def fresh(run, _value):
 
 def long(run, _value):
     with run.stage("long", "what the gate has no time for, or not for all of it (tests/long.csv)"):
-        os.environ["CORRELATOR_LONG"] = "1"
         run.build_release()
-        run.test(RELEASE, "-L", "^long")
-        del os.environ["CORRELATOR_LONG"]
+        run.test(RELEASE, "-L", "^long", environment=(("CORRELATOR_LONG", "1"),))
 
 
 def soak(run, seconds):

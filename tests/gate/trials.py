@@ -29,6 +29,7 @@ class Result:
     seconds: float
     output: str
     labels: tuple
+    environment: tuple = ()  # pairs, beside that of the run
 
     def measures(self):
         return MEASURES in self.labels
@@ -46,7 +47,7 @@ def labels_of(build):
             for test in json.loads(listed)["tests"]}
 
 
-def read_results(build, report, labels):
+def read_results(build, report, labels, environment):
     """The results of a report that ctest wrote as JUnit XML, which has no labels (CMake 3.25)."""
     results = []
     for case in xml.etree.ElementTree.parse(report).iter("testcase"):
@@ -55,22 +56,22 @@ def read_results(build, report, labels):
         if status == "skipped" and case.find("skipped").get("message") != SKIPPED:
             status = "failed"
         results.append(Result(build, case.get("name"), status, float(case.get("time", 0)),
-                              case.findtext("system-out") or "", labels.get(case.get("name"), ())))
+                              case.findtext("system-out") or "", labels.get(case.get("name"), ()), environment))
     return results
 
 
-def run_ctest(build, *arguments, jobs=1, prefix=(), at_once=True):
+def run_ctest(build, *arguments, jobs=1, prefix=(), at_once=True, environment=()):
     """Runs the tests that the arguments of ctest choose: a list of Result. at_once: what ctest says is shown as it
-    comes; else at the end, in one piece."""
+    comes; else at the end, in one piece. environment: pairs, beside that of the run."""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.xml"
         done = subprocess.run([*prefix, "ctest", "--test-dir", build, "--output-on-failure", "--no-tests=ignore",
-                               "-j", str(jobs), "--output-junit", report, *arguments], check=False,
+                               "-j", str(jobs), "--output-junit", report, *arguments], check=False, env=os.environ | dict(environment),
                               stdout=None if at_once else subprocess.PIPE, stderr=None if at_once else subprocess.STDOUT)
         if not at_once:
             sys.stdout.buffer.write(done.stdout)
             sys.stdout.flush()
-        return read_results(build, report, labels_of(build))
+        return read_results(build, report, labels_of(build), environment)
 
 
 class Trials:
@@ -106,7 +107,7 @@ class Trials:
         for result in pending:
             self.keep(result, 1)
             for chance in range(1, CHANCES + 1):
-                again = self.run_ctest(result.build, "-R", f"^{re.escape(result.name)}$")
+                again = self.run_ctest(result.build, "-R", f"^{re.escape(result.name)}$", environment=result.environment)
                 last = next((one for one in again if one.name == result.name), result)
                 if last.status != "failed":
                     self.unsteady[result.name] = chance
