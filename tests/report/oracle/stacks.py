@@ -39,9 +39,10 @@ def expect_stacks(recording, chosen, question):
     spent_ns = chosen.spent_ns(costs_of(question))
     found = spread.Spread(chosen, question.is_of_waits)
     slack = slack_of(recording, chosen, question)
+    samples = found.samples if slack < math.inf else Near(found.samples, 0, math.inf)
     figures = {("all", (), "spent"): spent_ns, ("all", (), "of its parts"): spent_ns,
                ("methods", (), "are in order"): True, SHARES_HOLD: True,
-               ("all", (), "samples"): found.samples, ("all", (), "in no stack"): Near(found.unknown_ns, 0, slack)}
+               ("all", (), "samples"): samples, ("all", (), "in no stack"): Near(found.unknown_ns, 0, slack)}
     for method, sums in spread.methods_of(recording, found, question.is_of_waits).items():
         for name, ns in zip(("self", "total"), sums):
             figures["method", method, f"{name}_ns"] = Near(float(ns), 0, slack)
