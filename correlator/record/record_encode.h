@@ -44,7 +44,8 @@ DEFINE_CLEANUP(struct record_encoder *, record_encoder_free);
 		 : RECORD_KIND_SLICE, struct stack_record    \
 		 : RECORD_KIND_STACK, struct sample_record   \
 		 : RECORD_KIND_SAMPLE, struct syscall_record \
-		 : RECORD_KIND_SYSCALL, struct stall_record  \
+		 : RECORD_KIND_SYSCALL, struct io_record     \
+		 : RECORD_KIND_IO, struct stall_record       \
 		 : RECORD_KIND_STALL, struct balance_record  \
 		 : RECORD_KIND_BALANCE, struct gap_record    \
 		 : RECORD_KIND_GAP, struct self_record       \

@@ -45,6 +45,9 @@ static const struct record_field_info sample_fields[] = { RECORD_SAMPLE_FIELDS(D
 #define STRUCT syscall_record
 static const struct record_field_info syscall_fields[] = { RECORD_SYSCALL_FIELDS(DESCRIBE) };
 #undef STRUCT
+#define STRUCT io_record
+static const struct record_field_info io_fields[] = { RECORD_IO_FIELDS(DESCRIBE) };
+#undef STRUCT
 #define STRUCT balance_record
 static const struct record_field_info balance_fields[] = { RECORD_BALANCE_FIELDS(DESCRIBE) };
 #undef STRUCT
@@ -95,6 +98,7 @@ bool record_fields_are_taken(const char *name)
 	       has_field(&record_kinds[RECORD_KIND_SLICE], name) ||
 	       has_field(&record_kinds[RECORD_KIND_SAMPLE], name) ||
 	       has_field(&record_kinds[RECORD_KIND_SYSCALL], name) ||
+	       has_field(&record_kinds[RECORD_KIND_IO], name) ||
 	       has_field(&record_kinds[RECORD_KIND_STALL], name) ||
 	       strncmp(name, RECORD_WAKER_PREFIX, strlen(RECORD_WAKER_PREFIX)) == 0;
 }

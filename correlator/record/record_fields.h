@@ -66,6 +66,6 @@ extern const struct record_kind_info record_kinds[_RECORD_KIND_MAX];
 extern const struct record_kind_info record_common_info;
 extern const struct record_kind_info record_delivery_info;
 
-/* Whether cpu, slice, sample, syscall or stall records have, or with other keys may have, a field
- * of that name besides the keys: no key may have it. */
+/* Whether cpu, slice, sample, syscall, io or stall records have, or with other keys may have, a
+ * field of that name besides the keys: no key may have it. */
 bool record_fields_are_taken(const char *name);

@@ -50,6 +50,9 @@
 	X(SYSCALL, syscall,                                                                        \
 	  "how often one thread in one context made a system call in one window; only with "       \
 	  "--syscalls")                                                                            \
+	X(IO, io,                                                                                  \
+	  "what one thread in one context read and wrote by system calls, by kind of file and "    \
+	  "peer, in one window; only with --io")                                                   \
 	X(STALL, stall,                                                                            \
 	  "a long wait of one thread in one context, or a fiber that kept its thread for long, "   \
 	  "written when it is over; only with --stall")                                            \
@@ -299,6 +302,31 @@
 	X(U64, inside_ns, "inside_ns", ALWAYS, "ns",                                              \
 	  "of the window from their entries to their exits, on the CPU, waiting for one and "     \
 	  "asleep: part of cpu_ns, run_queue_ns, blocked_ns and stolen_ns of the cpu record")     \
+	X(FLAGS, flags, "flags", ALWAYS, "", "as in cpu records")
+
+#define RECORD_IO_FIELDS(X)                                                                     \
+	X(U32, tid, "tid", ALWAYS, "", "the thread, numbered like pid; 0: of no one thread")    \
+	X(U32, ns_tid, "ns_tid", KNOWN, "", "the same as the thread itself knows it")           \
+	X(TEXT, thread_name, "thread_name", KNOWN, "", "")                                      \
+	X(KEYS, keys, "", ALWAYS, "", "each key under its own name, as in cpu records")         \
+	X(U64, window_ns, "window_ns", ALWAYS, "ns", "length of the window")                    \
+	X(TEXT, on, "io_on", ALWAYS, "",                                                        \
+	  "file, pipe, tcp, udp, dns (UDP, port 53), unix, socket (of another family), "        \
+	  "other (a terminal, an eventfd, ...)")                                                \
+	X(TEXT, peer, "peer", KNOWN, "",                                                        \
+	  "of a socket: the other end's address and port, or path; if accepted, its own end's") \
+	X(BOOL, is_accepted, "accepted", IF(is_accepted), "",                                   \
+	  "true: of all connections that others made to this address of the process")           \
+	X(U64, calls, "io_calls", ALWAYS, "calls",                                              \
+	  "that read, wrote or connected, including those that failed")                         \
+	X(U64, in_bytes, "in_bytes", ALWAYS, "bytes", "read or received")                       \
+	X(U64, out_bytes, "out_bytes", ALWAYS, "bytes", "written or sent")                      \
+	X(U64, connects, "connects", KNOWN, "connects", "that ended, successfully or not")      \
+	X(U64, connect_ns, "connect_ns", KNOWN, "ns",                                           \
+	  "from connect() until it returned, or until a call showed that it had ended")         \
+	X(U64, answers, "answers", KNOWN, "answers", "of DNS")                                  \
+	X(U64, answer_ns, "answer_ns", KNOWN, "ns",                                             \
+	  "from each query, or the answer before, until it was read")                           \
 	X(FLAGS, flags, "flags", ALWAYS, "", "as in cpu records")
 
 #define RECORD_BALANCE_FIELDS(X)                                                               \

@@ -24,6 +24,7 @@ enum attribution attribution_of(const struct record_view *record)
 	size_t flags = record->kind == RECORD_KIND_SLICE     ? RECORD_PLACE(slice, flags)
 		       : record->kind == RECORD_KIND_SAMPLE  ? RECORD_PLACE(sample, flags)
 		       : record->kind == RECORD_KIND_SYSCALL ? RECORD_PLACE(syscall, flags)
+		       : record->kind == RECORD_KIND_IO	     ? RECORD_PLACE(io, flags)
 		       : record->kind == RECORD_KIND_STALL   ? RECORD_PLACE(stall, flags)
 							     : RECORD_PLACE(cpu, flags);
 

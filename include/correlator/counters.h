@@ -81,7 +81,9 @@ enum counter_kind {
 	  "readings of collections that cannot be true: charged up to the CPU time")            \
 	X(SYSCALL_LOST, "syscalls_lost", LOSS,                                                  \
 	  "system calls of no syscall record: the map was full, or the family's share, or the " \
-	  "thread's books were held for more than four")
+	  "thread's books were held for more than four")                                        \
+	X(IO_LOST, "io_lost", LOSS,                                                             \
+	  "calls of no io record: a map was full, or the family's share, or the books were held")
 
 enum counter {
 #define COUNTER_ENUM(name, field, kind, text) COUNTER_##name,

@@ -527,7 +527,7 @@ static bool is_activity(const struct record_view *record)
 {
 	return record->kind == RECORD_KIND_CPU || record->kind == RECORD_KIND_SLICE ||
 	       record->kind == RECORD_KIND_SAMPLE || record->kind == RECORD_KIND_SYSCALL ||
-	       record->kind == RECORD_KIND_STALL;
+	       record->kind == RECORD_KIND_IO || record->kind == RECORD_KIND_STALL;
 }
 
 bool selection_holds_at_any_time(const struct record_view *record)
