@@ -13,12 +13,12 @@
 
 static int add_record(void *context, struct record_reader *reader, const struct record_view *record)
 {
-	int r = syscalls_add(context, record);
+	int r = tally_add(context, record);
 
 	return r < 0 ? log_error_errno(r, "cannot report %s", record_reader_name(reader)) : 0;
 }
 
-static int check(const struct report_options *options, const struct syscalls *syscalls)
+static int check(const struct report_options *options, const struct tally *syscalls)
 {
 	int r = report_input_check(options, &syscalls->selection, syscalls->has_wanted,
 				   syscalls->left_out);
@@ -28,7 +28,7 @@ static int check(const struct report_options *options, const struct syscalls *sy
 	return r;
 }
 
-static int print(const struct report_options *options, const struct syscalls *syscalls)
+static int print(const struct report_options *options, const struct tally *syscalls)
 {
 	const struct syscalls_view_options view_options = {
 		.format = options->format,
@@ -44,20 +44,20 @@ static int print(const struct report_options *options, const struct syscalls *sy
 int report_syscalls(struct report_options *options)
 {
 	bool is_damaged = false;
-	struct syscalls syscalls;
+	struct tally syscalls;
 	int r = report_input_choose_request(options, &options->filter);
 
 	if (r < 0)
 		return r;
-	syscalls_init(&syscalls, &options->filter, options->by);
+	tally_init(&syscalls, &syscalls_subject, &options->filter, options->by);
 	r = report_input_read(options, add_record, &syscalls, &is_damaged);
-	if (r == 0 && syscalls_finish(&syscalls) < 0)
+	if (r == 0 && tally_finish(&syscalls) < 0)
 		r = log_error_errno(ENOMEM, "cannot report");
 	if (r == 0)
 		r = check(options, &syscalls);
 	if (r == 0)
 		r = print(options, &syscalls);
-	syscalls_deinit(&syscalls);
+	tally_deinit(&syscalls);
 	if (r == 0)
 		r = streams_finish_output("the report");
 	return r == 0 && is_damaged ? -EBADMSG : r;

@@ -20,7 +20,7 @@ static const struct sheet_kind kinds[_KIND_MAX] = {
 };
 
 struct view {
-	const struct syscalls *syscalls;
+	const struct tally *syscalls;
 	size_t top_count;
 	struct sheet sheet;
 	size_t kind, key, requests; /* these are indices of columns */
@@ -61,35 +61,33 @@ static void put_account(struct view *view, size_t column, int64_t calls)
 
 static void put_total(struct view *view)
 {
-	const struct syscalls *syscalls = view->syscalls;
+	const struct tally *syscalls = view->syscalls;
 
 	sheet_row(&view->sheet, KIND_TOTAL);
-	put_sums(view, syscalls->calls, syscalls->inside_ns);
-	put_account(view, view->account_calls, syscalls->account_calls);
+	put_sums(view, syscalls->numbers[SYSCALLS_CALLS], syscalls->numbers[SYSCALLS_INSIDE_NS]);
+	put_account(view, view->account_calls, syscalls->account);
 	put_account(view, view->lost, syscalls->lost);
 	sheet_end_row(&view->sheet);
 }
 
-static void put_group(struct view *view, const struct syscalls_group *group)
+static void put_group(struct view *view, const struct tally_group *group)
 {
-	const struct syscalls_sum *sum = group->sums;
+	const struct tally_sum *sum = group->sums;
 	struct sheet *sheet = &view->sheet;
 
 	sheet_row(sheet, KIND_GROUP);
-	sheet_put(sheet, view->kind, cell_string(syscalls_group_kind_name(group->kind)));
-	if (group->kind == SYSCALLS_GROUP)
+	sheet_put(sheet, view->kind, cell_string(tally_group_kind_name(group->kind)));
+	if (group->kind == TALLY_GROUP)
 		sheet_put(sheet, view->key, cell_text(group->value));
 	if (group->request_count > 0)
 		sheet_put(sheet, view->requests, cell_integer((int64_t)group->request_count));
-	put_sums(view, group->calls, group->inside_ns);
-	put_account(view, view->account_calls, group->account_calls);
+	put_sums(view, group->numbers[SYSCALLS_CALLS], group->numbers[SYSCALLS_INSIDE_NS]);
+	put_account(view, view->account_calls, group->account);
 	sheet_end_row(sheet);
 	for (size_t i = 0; sum && (view->top_count == 0 || i < view->top_count); i++) {
 		sheet_row(sheet, KIND_CALL);
-		sheet_put(
-			sheet, view->name,
-			cell_text((struct record_text){ sum->kind->name, sum->kind->name_bytes }));
-		put_sums(view, sum->calls, sum->inside_ns);
+		sheet_put(sheet, view->name, cell_text(sum->name->text));
+		put_sums(view, sum->numbers[SYSCALLS_CALLS], sum->numbers[SYSCALLS_INSIDE_NS]);
 		sheet_end_row(sheet);
 		sum = sum->next;
 	}
@@ -98,17 +96,16 @@ static void put_group(struct view *view, const struct syscalls_group *group)
 /* Puts the first top_count values of the key, and all other groups. */
 static void put_groups(struct view *view)
 {
-	const struct syscalls_group *group = view->syscalls->groups;
+	const struct tally_group *group = view->syscalls->groups;
 	size_t shown = 0;
 
 	for (; group && sheet_goes_on(&view->sheet); group = group->hh.next)
-		if (group->kind != SYSCALLS_GROUP || view->top_count == 0 ||
-		    shown++ < view->top_count)
+		if (group->kind != TALLY_GROUP || view->top_count == 0 || shown++ < view->top_count)
 			put_group(view, group);
 }
 
-int syscalls_view_print(const struct syscalls *syscalls,
-			const struct syscalls_view_options *options, FILE *out)
+int syscalls_view_print(const struct tally *syscalls, const struct syscalls_view_options *options,
+			FILE *out)
 {
 	struct view view = { .syscalls = syscalls, .top_count = options->top_count };
 

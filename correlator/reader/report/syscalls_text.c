@@ -15,15 +15,15 @@ enum {
 
 /* A line of the table: all calls of a group, those of one kind, or those that are not shown. */
 struct line {
-	const struct syscalls_group *group;
-	const struct syscalls_sum *sum; /* NULL: all, or the rest */
+	const struct tally_group *group;
+	const struct tally_sum *sum; /* NULL: all, or the rest */
 	size_t rest_count; /* number of kinds, or of groups (group NULL); 0: not the rest */
 	int64_t calls;
 	int64_t inside_ns;
 };
 
 struct lines {
-	const struct syscalls *syscalls;
+	const struct tally *syscalls;
 	struct line *lines;
 	size_t count;
 };
@@ -41,45 +41,46 @@ enum column {
 };
 
 /* The number of kinds of calls in a group. */
-static size_t count_sums(const struct syscalls_group *group)
+static size_t count_sums(const struct tally_group *group)
 {
 	size_t count = 0;
 
-	for (const struct syscalls_sum *sum = group->sums; sum; sum = sum->next)
+	for (const struct tally_sum *sum = group->sums; sum; sum = sum->next)
 		count++;
 	return count;
 }
 
-static size_t count_lines(const struct syscalls *syscalls)
+static size_t count_lines(const struct tally *syscalls)
 {
 	size_t count = 2;
 
-	for (const struct syscalls_group *group = syscalls->groups; group; group = group->hh.next)
+	for (const struct tally_group *group = syscalls->groups; group; group = group->hh.next)
 		count += 2 + count_sums(group);
 	return count;
 }
 
-static void add_sums(struct lines *lines, const struct syscalls_group *group, size_t top_count)
+static void add_sums(struct lines *lines, const struct tally_group *group, size_t top_count)
 {
 	struct line rest = { .group = group };
 	size_t shown = 0;
 
-	for (const struct syscalls_sum *sum = group->sums; sum; sum = sum->next) {
+	for (const struct tally_sum *sum = group->sums; sum; sum = sum->next) {
 		if (top_count == 0 || shown++ < top_count) {
 			lines->lines[lines->count++] =
-				(struct line){ group, sum, 0, sum->calls, sum->inside_ns };
+				(struct line){ group, sum, 0, sum->numbers[SYSCALLS_CALLS],
+					       sum->numbers[SYSCALLS_INSIDE_NS] };
 			continue;
 		}
 		rest.rest_count++;
-		saturated_add_to(&rest.calls, sum->calls);
-		saturated_add_to(&rest.inside_ns, sum->inside_ns);
+		saturated_add_to(&rest.calls, sum->numbers[SYSCALLS_CALLS]);
+		saturated_add_to(&rest.inside_ns, sum->numbers[SYSCALLS_INSIDE_NS]);
 	}
 	if (rest.rest_count > 0)
 		lines->lines[lines->count++] = rest;
 }
 
 /* Groups without a value of the key are always shown. 0, -ENOMEM. */
-static int lines_init(struct lines *lines, const struct syscalls *syscalls, size_t top_count)
+static int lines_init(struct lines *lines, const struct tally *syscalls, size_t top_count)
 {
 	struct line rest = { 0 };
 	size_t shown = 0;
@@ -88,28 +89,30 @@ static int lines_init(struct lines *lines, const struct syscalls *syscalls, size
 	lines->lines = calloc(count_lines(syscalls), sizeof(*lines->lines));
 	if (!lines->lines)
 		return -ENOMEM;
-	for (const struct syscalls_group *group = syscalls->groups; group; group = group->hh.next) {
-		if (group->kind == SYSCALLS_GROUP && top_count > 0 && shown++ >= top_count) {
+	for (const struct tally_group *group = syscalls->groups; group; group = group->hh.next) {
+		if (group->kind == TALLY_GROUP && top_count > 0 && shown++ >= top_count) {
 			rest.rest_count++;
-			saturated_add_to(&rest.calls, group->calls);
-			saturated_add_to(&rest.inside_ns, group->inside_ns);
+			saturated_add_to(&rest.calls, group->numbers[SYSCALLS_CALLS]);
+			saturated_add_to(&rest.inside_ns, group->numbers[SYSCALLS_INSIDE_NS]);
 			continue;
 		}
 		lines->lines[lines->count++] =
-			(struct line){ group, NULL, 0, group->calls, group->inside_ns };
+			(struct line){ group, NULL, 0, group->numbers[SYSCALLS_CALLS],
+				       group->numbers[SYSCALLS_INSIDE_NS] };
 		add_sums(lines, group, top_count);
 	}
 	if (rest.rest_count > 0)
 		lines->lines[lines->count++] = rest;
 	lines->lines[lines->count++] =
-		(struct line){ NULL, NULL, 0, syscalls->calls, syscalls->inside_ns };
+		(struct line){ NULL, NULL, 0, syscalls->numbers[SYSCALLS_CALLS],
+			       syscalls->numbers[SYSCALLS_INSIDE_NS] };
 	return 0;
 }
 
 static void write_name(const struct lines *lines, const struct line *line,
 		       char ret_text[static TABLE_CELL_BYTES])
 {
-	const struct syscalls_group *group = line->group;
+	const struct tally_group *group = line->group;
 
 	if (line->rest_count > 0)
 		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%*s… %zu more", group ? INDENT : 0, "",
@@ -118,12 +121,12 @@ static void write_name(const struct lines *lines, const struct line *line,
 		(void)strcpy(ret_text, "total");
 	else if (line->sum) {
 		(void)memset(ret_text, ' ', INDENT);
-		(void)display_escape(line->sum->kind->name, line->sum->kind->name_bytes,
+		(void)display_escape(line->sum->name->text.bytes, line->sum->name->text.size_bytes,
 				     ret_text + INDENT, TABLE_CELL_BYTES - INDENT);
-	} else if (group->kind == SYSCALLS_GROUP || group->kind == SYSCALLS_WITHOUT_KEY)
+	} else if (group->kind == TALLY_GROUP || group->kind == TALLY_WITHOUT_KEY)
 		cell_text_key(group->value, lines->syscalls->by, TABLE_FIRST_COLUMN_MAX, ret_text);
 	else
-		(void)strcpy(ret_text, syscalls_group_kind_name(group->kind));
+		(void)strcpy(ret_text, tally_group_kind_name(group->kind));
 }
 
 static void write_mean(double value, char ret_text[static TABLE_CELL_BYTES])
@@ -144,7 +147,7 @@ static void write_cell(const void *context, size_t row, size_t column,
 	else if (column == COLUMN_CALLS)
 		display_number(line->calls, ret_text);
 	else if (column == COLUMN_SHARE)
-		cell_text_share(line->calls, lines->syscalls->calls, ret_text);
+		cell_text_share(line->calls, lines->syscalls->numbers[SYSCALLS_CALLS], ret_text);
 	else if (column == COLUMN_INSIDE)
 		display_duration(line->inside_ns, ret_text);
 	else if (column == COLUMN_EACH && line->calls > 0)
@@ -160,15 +163,15 @@ static void write_cell(const void *context, size_t row, size_t column,
 }
 
 /* Compares the calls in the records by name with those in the accounts. */
-static void print_books(const struct syscalls *syscalls, size_t width, FILE *out)
+static void print_books(const struct tally *syscalls, size_t width, FILE *out)
 {
 	char counted[DISPLAY_NUMBER_BYTES], charged[DISPLAY_NUMBER_BYTES];
 	char lost[DISPLAY_NUMBER_BYTES];
 
-	display_number(syscalls->calls, counted);
-	display_number(syscalls->account_calls, charged);
+	display_number(syscalls->numbers[SYSCALLS_CALLS], counted);
+	display_number(syscalls->account, charged);
 	display_number(syscalls->lost, lost);
-	if (syscalls->calls == syscalls->account_calls)
+	if (syscalls->numbers[SYSCALLS_CALLS] == syscalls->account)
 		display_sentence(out, width, DISPLAY_INDENT,
 				 "These are all %s calls of the accounts.", charged);
 	else
@@ -179,8 +182,8 @@ static void print_books(const struct syscalls *syscalls, size_t width, FILE *out
 				 charged, counted, lost);
 }
 
-int syscalls_text_print(const struct syscalls *syscalls,
-			const struct syscalls_view_options *options, FILE *out)
+int syscalls_text_print(const struct tally *syscalls, const struct syscalls_view_options *options,
+			FILE *out)
 {
 	const struct table_column columns[_COLUMN_MAX] = {
 		[COLUMN_NAME] = { syscalls->by, 0, true },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Prints system calls by a key of their requests (syscalls.h), for people and for programs, the
- * most frequent ones first. After syscalls_finish. The caller checks ferror(out). */
+ * most frequent ones first. After tally_finish. The caller checks ferror(out). */
 #pragma once
 
 #include <stddef.h>
@@ -17,7 +17,7 @@ struct syscalls_view_options {
 };
 
 /* Prints in options->format. 0, -ENOMEM. */
-int syscalls_view_print(const struct syscalls *syscalls,
-			const struct syscalls_view_options *options, FILE *out);
-int syscalls_text_print(const struct syscalls *syscalls,
-			const struct syscalls_view_options *options, FILE *out);
+int syscalls_view_print(const struct tally *syscalls, const struct syscalls_view_options *options,
+			FILE *out);
+int syscalls_text_print(const struct tally *syscalls, const struct syscalls_view_options *options,
+			FILE *out);

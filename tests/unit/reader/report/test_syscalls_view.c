@@ -13,7 +13,7 @@
 #include "reader/report/formats.h"
 #include "record/sample.h"
 
-static struct syscalls syscalls;
+static struct tally syscalls;
 static size_t successes = SIZE_MAX; /* that memory is given while a record is added */
 
 static void begin_with(const char *by, const char *where)
@@ -22,7 +22,7 @@ static void begin_with(const char *by, const char *where)
 
 	if (where)
 		assert_int_equal(filter_add(&filter, where), 0);
-	syscalls_init(&syscalls, &filter, by);
+	tally_init(&syscalls, &syscalls_subject, &filter, by);
 }
 
 static int set_up(void **state)
@@ -35,7 +35,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	syscalls_deinit(&syscalls);
+	tally_deinit(&syscalls);
 	return 0;
 }
 
@@ -46,7 +46,7 @@ static int add(struct sample *sample)
 
 	sample_decode(sample, &view);
 	memory_fails_after(successes);
-	r = syscalls_add(&syscalls, &view);
+	r = tally_add(&syscalls, &view);
 	memory_never_fails();
 	msgpack_sbuffer_destroy(&sample->buffer);
 	return r;
@@ -128,8 +128,8 @@ static void add_some(void)
 	add_call("", "", "futex", 4);
 }
 
-typedef int (*format_fn)(const struct syscalls *syscalls,
-			 const struct syscalls_view_options *options, FILE *out);
+typedef int (*format_fn)(const struct tally *syscalls, const struct syscalls_view_options *options,
+			 FILE *out);
 
 static char *print(format_fn format, size_t width, size_t top_count)
 {
@@ -139,7 +139,7 @@ static char *print(format_fn format, size_t width, size_t top_count)
 	FILE *out = open_memstream(&text, &size_bytes);
 
 	assert_non_null(out);
-	assert_int_equal(syscalls_finish(&syscalls), 0);
+	assert_int_equal(tally_finish(&syscalls), 0);
 	assert_int_equal(format(&syscalls, &options, out), 0);
 	assert_int_equal(fclose(out), 0);
 	return text;
@@ -248,7 +248,7 @@ FIXTURE_TEST(syscalls_group_by_request_if_no_endpoint_recorded)
 
 FIXTURE_TEST(syscalls_group_by_any_key)
 {
-	syscalls_deinit(&syscalls);
+	tally_deinit(&syscalls);
 	begin_with("tenant", NULL);
 	add_record("syscall pid=7 tid=8 request_id=a endpoint=\"GET /a\" tenant=x syscall=read "
 		   "syscalls=2");
@@ -258,7 +258,7 @@ FIXTURE_TEST(syscalls_group_by_any_key)
 
 FIXTURE_TEST(syscalls_filter_whole_requests)
 {
-	syscalls_deinit(&syscalls);
+	tally_deinit(&syscalls);
 	begin_with(NULL, "endpoint=GET /a");
 	add_some();
 	add_cpu("d", NULL, 3);
@@ -270,7 +270,7 @@ FIXTURE_TEST(syscalls_filter_whole_requests)
 	       "group,GET /a,3,mmap,3,30\r\n"
 	       "group,GET /a,3,read,2,20\r\n");
 	assert_true(syscalls.has_wanted);
-	assert_int_equal(syscalls.account_calls, 18);
+	assert_int_equal(syscalls.account, 18);
 }
 
 FIXTURE_TEST(syscalls_of_overflow_count_as_no_requests)
@@ -319,13 +319,13 @@ FIXTURE_TEST(syscalls_count_names_beyond_limit)
 {
 	char name[32];
 
-	for (int i = 0; i < SYSCALLS_KINDS_MAX + 3; i++) {
+	for (int i = 0; i < TALLY_NAMES_MAX + 3; i++) {
 		(void)snprintf(name, sizeof(name), "call_%d", i);
 		add_call("a", "GET /a", name, 1);
 	}
 	assert_int_equal(syscalls.left_out, 3);
-	assert_int_equal(syscalls_finish(&syscalls), 0);
-	assert_int_equal(syscalls.calls, SYSCALLS_KINDS_MAX);
+	assert_int_equal(tally_finish(&syscalls), 0);
+	assert_int_equal(syscalls.numbers[SYSCALLS_CALLS], TALLY_NAMES_MAX);
 }
 
 FIXTURE_TEST(syscalls_sums_saturate_at_int64_max)
@@ -333,8 +333,8 @@ FIXTURE_TEST(syscalls_sums_saturate_at_int64_max)
 	add_call("a", "GET /a", "read", INT64_MAX / 10);
 	for (int i = 0; i < 11; i++)
 		add_call("a", "GET /a", "read", INT64_MAX / 10);
-	assert_int_equal(syscalls_finish(&syscalls), 0);
-	assert_true(syscalls.calls == INT64_MAX);
+	assert_int_equal(tally_finish(&syscalls), 0);
+	assert_true(syscalls.numbers[SYSCALLS_CALLS] == INT64_MAX);
 }
 
 /* Each failing once: it is said, and nothing is lost of what was there. */
@@ -344,14 +344,14 @@ FIXTURE_TEST(syscalls_return_enomem_without_memory)
 	int added = -ENOMEM, finished = -ENOMEM;
 
 	for (size_t given = 0; added < 0 || finished < 0; given++) {
-		syscalls_deinit(&syscalls);
+		tally_deinit(&syscalls);
 		begin_with(NULL, NULL);
 		successes = SIZE_MAX;
 		add_cpu("a", "GET /a", 5);
 		successes = given;
 		added = try_call("b", "GET /b", "read", NULL, 1);
 		memory_fails_after(given);
-		finished = added == 0 ? syscalls_finish(&syscalls) : -ENOMEM;
+		finished = added == 0 ? tally_finish(&syscalls) : -ENOMEM;
 		memory_never_fails();
 		assert_true(added == 0 || added == -ENOMEM);
 		assert_true(finished == 0 || finished == -ENOMEM);
