@@ -14,7 +14,7 @@
 #include "command/report_page.h"
 #include "command/report_stacks.h"
 #include "command/report_stalls.h"
-#include "command/report_syscalls.h"
+#include "command/report_tally.h"
 #include "command/stdout_screen.h"
 #include "command/streams.h"
 #include "reader/aggregate/diff.h"
@@ -262,7 +262,7 @@ static int report_as_asked(struct report_options *options)
 	else if (options->is_stacks)
 		r = report_stacks(options);
 	else if (options->is_syscalls)
-		r = report_syscalls(options);
+		r = report_tally_syscalls(options);
 	else if (options->is_stalls)
 		r = report_stalls(options);
 	else

@@ -3,21 +3,13 @@
  * most frequent ones first. After tally_finish. The caller checks ferror(out). */
 #pragma once
 
-#include <stddef.h>
 #include <stdio.h>
 
 #include "reader/aggregate/syscalls.h"
-#include "reader/report/sheet.h"
-
-struct syscalls_view_options {
-	enum output_format format;
-	size_t width; /* of the screen, in columns */
-	size_t top_count; /* most values, and most calls of each; 0: all */
-	bool is_bold; /* the heading, by an escape sequence */
-};
+#include "reader/report/tally_view.h"
 
 /* Prints in options->format. 0, -ENOMEM. */
-int syscalls_view_print(const struct tally *syscalls, const struct syscalls_view_options *options,
+int syscalls_view_print(const struct tally *syscalls, const struct tally_view_options *options,
 			FILE *out);
-int syscalls_text_print(const struct tally *syscalls, const struct syscalls_view_options *options,
+int syscalls_text_print(const struct tally *syscalls, const struct tally_view_options *options,
 			FILE *out);

@@ -38,9 +38,9 @@ FORMAT_AS(print_stacks_diff_csv, stacks_diff_view_print, stacks_diff, stacks_vie
 	  FORMAT_CSV)
 FORMAT_AS(print_stacks_diff_ndjson, stacks_diff_view_print, stacks_diff, stacks_view_options,
 	  FORMAT_NDJSON)
-FORMAT_AS(print_syscalls_json, syscalls_view_print, tally, syscalls_view_options, FORMAT_JSON)
-FORMAT_AS(print_syscalls_csv, syscalls_view_print, tally, syscalls_view_options, FORMAT_CSV)
-FORMAT_AS(print_syscalls_ndjson, syscalls_view_print, tally, syscalls_view_options, FORMAT_NDJSON)
+FORMAT_AS(print_syscalls_json, syscalls_view_print, tally, tally_view_options, FORMAT_JSON)
+FORMAT_AS(print_syscalls_csv, syscalls_view_print, tally, tally_view_options, FORMAT_CSV)
+FORMAT_AS(print_syscalls_ndjson, syscalls_view_print, tally, tally_view_options, FORMAT_NDJSON)
 FORMAT_AS(print_stalls_json, stalls_view_print, stalls, stalls_view_options, FORMAT_JSON)
 FORMAT_AS(print_stalls_csv, stalls_view_print, stalls, stalls_view_options, FORMAT_CSV)
 FORMAT_AS(print_stalls_ndjson, stalls_view_print, stalls, stalls_view_options, FORMAT_NDJSON)

@@ -128,12 +128,12 @@ static void add_some(void)
 	add_call("", "", "futex", 4);
 }
 
-typedef int (*format_fn)(const struct tally *syscalls, const struct syscalls_view_options *options,
+typedef int (*format_fn)(const struct tally *syscalls, const struct tally_view_options *options,
 			 FILE *out);
 
 static char *print(format_fn format, size_t width, size_t top_count)
 {
-	const struct syscalls_view_options options = { .width = width, .top_count = top_count };
+	const struct tally_view_options options = { .width = width, .top_count = top_count };
 	char *text = NULL;
 	size_t size_bytes;
 	FILE *out = open_memstream(&text, &size_bytes);
@@ -340,7 +340,7 @@ FIXTURE_TEST(syscalls_sums_saturate_at_int64_max)
 /* Each failing once: it is said, and nothing is lost of what was there. */
 FIXTURE_TEST(syscalls_return_enomem_without_memory)
 {
-	const struct syscalls_view_options options = { .width = 80 };
+	const struct tally_view_options options = { .width = 80 };
 	int added = -ENOMEM, finished = -ENOMEM;
 
 	for (size_t given = 0; added < 0 || finished < 0; given++) {
