@@ -144,7 +144,18 @@ void display_duration(int64_t ns, char ret_text[DISPLAY_NUMBER_BYTES])
 
 void display_bytes(int64_t bytes, char ret_text[DISPLAY_NUMBER_BYTES])
 {
-	(void)snprintf(ret_text, DISPLAY_NUMBER_BYTES, "%.1f MiB", (double)bytes / 1048576.0);
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	double value = (double)bytes / 1024;
+	size_t unit = 0;
+
+	if (bytes < 1024) {
+		(void)snprintf(ret_text, DISPLAY_NUMBER_BYTES, "%" PRId64 " B", bytes);
+		return;
+	}
+	/* As it is rounded: 1023.96 KiB is 1.0 MiB. */
+	for (; value >= 1023.95; value /= 1024)
+		unit++;
+	(void)snprintf(ret_text, DISPLAY_NUMBER_BYTES, "%.1f %s", value, units[unit]);
 }
 
 void display_number(int64_t number, char ret_text[DISPLAY_NUMBER_BYTES])

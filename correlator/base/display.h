@@ -31,7 +31,7 @@ void display_fit(const char *raw, size_t columns, char *ret_text, size_t text_by
 
 /* Nanoseconds (>= 0) with four significant digits and a unit: "999 ns", "1.234 ms", "12345 s". */
 void display_duration(int64_t ns, char ret_text[DISPLAY_NUMBER_BYTES]);
-/* Bytes (>= 0) in MiB with one decimal: "12.3 MiB". */
+/* Bytes (>= 0) with one decimal, in the largest unit of which there is one: "999 B", "1.5 KiB". */
 void display_bytes(int64_t bytes, char ret_text[DISPLAY_NUMBER_BYTES]);
 /* Digits in groups of three: "-1,234,567". */
 void display_number(int64_t number, char ret_text[DISPLAY_NUMBER_BYTES]);

@@ -181,14 +181,30 @@ TEST(display_number_groups_digits_by_three)
 	assert_string_equal(text, "-9,223,372,036,854,775,808");
 }
 
-TEST(display_bytes_shows_mebibytes)
+static void expect_bytes(int64_t bytes, const char *expected)
 {
 	char text[DISPLAY_NUMBER_BYTES];
 
-	display_bytes(0, text);
-	assert_string_equal(text, "0.0 MiB");
-	display_bytes(12345678, text);
-	assert_string_equal(text, "11.8 MiB");
+	display_bytes(bytes, text);
+	assert_string_equal(text, expected);
+}
+
+TEST(display_bytes_chooses_largest_unit)
+{
+	expect_bytes(0, "0 B");
+	expect_bytes(1023, "1023 B");
+	expect_bytes(1024, "1.0 KiB");
+	expect_bytes(1536, "1.5 KiB");
+	expect_bytes(12345678, "11.8 MiB");
+	expect_bytes(INT64_C(5) << 30, "5.0 GiB");
+	expect_bytes(INT64_MAX, "8.0 EiB");
+}
+
+TEST(display_bytes_rounds_before_it_chooses_unit)
+{
+	expect_bytes(1024 * 1024 - 52, "1023.9 KiB");
+	expect_bytes(1024 * 1024 - 51, "1.0 MiB");
+	expect_bytes((INT64_C(1) << 60) - 1, "1.0 EiB");
 }
 
 static void expect_sentence(size_t width, const char *sentence, const char *expected)

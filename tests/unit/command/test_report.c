@@ -115,7 +115,7 @@ FIXTURE_TEST(report_shows_progress_on_terminal_and_clears_it)
 	const char *path = record_requests(2050), *said;
 	char expected[64];
 
-	(void)snprintf(expected, sizeof(expected), "%s: 0.1 MiB of 0.2 MiB (", path);
+	(void)snprintf(expected, sizeof(expected), "%s: 97.0 KiB of 194.2 KiB (", path);
 	said = report_with_progress("--by=tid", path, true);
 	assert_memory_equal(said, expected, strlen(expected));
 	assert_non_null(strstr(said, " records/s\033[K\r"));

@@ -437,5 +437,5 @@ FIXTURE_TEST(books_show_memory_and_fullest_maps)
 	says_nothing_of("contexts, at most");
 	cost->rss_bytes_max = 1;
 	print();
-	says("memory, at most 0.0 MiB");
+	says("memory, at most 1 B");
 }
