@@ -67,8 +67,8 @@ static size_t find_least_important(const struct table *table, const struct layou
 
 static void fit(const struct table *table, struct layout *layout)
 {
-	size_t wanted = layout->widths[0] < TABLE_FIRST_COLUMN_MIN ? layout->widths[0]
-								   : TABLE_FIRST_COLUMN_MIN;
+	size_t min = table->first_column_min ? table->first_column_min : TABLE_FIRST_COLUMN_MIN;
+	size_t wanted = layout->widths[0] < min ? layout->widths[0] : min;
 	size_t others = width_of_others(table, layout);
 
 	while (wanted + others > table->width) {

@@ -15,7 +15,7 @@ enum {
 	TABLE_CELL_BYTES = 1024,
 	TABLE_COLUMNS_MAX = 80,
 	TABLE_RULES_MAX = 2,
-	TABLE_FIRST_COLUMN_MIN = 20, /* columns are dropped to leave the first this wide */
+	TABLE_FIRST_COLUMN_MIN = 20, /* default of first_column_min */
 	TABLE_FIRST_COLUMN_MAX = 60,
 	TABLE_TEXT_COLUMN_MAX = 30, /* limit that cells of other text columns should keep */
 };
@@ -41,6 +41,7 @@ struct table {
 	size_t row_count;
 	size_t rules[TABLE_RULES_MAX]; /* rows with a line above them; 0 = none */
 	size_t width; /* of the screen, in columns */
+	size_t first_column_min; /* columns are dropped to leave the first this wide; 0: default */
 	bool is_silent; /* do not mention columns left out */
 	bool is_bold; /* bold heading, by an escape sequence */
 	table_cell_fn cell;

@@ -157,6 +157,7 @@ int tally_lines_print(const struct tally *tally, const struct tally_table *shown
 	struct table table = { .columns = shown->columns,
 			       .column_count = shown->column_count,
 			       .width = options->width,
+			       .first_column_min = shown->first_column_min,
 			       .is_bold = options->is_bold,
 			       .cell = shown->cell };
 	struct tally_lines lines;

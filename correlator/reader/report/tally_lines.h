@@ -43,6 +43,7 @@ struct tally_lines {
 struct tally_table {
 	const struct table_column *columns;
 	size_t column_count;
+	size_t first_column_min; /* as a table's (table.h) */
 	tally_lines_name_fn write_name;
 	table_cell_fn cell; /* its context is a struct tally_lines */
 };

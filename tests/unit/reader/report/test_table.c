@@ -246,6 +246,19 @@ FIXTURE_TEST(table_shrinks_first_column_to_its_minimum)
 	}
 }
 
+FIXTURE_TEST(table_drops_columns_for_wider_first_column)
+{
+	cells[1][0] = "a text of twenty-six chars";
+	table.width = 40;
+	print();
+	assert_null(strstr(printed, "\n… "));
+	assert_null(strstr(printed, cells[1][0]));
+	table.first_column_min = 26;
+	print();
+	assert_non_null(strstr(printed, "\n… "));
+	assert_non_null(strstr(printed, cells[1][0]));
+}
+
 FIXTURE_TEST(table_measures_cells_in_display_columns)
 {
 	cells[0][0] = "日本";
