@@ -69,7 +69,7 @@ _correlator_figures() {
 
 _correlator_value() { # COMMAND OPTION
 	case $1$2 in
-	dump-k | dump--kind) _correlator_reply "meta process cpu slice stack sample syscall stall balance gap self alert" ;;
+	dump-k | dump--kind) _correlator_reply "meta process cpu slice stack sample syscall io stall balance gap self alert" ;;
 	report-c | report--columns) _correlator_list "$(_correlator_figures)" ;;
 	top--span) _correlator_reply "window 10s all" ;;
 	record--native-stacks) _correlator_reply "leaf off" ;;

@@ -21,8 +21,8 @@ struct dump_options {
 
 static const struct argp_option argp_options[] = {
 	{ "kind", 'k', "KIND", 0,
-	  "Only records of this kind (repeatable): meta, process, cpu, slice, stack, sample, syscall, stall, "
-	  "balance, gap, self, alert",
+	  "Only records of this kind (repeatable): meta, process, cpu, slice, stack, sample, syscall, io, "
+	  "stall, balance, gap, self, alert",
 	  0 },
 	{ 0 },
 };
@@ -53,8 +53,8 @@ static void choose_kind(struct dump_options *options, const char *name, struct a
 	}
 	arguments_fail(
 		state, EXIT_CODE_USAGE, 0,
-		"unknown kind '%s': one of meta, process, cpu, slice, stack, sample, syscall, stall, "
-		"balance, gap, self, alert",
+		"unknown kind '%s': one of meta, process, cpu, slice, stack, sample, syscall, io, "
+		"stall, balance, gap, self, alert",
 		name);
 }
 

@@ -82,7 +82,7 @@ class DumpTest(unittest.TestCase):
     def test_what_cannot_be_is_told(self):
         for code, arguments, says in [
                 (USAGE, ["--kind", "wait", RECORDING],
-                 "meta, process, cpu, slice, stack, sample, syscall, stall, balance, gap, self, alert"),
+                 "meta, process, cpu, slice, stack, sample, syscall, io, stall, balance, gap, self, alert"),
                 (USAGE, [], "there is no correlator.msgpack here"),
                 (FAILURE, ["/nonexistent.rec"], "/nonexistent.rec"),
                 (FAILURE, [__file__], "not a recording")]:
