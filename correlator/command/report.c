@@ -263,6 +263,8 @@ static int report_as_asked(struct report_options *options)
 		r = report_stacks(options);
 	else if (options->is_syscalls)
 		r = report_tally_syscalls(options);
+	else if (options->is_io)
+		r = report_tally_io(options);
 	else if (options->is_stalls)
 		r = report_stalls(options);
 	else

@@ -32,6 +32,7 @@ enum {
 	OPTION_ALERT,
 	OPTION_STACKS,
 	OPTION_SYSCALLS,
+	OPTION_IO,
 	OPTION_STALLS,
 	OPTION_OFF_CPU,
 	OPTION_BOOKS,
@@ -108,6 +109,12 @@ static const struct argp_option argp_options[] = {
 	  "and the time spent in them; goes with --where, --since, --until, --request, --top and "
 	  "--format. Needs a recording with --syscalls",
 	  0 },
+	{ "io", OPTION_IO, NULL, 0,
+	  "Show what was read and written, by endpoint (or --by KEY): on which kind of file and "
+	  "with which peer, in how many calls, how many bytes, and how long connects and answers "
+	  "of DNS took; goes with --where, --since, --until, --request, --top and --format. Needs "
+	  "a recording with --io",
+	  0 },
 	{ "stalls", OPTION_STALLS, NULL, 0,
 	  "Show the long waits of requests: what ended them, by endpoint (or --by KEY), and the "
 	  "longest ones, with what each was on; goes with --where, --since, --until, --request, "
@@ -159,6 +166,7 @@ static const char argp_doc[] =
 	"  correlator report --diff monday.rec tuesday.rec\n"
 	"  correlator report --stacks --diff monday.rec tuesday.rec\n"
 	"  correlator report --syscalls --where 'endpoint=GET /audit' app.rec\n"
+	"  correlator report --io --where 'endpoint=GET /audit' app.rec\n"
 	"  correlator report --stalls stalls.rec\n"
 	"  correlator report --by pid app.rec\n"
 	"  correlator report --by endpoint,host_name monday.rec tuesday.rec\n"
@@ -400,7 +408,7 @@ static void check_own_table(const struct report_options *options, bool is_asked,
 	bool is_other = options->is_over_time || options->is_slowest || options->html ||
 			options->is_stacks || options->is_diff || options->has_sort ||
 			options->column_count > 0 || options->alerts ||
-			(options->is_syscalls && options->is_stalls);
+			options->is_syscalls + options->is_io + options->is_stalls > 1;
 
 	if (is_asked && is_other)
 		arguments_refuse(state,
@@ -416,13 +424,14 @@ static void check_own_table(const struct report_options *options, bool is_asked,
 static void check_books(const struct report_options *options, struct argp_state *state)
 {
 	bool is_other = options->request || options->is_stacks || options->is_syscalls ||
-			options->is_stalls || options->is_diff || options->html || options->alerts;
+			options->is_io || options->is_stalls || options->is_diff || options->html ||
+			options->alerts;
 
 	if ((options->has_books || options->has_cost) && is_other)
 		arguments_refuse(
 			state, "--books and --cost apply to tables of groups: they do not go with "
-			       "--request, --stacks, --syscalls, --stalls, --diff, --html or "
-			       "--alert");
+			       "--request, --stacks, --syscalls, --io, --stalls, --diff, --html "
+			       "or --alert");
 }
 
 /* Parses the options without an argument. False: another option. */
@@ -434,6 +443,9 @@ static bool parse_flag(struct report_options *options, int key)
 		return true;
 	case OPTION_SYSCALLS:
 		options->is_syscalls = true;
+		return true;
+	case OPTION_IO:
+		options->is_io = true;
 		return true;
 	case OPTION_STALLS:
 		options->is_stalls = true;
@@ -519,6 +531,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		check_html(options, state);
 		check_stacks(options, state);
 		check_own_table(options, options->is_syscalls, "--syscalls", state);
+		check_own_table(options, options->is_io, "--io", state);
 		check_own_table(options, options->is_stalls, "--stalls", state);
 		check_books(options, state);
 		return 0;

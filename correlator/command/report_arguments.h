@@ -26,6 +26,7 @@ struct report_options {
 	bool is_slowest;
 	bool is_stacks;
 	bool is_syscalls; /* which system calls were made */
+	bool is_io; /* what was read and written */
 	bool is_stalls; /* which long waits there were */
 	bool is_bottom_up; /* of stacks */
 	enum stacks_measure measure; /* of stacks */

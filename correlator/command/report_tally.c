@@ -8,6 +8,7 @@
 #include "command/report_input.h"
 #include "command/stdout_screen.h"
 #include "command/streams.h"
+#include "reader/report/io_view.h"
 #include "reader/report/syscalls_view.h"
 #include "record/record_reader.h"
 
@@ -77,6 +78,14 @@ int report_tally_syscalls(struct report_options *options)
 		&syscalls_subject, syscalls_view_print,
 		"the recording has no system calls by name: record with --syscalls"
 	};
+
+	return report(options, &subject);
+}
+
+int report_tally_io(struct report_options *options)
+{
+	static const struct subject subject = { &io_subject, io_view_print,
+						"the recording has no I/O: record with --io" };
 
 	return report(options, &subject);
 }

@@ -4,6 +4,9 @@
 
 #include "command/report_arguments.h"
 
-/* report --syscalls: which system calls requests made. Takes the options' filter. 0; -errno,
- * logged. */
+/* Each takes the options' filter. 0; -errno, logged. */
+
+/* report --syscalls: which system calls requests made. */
 int report_tally_syscalls(struct report_options *options);
+/* report --io: what requests read and wrote. */
+int report_tally_io(struct report_options *options);

@@ -3,6 +3,7 @@
 
 A case is a line `$ COMMAND`, run by a shell in fixtures/golden on 80 columns, and below it, indented, what it prints: standard
 output, then standard error (`! LINE`), then its exit status if that is not 0 (`[exit 1]`). Other lines are comments.
+$TMPDIR/io.rec is the recording of forged_records.io().
 GOLDEN_WRITE=1 writes what is printed now; look at the difference.
 """
 import os
@@ -10,6 +11,8 @@ import pathlib
 import subprocess
 import tempfile
 import unittest
+
+import forged_records
 
 CORRELATOR = pathlib.Path(os.environ["CORRELATOR"]).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
@@ -55,6 +58,7 @@ class CasesTest(unittest.TestCase):
         for path in sorted((HERE / "cases").glob("*.txt")):
             written = []
             with tempfile.TemporaryDirectory() as folder:
+                (pathlib.Path(folder) / "io.rec").write_bytes(forged_records.io())
                 for line, expected in sections(path.read_text().splitlines()):
                     written.append(line)
                     if not line.startswith(PROMPT):

@@ -76,3 +76,29 @@ def syscalls():
         for name, (count, inside_ns) in calls.items():
             records.add("syscall", **own, syscall=name, syscall_number=1, syscalls=count, inside_ns=inside_ns)
     return records.data
+
+
+def io():
+    """Two requests of one endpoint, one of another with an escape in the name of a peer, one that read nothing, and
+    what was read in none."""
+    records = Records().add("meta", keys=["request_id", "endpoint"])
+    records.add("process", comm="puma", event="found", mode="exact")
+    clients = {"io_on": "tcp", "peer": "0.0.0.0:3000", "accepted": True}
+    database, cache = ({"io_on": "tcp", "peer": peer} for peer in ("10.0.0.5:5432", "10.0.0.9:6379"))
+    names = {"io_on": "dns", "peer": "10.0.0.2:53", "answers": 2, "answer_ns": 900_000}
+    local, odd = ({"io_on": "unix", "peer": peer} for peer in ("/run/pg/.s.PGSQL.5432", "/run/\x1b[1m"))
+    for request, endpoint, ends in (
+            ("r-1", "GET /audit", [
+                (clients, 2, 600, 90_000), ({**database, "connects": 1, "connect_ns": 2_000_000}, 40, 2_300_000, 8_000),
+                (cache, 6, 1_536, 200), (names, 4, 120, 60), ({"io_on": "file"}, 3, 4_096, 0)]),
+            ("r-2", "GET /audit", [
+                (clients, 2, 620, 90_000),
+                ({**database, "connects": 2, "connect_ns": 4_600_000}, 60, 3_500_000, 12_000)]),
+            ("r-3", "GET /b", [(local, 8, 5_000, 700), (odd, 1, 9, 1), ({"io_on": "pipe"}, 2, 1, 1)]),
+            ("r-4", "GET /b", []), ("", "", [({"io_on": "other"}, 5, 40, 0)])):
+        own = {"request_id": request, "endpoint": endpoint, "tid": 11, "window_ns": 10 ** 9}
+        records.add("cpu", **own, cpu_ns=5)
+        for end, calls, in_bytes, out_bytes in ends:
+            records.add("io", **own, **end, io_calls=calls, in_bytes=in_bytes, out_bytes=out_bytes)
+    return records.add("balance", window_ns=10 ** 9, exec_ns=25, attributed_ns=20, unattributed_ns=5, overflow_ns=0,
+                       residual_ns=0, io_lost=7).data

@@ -119,18 +119,26 @@ class FormatsTest(unittest.TestCase):
             with self.subTest(order):
                 self.check(f"--stacks={order}", STACKS, kinds=CODE)
 
-    def test_system_calls(self):
+    def check_lists(self, option, recorded, member):
+        """member: what a group of a document lists, and a line of its own is in the other formats."""
         with tempfile.NamedTemporaryFile() as recording:
-            recording.write(forged_records.syscalls())
+            recording.write(recorded)
             recording.flush()
-            words = "--syscalls", recording.name
+            words = option, recording.name
             lines = read_lines(*words)
+            self.assertTrue(lines)
             self.assertEqual([flat(line) for line in lines],
                              [{name: cell for name, cell in row.items() if cell != ""} for row in read_csv(*words)])
             groups = json.loads(say(*words, "-f", "json"))["groups"]
             names = "row", "by", "endpoint", "requests"
-            self.assertEqual([call for group in groups for call in group["calls"]],
+            self.assertEqual([listed for group in groups for listed in group[member]],
                              [{name: value for name, value in line.items() if name not in names} for line in lines])
+
+    def test_system_calls(self):
+        self.check_lists("--syscalls", forged_records.syscalls(), "calls")
+
+    def test_reads_and_writes(self):
+        self.check_lists("--io", forged_records.io(), "on")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import unittest
 import msgpack
 
 import figure_list
+import forged_records
 
 CORRELATOR = os.environ["CORRELATOR"]
 GOLDEN = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "golden"
@@ -121,9 +122,14 @@ class QuestionsTest(unittest.TestCase):
     def test_each_command_answers_its_question(self):
         text = (GOLDEN.parents[1] / "correlator/reader/report/README.md").read_text()
         rows = re.findall(r"^\| [^|]+\? \| `correlator report ([^`]+)` \| ([^|]+) \|$", text, re.M)
-        self.assertEqual(15, len(rows))
+        self.assertEqual(16, len(rows))
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        recorded_io = pathlib.Path(folder.name) / "io.rec"
+        recorded_io.write_bytes(forged_records.io())
         for command, said in rows:
-            words = [RECORDING if word.endswith(".rec") else word.replace("ID", "req-1")
+            recording = recorded_io if "--io" in command else RECORDING
+            words = [recording if word.endswith(".rec") else word.replace("ID", "req-1")
                      for word in command.split()]
             result = report(*words)
             self.assertEqual((OK, ""), (result.returncode, result.stderr.decode()), command)

@@ -94,6 +94,7 @@ enum {
 	OFF_CPU = 1 << 21,
 	BOOKS = 1 << 22,
 	COST = 1 << 23,
+	IO = 1 << 24,
 };
 
 FIXTURE_TEST(report_arguments_set_only_their_own_fields)
@@ -125,6 +126,9 @@ FIXTURE_TEST(report_arguments_set_only_their_own_fields)
 		{ "--syscalls --request cpu json", SYSCALLS | REQUEST },
 		{ "--syscalls --by cpu json", SYSCALLS | BY | OF_ROWS },
 		{ "--syscalls --format ndjson json", SYSCALLS | FORMAT },
+		{ "--io json", IO },
+		{ "--io --request cpu json", IO | REQUEST },
+		{ "--io --by cpu --format csv json", IO | BY | OF_ROWS | FORMAT },
 		{ "--over-time json", OVER_TIME | OF_ROWS },
 		{ "--over-time --step 7 json", OVER_TIME | OF_ROWS | STEP },
 		{ "--slowest json", SLOWEST | OF_ROWS },
@@ -147,8 +151,8 @@ FIXTURE_TEST(report_arguments_set_only_their_own_fields)
 		found = (wanted->by ? BY : 0) | (wanted->request ? REQUEST : 0) |
 			(wanted->is_of_rows ? OF_ROWS : 0) | (wanted->has_sort ? SORT : 0) |
 			(wanted->column_count ? COLUMNS : 0) | (wanted->is_diff ? DIFF : 0) |
-			(wanted->is_syscalls ? SYSCALLS : 0) | (wanted->is_stacks ? STACKS : 0) |
-			(wanted->is_bottom_up ? BOTTOM_UP : 0) |
+			(wanted->is_syscalls ? SYSCALLS : 0) | (wanted->is_io ? IO : 0) |
+			(wanted->is_stacks ? STACKS : 0) | (wanted->is_bottom_up ? BOTTOM_UP : 0) |
 			(wanted->measure == STACKS_OFF_CPU ? OFF_CPU : 0) |
 			(wanted->has_books ? BOOKS : 0) | (wanted->has_cost ? COST : 0) |
 			(wanted->is_over_time ? OVER_TIME : 0) | (wanted->step_ns ? STEP : 0) |
@@ -287,6 +291,7 @@ FIXTURE_TEST(report_arguments_reject_conflicting_options)
 		{ "--books --diff a b", "--books and --cost apply to tables" },
 		{ "--cost --html x a", "--books and --cost apply to tables" },
 		{ "--books --syscalls a", "--books and --cost apply to tables" },
+		{ "--cost --io a", "--books and --cost apply to tables" },
 		{ "--cost --alert lost>1 a", "--books and --cost apply to tables" },
 		{ "--stacks=sideways a", "--stacks takes top-down or bottom-up" },
 		{ "--off-cpu a", "--off-cpu needs --stacks" },
@@ -301,6 +306,12 @@ FIXTURE_TEST(report_arguments_reject_conflicting_options)
 		{ "--syscalls --alert lost>1 a", "--syscalls prints a table of its own" },
 		{ "--syscalls --by pid a", "groups by one key of the records, not by pid" },
 		{ "--syscalls --by a,b a", "groups by one key of the records, not by a,b" },
+		{ "--syscalls --stalls a", "--syscalls prints a table of its own" },
+		{ "--io --slowest a", "--io prints a table of its own" },
+		{ "--io --syscalls a", "--syscalls prints a table of its own" },
+		{ "--io --stalls a", "--io prints a table of its own" },
+		{ "--io --html x a", "--io prints a table of its own" },
+		{ "--io --by pid a", "--io groups by one key of the records, not by pid" },
 		{ "--compare b a", "--compare needs --html" },
 		{ "--html x -f json a", "--html and --format" },
 		{ "--html x --diff a b", "a page holds the whole report" },

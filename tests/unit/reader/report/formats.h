@@ -3,6 +3,7 @@
 #pragma once
 
 #include "reader/report/diff_view.h"
+#include "reader/report/io_view.h"
 #include "reader/report/stacks_diff_view.h"
 #include "reader/report/stacks_view.h"
 #include "reader/report/stalls_view.h"
@@ -41,6 +42,9 @@ FORMAT_AS(print_stacks_diff_ndjson, stacks_diff_view_print, stacks_diff, stacks_
 FORMAT_AS(print_syscalls_json, syscalls_view_print, tally, tally_view_options, FORMAT_JSON)
 FORMAT_AS(print_syscalls_csv, syscalls_view_print, tally, tally_view_options, FORMAT_CSV)
 FORMAT_AS(print_syscalls_ndjson, syscalls_view_print, tally, tally_view_options, FORMAT_NDJSON)
+FORMAT_AS(print_io_json, io_view_print, tally, tally_view_options, FORMAT_JSON)
+FORMAT_AS(print_io_csv, io_view_print, tally, tally_view_options, FORMAT_CSV)
+FORMAT_AS(print_io_ndjson, io_view_print, tally, tally_view_options, FORMAT_NDJSON)
 FORMAT_AS(print_stalls_json, stalls_view_print, stalls, stalls_view_options, FORMAT_JSON)
 FORMAT_AS(print_stalls_csv, stalls_view_print, stalls, stalls_view_options, FORMAT_CSV)
 FORMAT_AS(print_stalls_ndjson, stalls_view_print, stalls, stalls_view_options, FORMAT_NDJSON)
