@@ -91,11 +91,31 @@ struct sock_common {
 	struct in6_addr___view skc_v6_rcv_saddr;
 };
 
+struct socket;
+
 struct sock {
 	struct sock_common __sk_common;
+	unsigned short sk_protocol;
+	struct socket *sk_socket;
+};
+
+/* The sockets with one local port. */
+struct inet_bind_bucket {
+	signed char fastreuse;
+};
+
+struct inet_sock {
+	struct sock sk;
+};
+
+/* TCP's. */
+struct inet_connection_sock {
+	struct inet_sock icsk_inet;
+	struct inet_bind_bucket *icsk_bind_hash;
 };
 
 struct socket {
+	struct file *file;
 	struct sock *sk;
 };
 
@@ -243,11 +263,13 @@ struct kernel_clone_args {
 	__u32 user_worker : 1; /* since 6.4, with PF_USER_WORKER */
 };
 
-/* Only the number of the system call that a task is in (negative outside of one), its first two
- * arguments, and the instruction and stack pointers of the task in user mode. */
+/* Only the number of the system call that a task is in (negative outside of one), its arguments,
+ * and the instruction and stack pointers of the task in user mode. */
 struct pt_regs___x86_call {
 	unsigned long di;
 	unsigned long si;
+	unsigned long dx;
+	unsigned long r8;
 	unsigned long orig_ax;
 	unsigned long ip;
 	unsigned long sp;

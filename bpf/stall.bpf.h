@@ -146,9 +146,7 @@ static __always_inline void stall_clear(const struct thread_state *thread, struc
 	stall->call = 0;
 	stall->blocked_on = BLOCKED_ON_OTHER;
 	stall->object = STALL_OBJECT_NONE;
-	stall->is_local = 0;
-	stall->port = 0;
-	__builtin_memset(stall->address, 0, sizeof(stall->address));
+	__builtin_memset(&stall->peer, 0, sizeof(stall->peer));
 	__builtin_memset(stall->waker_comm, 0, sizeof(stall->waker_comm));
 	__builtin_memset(stall->other_comm, 0, sizeof(stall->other_comm));
 	if (bpf_probe_read_kernel(stall->comm, sizeof(stall->comm),

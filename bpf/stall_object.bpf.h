@@ -8,6 +8,7 @@
 
 #include "blocked.bpf.h"
 #include "hold.bpf.h"
+#include "socket_end.bpf.h"
 
 #include <correlator/blocked_reason.h>
 #include <correlator/stall.h>
@@ -20,11 +21,7 @@ enum {
 #else
 	STALL_CALL_FLOCK = 73,
 #endif
-	SOCKET_LISTENS = 10, /* TCP_LISTEN, net/tcp_states.h */
 	PIPE_FS_MAGIC = 0x50495045, /* linux/magic.h */
-	FAMILY_UNIX = 1, /* linux/socket.h */
-	FAMILY_IPV4 = 2,
-	FAMILY_IPV6 = 10,
 };
 
 /* struct pollfd, asm-generic/poll.h. */
@@ -105,68 +102,20 @@ VERIFIED_ONCE int stall_read_path(struct stall *stall, __u64 file_address)
 	return 0;
 }
 
-static __always_inline bool stall_read_unix_path(struct stall *stall, struct sock *sock)
-{
-	struct unix_sock *own = (void *)sock;
-	struct unix_address *address = BPF_CORE_READ(own, addr);
-	__s64 bytes = address ? (__s64)BPF_CORE_READ(address, len) - 2 : 0;
-
-	if (bytes <= 0 || bytes > STALL_UNIX_PATH_BYTES)
-		return false;
-	if (bpf_probe_read_kernel(stall->names, (__u32)bytes,
-				  (const char *)address +
-					  bpf_core_field_offset(struct unix_address, name) + 2))
-		return false;
-	/* An abstract one begins with a NUL. */
-	if (!stall->names[0][0])
-		stall->names[0][0] = '@';
-	return true;
-}
-
-/* The path is that of one of the two ends: of the listening one. */
-static __always_inline void stall_read_unix(struct stall *stall, struct sock *sock)
-{
-	struct sock *peer;
-
-	stall->object = STALL_OBJECT_UNIX;
-	if (!bpf_core_field_exists(((struct unix_sock *)NULL)->peer))
-		return;
-	peer = BPF_CORE_READ((struct unix_sock *)sock, peer);
-	if (!peer || !stall_read_unix_path(stall, peer))
-		stall->is_local = stall_read_unix_path(stall, sock);
-}
-
 VERIFIED_ONCE int stall_read_socket(struct stall *stall, __u64 file_address)
 {
 	struct file *file = (void *)file_address;
 	struct socket *socket = BPF_CORE_READ(file, private_data);
 	struct sock *sock = BPF_CORE_READ(socket, sk);
-	__u16 family, port;
-	bool is_ipv4;
 
 	if (!stall || !sock)
 		return 0;
-	family = BPF_CORE_READ(sock, __sk_common.skc_family);
-	if (family == FAMILY_UNIX)
-		stall_read_unix(stall, sock);
-	is_ipv4 = family == FAMILY_IPV4;
-	if (!is_ipv4 && family != FAMILY_IPV6)
-		return 0;
-	stall->object = is_ipv4 ? STALL_OBJECT_IPV4 : STALL_OBJECT_IPV6;
-	port = BPF_CORE_READ(sock, __sk_common.skc_dport);
-	stall->port = (__u16)(port << 8 | port >> 8);
-	stall->is_local = !port || BPF_CORE_READ(sock, __sk_common.skc_state) == SOCKET_LISTENS;
-	if (stall->is_local)
-		stall->port = BPF_CORE_READ(sock, __sk_common.skc_num);
-	if (is_ipv4) {
-		__u32 address = stall->is_local ? BPF_CORE_READ(sock, __sk_common.skc_rcv_saddr)
-						: BPF_CORE_READ(sock, __sk_common.skc_daddr);
-
-		__builtin_memcpy(stall->address, &address, sizeof(address));
-	} else if (bpf_core_field_exists(sock->__sk_common.skc_v6_daddr)) {
-		(void)bpf_probe_read_kernel(stall->address, sizeof(stall->address),
-					    stall->is_local ? &sock->__sk_common.skc_v6_rcv_saddr
-							    : &sock->__sk_common.skc_v6_daddr);
+	if (BPF_CORE_READ(sock, __sk_common.skc_family) == FAMILY_UNIX) {
+		stall->object = STALL_OBJECT_UNIX;
+		stall->peer.is_own =
+			socket_path_read((char *)stall->names, sock) == SOCKET_PATH_OWN;
+	} else if (socket_end_read(&stall->peer, sock, false)) {
+		stall->object = STALL_OBJECT_ADDRESS;
 	}
 	return 0;
 }

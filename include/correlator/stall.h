@@ -17,12 +17,11 @@
 #include <correlator/account.h>
 #include <correlator/limits.h>
 #include <correlator/pace.h>
+#include <correlator/socket_end.h>
 
 enum stall_sizes {
 	STALL_NAMES = 16, /* steps up a path: names and mounts */
 	STALL_NAME_BYTES = 64, /* of each, with the final NUL; more is cut */
-	STALL_ADDRESS_BYTES = 16,
-	STALL_UNIX_PATH_BYTES = 108, /* sun_path, linux/un.h */
 	STALL_RING_BYTES = 2 * 1024 * 1024,
 };
 
@@ -41,8 +40,7 @@ enum stall_object {
 	STALL_OBJECT_PATH = 1, /* names, from the last one up; "" for a step over a mount */
 	STALL_OBJECT_PIPE = 2, /* without a name: inode */
 	STALL_OBJECT_UNIX = 3, /* names[0] on: path of the socket; "": it has none */
-	STALL_OBJECT_IPV4 = 4, /* address and port of the peer */
-	STALL_OBJECT_IPV6 = 5,
+	STALL_OBJECT_ADDRESS = 4, /* peer */
 };
 
 /* The message. */
@@ -72,16 +70,14 @@ struct stall {
 	__u32 blocked_on; /* enum blocked_reason of blocked_ns */
 	__u32 flags; /* enum stall_flags */
 	__u32 object; /* enum stall_object */
-	__u16 is_local; /* the address is the socket's own: it listens */
-	__u16 port;
-	__u8 address[STALL_ADDRESS_BYTES];
+	struct socket_end peer; /* of a Unix socket is_own alone: the path is its own */
 	char comm[COMM_BYTES];
 	char waker_comm[COMM_BYTES];
 	char other_comm[COMM_BYTES];
 	char names[STALL_NAMES][STALL_NAME_BYTES];
 };
 
-_Static_assert(STALL_UNIX_PATH_BYTES < 2 * STALL_NAME_BYTES, "has room");
+_Static_assert(SOCKET_PATH_BYTES < 2 * STALL_NAME_BYTES, "has room");
 _Static_assert(sizeof(struct stall) == 12 * 8 + 12 * 4 + 4 * 16 + STALL_NAMES * STALL_NAME_BYTES,
 	       "layout");
 

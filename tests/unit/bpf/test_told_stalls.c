@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Which waits are told as stalls, and the file that they were on: bpf/stall.bpf.h and
  * stall_object.bpf.h. That each is what was charged in any life is in test_machine.c. */
+#include "bpf/forged_files.h"
 #include "bpf/two_tasks.h"
 
 #include "unit_test.h"
@@ -12,8 +13,6 @@ UNIT_TEST_ALONE;
 enum {
 	MS = 1000 * 1000,
 	CONTEXT = 4321,
-	DESCRIPTOR = 3,
-	INODE = 77,
 #ifdef __TARGET_ARCH_arm64
 	CALL_READ = 63,
 	CALL_POLL = 73,
@@ -28,40 +27,6 @@ enum {
 };
 
 static struct thread_state *const thread = &kernel.states[0];
-
-static struct {
-	struct super_block super;
-	struct inode inode;
-	struct file file;
-	struct file *table[DESCRIPTOR + 1];
-	struct fdtable descriptors;
-	struct files_struct files;
-	struct dentry names[4], top, point;
-	struct mount mount, root;
-	struct socket socket;
-	union {
-		struct sock sock;
-		struct unix_sock unix_sock;
-	} own, peer;
-	uint64_t own_address[16], peer_address[16];
-} files;
-
-static void be_in_call(int64_t number, uint64_t first, uint64_t second)
-{
-#ifdef __TARGET_ARCH_arm64
-	struct pt_regs___arm64_call *registers = native_registers();
-
-	registers->syscallno = (int)number;
-	registers->orig_x0 = first;
-	registers->regs[1] = second;
-#else
-	struct pt_regs___x86_call *registers = native_registers();
-
-	registers->orig_ax = (unsigned long)number;
-	registers->di = first;
-	registers->si = second;
-#endif
-}
 
 /* /var/lib/data, in a file system that is mounted on /var. */
 static void open_path(void)
@@ -83,20 +48,13 @@ static void open_path(void)
 static int set_up(void **state)
 {
 	(void)begin_two_tasks(state);
-	memset(&files, 0, sizeof(files));
 	native_session.stall_least_ns = 5 * MS;
 	sees_syscalls = 0;
 	thread->knowledge = CONTEXT_KNOWN;
 	thread->context_hash = CONTEXT;
 	thread->confirmed_ns = NOW_NS;
 	thread->config.family = FAMILY;
-	files.inode.i_sb = &files.super;
-	files.inode.i_ino = INODE;
-	files.file.f_inode = &files.inode;
-	files.table[DESCRIPTOR] = &files.file;
-	files.descriptors = (struct fdtable){ .max_fds = DESCRIPTOR + 1, .fd = files.table };
-	files.files.fdt = &files.descriptors;
-	kernel.current.files = &files.files;
+	begin_files();
 	open_path();
 	be_in_call(CALL_READ, DESCRIPTOR, 0);
 	return 0;
@@ -368,15 +326,6 @@ STALL_TEST(stall_names_pipe_by_inode)
 	expect_path(wait_for(7 * MS, 0));
 }
 
-static struct sock_common *open_socket(uint16_t family)
-{
-	files.inode.i_mode = 0140777;
-	files.file.private_data = &files.socket;
-	files.socket.sk = &files.own.sock;
-	files.own.sock.__sk_common.skc_family = family;
-	return &files.own.sock.__sk_common;
-}
-
 STALL_TEST(stall_names_peer_of_ipv4)
 {
 	struct sock_common *sock = open_socket(FAMILY_IPV4);
@@ -385,19 +334,19 @@ STALL_TEST(stall_names_peer_of_ipv4)
 	memcpy(&sock->skc_rcv_saddr, "\012\0\0\1", 4);
 	sock->skc_dport = 0x3815; /* 5432, in network byte order */
 	sock->skc_num = 4000;
-	assert_int_equal(wait_for(7 * MS, 0)->object, STALL_OBJECT_IPV4);
-	assert_memory_equal(kernel.stall.address, "\012\0\0\7", 4);
-	assert_int_equal(kernel.stall.port, 5432);
-	assert_false(kernel.stall.is_local);
+	assert_int_equal(wait_for(7 * MS, 0)->object, STALL_OBJECT_ADDRESS);
+	assert_memory_equal(kernel.stall.peer.address, "\012\0\0\7", 4);
+	assert_int_equal(kernel.stall.peer.port, 5432);
+	assert_false(kernel.stall.peer.is_own);
 	/* It listens. */
 	sock->skc_state = SOCKET_LISTENS;
-	assert_true(wait_for(7 * MS, 0)->is_local);
-	assert_memory_equal(kernel.stall.address, "\012\0\0\1", 4);
-	assert_int_equal(kernel.stall.port, 4000);
+	assert_true(wait_for(7 * MS, 0)->peer.is_own);
+	assert_memory_equal(kernel.stall.peer.address, "\012\0\0\1", 4);
+	assert_int_equal(kernel.stall.peer.port, 4000);
 	/* It has no peer. */
 	sock->skc_state = 0;
 	sock->skc_dport = 0;
-	assert_true(wait_for(7 * MS, 0)->is_local);
+	assert_true(wait_for(7 * MS, 0)->peer.is_own);
 }
 
 STALL_TEST(stall_names_peer_of_ipv6)
@@ -407,21 +356,13 @@ STALL_TEST(stall_names_peer_of_ipv6)
 	memset(&sock->skc_v6_daddr, 6, sizeof(sock->skc_v6_daddr));
 	memset(&sock->skc_v6_rcv_saddr, 7, sizeof(sock->skc_v6_rcv_saddr));
 	sock->skc_dport = 0x5000;
-	assert_int_equal(wait_for(7 * MS, 0)->object, STALL_OBJECT_IPV6);
-	assert_memory_equal(kernel.stall.address, &sock->skc_v6_daddr, STALL_ADDRESS_BYTES);
-	assert_int_equal(kernel.stall.port, 80);
+	assert_int_equal(wait_for(7 * MS, 0)->object, STALL_OBJECT_ADDRESS);
+	assert_memory_equal(kernel.stall.peer.address, &sock->skc_v6_daddr, SOCKET_ADDRESS_BYTES);
+	assert_int_equal(kernel.stall.peer.port, 80);
 	sock->skc_state = SOCKET_LISTENS;
 	(void)wait_for(7 * MS, 0);
-	assert_memory_equal(kernel.stall.address, &sock->skc_v6_rcv_saddr, STALL_ADDRESS_BYTES);
-}
-
-static void name_unix(struct unix_sock *sock, uint64_t *room, const char *path, size_t length)
-{
-	struct unix_address *address = (void *)room;
-
-	address->len = (int)length + 2;
-	memcpy(address->name[0].sun_path, path, length);
-	sock->addr = address;
+	assert_memory_equal(kernel.stall.peer.address, &sock->skc_v6_rcv_saddr,
+			    SOCKET_ADDRESS_BYTES);
 }
 
 STALL_TEST(stall_names_path_of_listening_end_of_unix_socket)
@@ -431,10 +372,10 @@ STALL_TEST(stall_names_path_of_listening_end_of_unix_socket)
 	assert_int_equal(wait_for(7 * MS, 0)->object, STALL_OBJECT_UNIX);
 	assert_string_equal((const char *)kernel.stall.names, "");
 	name_unix(&files.own.unix_sock, files.own_address, "/run/own", 9);
-	assert_true(wait_for(7 * MS, 0)->is_local);
+	assert_true(wait_for(7 * MS, 0)->peer.is_own);
 	assert_string_equal((const char *)kernel.stall.names, "/run/own");
 	name_unix(&files.peer.unix_sock, files.peer_address, "/run/peer", 10);
-	assert_false(wait_for(7 * MS, 0)->is_local);
+	assert_false(wait_for(7 * MS, 0)->peer.is_own);
 	assert_string_equal((const char *)kernel.stall.names, "/run/peer");
 	/* An abstract one, which has no NUL behind it. */
 	name_unix(&files.peer.unix_sock, files.peer_address, "\0abstract", 9);

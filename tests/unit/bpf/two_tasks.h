@@ -65,10 +65,11 @@ static bool native_is_32_bit_call(const void *task);
 #undef bpf_core_field_offset
 #define bpf_core_field_offset(type, field) offsetof(type, field)
 #undef BPF_CORE_READ
-#define READ_ONE(source, field)			    ((source)->field)
-#define READ_TWO(source, first, second)		    ((source)->first->second)
-#define READ_MANY(source, first, second, name, ...) name
-#define BPF_CORE_READ(...)			    READ_MANY(__VA_ARGS__, READ_TWO, READ_ONE, 0)(__VA_ARGS__)
+#define READ_ONE(source, field)			      ((source)->field)
+#define READ_TWO(source, first, second)		      ((source)->first->second)
+#define READ_THREE(source, first, second, third)      ((source)->first->second->third)
+#define READ_MANY(source, one, two, three, name, ...) name
+#define BPF_CORE_READ(...)			      READ_MANY(__VA_ARGS__, READ_THREE, READ_TWO, READ_ONE, 0)(__VA_ARGS__)
 
 #include "maps.bpf.h"
 
@@ -135,6 +136,7 @@ static struct {
 	/* Of a test's own maps; NULL: it has none. 1: it is none of them. */
 	void *(*find)(const void *map, const void *key);
 	long (*update)(const void *map, const void *key, const void *value, uint64_t flags);
+	bool (*remove)(const void *map, const void *key); /* false: it is none of them */
 	struct stall stall; /* the last one */
 	size_t stall_count;
 	struct told told[EVENTS];
@@ -304,6 +306,8 @@ __attribute__((noipa)) static long native_delete(const void *map, const void *ke
 {
 	struct native_process *process = entry_of(map, key);
 
+	if (kernel.remove && kernel.remove(map, key))
+		return 0;
 	if (!process)
 		return -ENOENT;
 	if (map == &books)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/observe/window/window_stalls.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "recorder/observe/window/socket_text.h"
 #include "recorder/observe/window/syscall_names.h"
 
 /* Stalls wake nobody up: the ring must hold them for this long. */
@@ -112,16 +112,6 @@ static void put_path(const struct stall *stall, char *text, size_t size)
 						   STALL_NAME_BYTES - 1, stall->names[i]);
 }
 
-static void put_address(const struct stall *stall, char *text, size_t size)
-{
-	bool is_ipv4 = stall->object == STALL_OBJECT_IPV4;
-	char address[INET6_ADDRSTRLEN];
-
-	if (!inet_ntop(is_ipv4 ? AF_INET : AF_INET6, stall->address, address, sizeof(address)))
-		return;
-	(void)snprintf(text, size, is_ipv4 ? "%s:%u" : "[%s]:%u", address, stall->port);
-}
-
 /* Puts "" if it is not known. */
 static void put_object(const struct stall *stall, char *text, size_t size)
 {
@@ -134,12 +124,11 @@ static void put_object(const struct stall *stall, char *text, size_t size)
 		(void)snprintf(text, size, "pipe:[%" PRIu64 "]", (uint64_t)stall->inode);
 		break;
 	case STALL_OBJECT_UNIX:
-		(void)snprintf(text, size, "unix:%.*s", STALL_UNIX_PATH_BYTES,
+		(void)snprintf(text, size, "unix:%.*s", SOCKET_PATH_BYTES,
 			       (const char *)stall->names);
 		break;
-	case STALL_OBJECT_IPV4:
-	case STALL_OBJECT_IPV6:
-		put_address(stall, text, size);
+	case STALL_OBJECT_ADDRESS:
+		socket_text(&stall->peer, text);
 		break;
 	case STALL_OBJECT_NONE:
 		break;

@@ -245,9 +245,8 @@ static void wait_on_object(void)
 	run_a_request();
 	one = stall();
 	one->object = object.object;
-	one->port = object.port;
 	one->inode = object.inode;
-	memcpy(one->address, object.address, sizeof(one->address));
+	one->peer = object.peer;
 	memcpy(one->names, object.names, sizeof(one->names));
 }
 
@@ -265,13 +264,14 @@ static void expect_object(enum stall_object kind, const char *expected)
 
 FIXTURE_TEST(recorder_names_what_stall_was_on)
 {
-	object = (struct stall){ .port = 5432, .inode = 77 };
+	object = (struct stall){ .peer.port = 5432, .inode = 77 };
 	expect_object(STALL_OBJECT_NONE, "-");
 	expect_object(STALL_OBJECT_PIPE, "pipe:[77]");
-	assert_int_equal(inet_pton(AF_INET, "10.0.0.7", object.address), 1);
-	expect_object(STALL_OBJECT_IPV4, "10.0.0.7:5432");
-	assert_int_equal(inet_pton(AF_INET6, "fe80::1", object.address), 1);
-	expect_object(STALL_OBJECT_IPV6, "[fe80::1]:5432");
+	assert_int_equal(inet_pton(AF_INET, "10.0.0.7", object.peer.address), 1);
+	expect_object(STALL_OBJECT_ADDRESS, "10.0.0.7:5432");
+	assert_int_equal(inet_pton(AF_INET6, "fe80::1", object.peer.address), 1);
+	object.peer.is_ipv6 = 1;
+	expect_object(STALL_OBJECT_ADDRESS, "[fe80::1]:5432");
 	expect_object(STALL_OBJECT_UNIX, "unix:");
 	strcpy((char *)object.names, "/run/some.sock");
 	expect_object(STALL_OBJECT_UNIX, "unix:/run/some.sock");
