@@ -2,6 +2,7 @@
 #include "recorder/observe/window/row_index.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hash_table.h"
 
@@ -49,4 +50,22 @@ const struct window_row *row_index_find(const struct row_index *index,
 
 	HASH_FIND(hh, index->table, key, sizeof(*key), found);
 	return found ? found->row : NULL;
+}
+
+void row_index_find_owner(const struct row_index *index, struct observed_table *processes,
+			  struct window_owner *owner)
+{
+	const struct window_row *row = row_index_find(index, &owner->key);
+	struct observed *process = row ? NULL : observed_find(processes, owner->key.life);
+
+	if (process)
+		owner->process = &process->books;
+	if (!row)
+		return;
+	owner->process = row->process;
+	owner->context = row->context;
+	owner->tid = row->account.tid;
+	owner->ns_tid = row->account.ns_tid;
+	owner->account_flags = row->account.flags;
+	memcpy(owner->comm, row->account.comm, sizeof(owner->comm));
 }

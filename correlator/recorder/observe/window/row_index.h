@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/cleanup.h"
+#include "recorder/observe/process/observed.h"
 #include "recorder/observe/window/window.h"
 
 struct row_index;
@@ -15,3 +16,7 @@ DEFINE_CLEANUP(struct row_index *, row_index_free);
 /* NULL: the account has no row. */
 const struct window_row *row_index_find(const struct row_index *index,
 					const struct account_key *key);
+/* Sets all but the key of *owner by the row of its account. An account in the overflow has none:
+ * then only its process is set, if it is among processes, and so has books. */
+void row_index_find_owner(const struct row_index *index, struct observed_table *processes,
+			  struct window_owner *owner);

@@ -335,53 +335,51 @@ void window_row_record(const struct window *window, const struct window_row *row
 	ret_record->has_gc = account->flags & ACCOUNT_COUNTS_GC;
 }
 
+/* The fields that all records of an owner's figures have. */
+#define OF_OWNER(window, owner, record_keys)                                            \
+	.common = { .pid = (owner)->process->pid, .ns_pid = (owner)->process->ns_pid }, \
+	.tid = (owner)->tid, .ns_tid = (owner)->ns_tid,                                 \
+	.thread_name = (owner)->tid ? (owner)->comm : NULL, .keys = (record_keys),      \
+	.keys_count = (window)->keys->count, .window_ns = length_ns(window),            \
+	.flags = owner_flags(owner)
+
+static uint32_t owner_flags(const struct window_owner *owner)
+{
+	return owner->tid ? context_flags(owner->process, owner->context, owner->key.context_hash,
+					  owner->account_flags)
+			  : CPU_RECORD_OVERFLOW;
+}
+
+static void fill_keys_of_owner(const struct window *window, const struct window_owner *owner,
+			       struct record_key keys[static KEYS_MAX])
+{
+	fill_keys(window, owner->context, owner->tid && !is_somebodys(window, owner->context),
+		  keys);
+}
+
 void window_sample_record(const struct window *window, const struct window_sample *sample,
 			  struct record_key keys[static KEYS_MAX], struct sample_record *ret_record)
 {
-	const struct context *context = sample->context;
-
 	*ret_record = (struct sample_record){
-		.common = { .pid = sample->process->pid, .ns_pid = sample->process->ns_pid },
-		.tid = sample->tid,
-		.ns_tid = sample->ns_tid,
-		.thread_name = sample->tid ? sample->comm : NULL,
-		.keys = keys,
-		.keys_count = window->keys->count,
-		.window_ns = length_ns(window),
+		OF_OWNER(window, &sample->owner, keys),
 		.samples = sample->count,
 		.waits = sample->waited.waits,
 		.blocked_ns = sample->waited.blocked_ns,
 		.run_queue_ns = sample->waited.run_queue_ns,
-		.flags = sample->tid
-				 ? context_flags(sample->process, context, sample->key.context_hash,
-						 sample->account_flags)
-				 : CPU_RECORD_OVERFLOW,
 	};
-	fill_keys(window, context, sample->tid && !is_somebodys(window, context), keys);
+	fill_keys_of_owner(window, &sample->owner, keys);
 }
 
 void window_syscall_record(const struct window *window, const struct window_syscall *syscall,
 			   struct record_key keys[static KEYS_MAX],
 			   struct syscall_record *ret_record)
 {
-	const struct context *context = syscall->context;
-
 	*ret_record = (struct syscall_record){
-		.common = { .pid = syscall->process->pid, .ns_pid = syscall->process->ns_pid },
-		.tid = syscall->tid,
-		.ns_tid = syscall->ns_tid,
-		.thread_name = syscall->tid ? syscall->comm : NULL,
-		.keys = keys,
-		.keys_count = window->keys->count,
-		.window_ns = length_ns(window),
+		OF_OWNER(window, &syscall->owner, keys),
 		.calls = syscall->calls,
 		.inside_ns = syscall->inside_ns,
-		.flags = syscall->tid
-				 ? context_flags(syscall->process, context,
-						 syscall->key.context_hash, syscall->is_inherited)
-				 : CPU_RECORD_OVERFLOW,
 	};
-	fill_keys(window, context, syscall->tid && !is_somebodys(window, context), keys);
+	fill_keys_of_owner(window, &syscall->owner, keys);
 }
 
 static void fill_running(const struct window *window, const struct window_process *process,

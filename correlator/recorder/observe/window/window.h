@@ -45,14 +45,9 @@ struct window_row {
 	const struct context *context; /* NULL = none was in force, or it is not known */
 };
 
-/* Samples of one account in one stack, or its waits there. */
-struct window_sample {
+/* The account that figures beside those of the row belong to. */
+struct window_owner {
 	struct account_key key;
-	uint64_t stack; /* correlator/stacks.h */
-	uint64_t tip; /* correlator/stacks.h */
-	bool is_wait;
-	uint64_t count; /* of samples */
-	struct wait_sums waited;
 	struct window_process *process; /* NULL = no longer known */
 	const struct context *context; /* as in a row */
 	uint32_t tid; /* 0 = in the overflow of its process, which has no thread */
@@ -61,18 +56,22 @@ struct window_sample {
 	char comm[COMM_BYTES];
 };
 
+/* Samples of one account in one stack, or its waits there. */
+struct window_sample {
+	struct window_owner owner;
+	uint64_t stack; /* correlator/stacks.h */
+	uint64_t tip; /* correlator/stacks.h */
+	bool is_wait;
+	uint64_t count; /* of samples */
+	struct wait_sums waited;
+};
+
 /* The calls of one account to one system call. */
 struct window_syscall {
-	struct account_key key;
+	struct window_owner owner;
 	uint32_t call; /* correlator/syscall_counts.h */
 	uint64_t calls;
 	uint64_t inside_ns;
-	struct window_process *process; /* this and the rest as in a sample */
-	const struct context *context;
-	uint32_t tid;
-	uint32_t ns_tid;
-	bool is_inherited;
-	char comm[COMM_BYTES];
 };
 
 /* The books of one process. */

@@ -413,7 +413,7 @@ static int add(struct window_stacks *stacks, const struct window_sample *sample)
 static int add_sample(void *user, const struct sample_key *key, uint64_t count)
 {
 	const struct window_sample sample = {
-		.key = key->account, .stack = key->stack, .tip = key->tip, .count = count
+		.owner.key = key->account, .stack = key->stack, .tip = key->tip, .count = count
 	};
 
 	return add(user, &sample);
@@ -422,7 +422,7 @@ static int add_sample(void *user, const struct sample_key *key, uint64_t count)
 /* A session_wait_fn. */
 static int add_wait(void *user, const struct sample_key *key, const struct wait_sums *sums)
 {
-	const struct window_sample sample = { .key = key->account,
+	const struct window_sample sample = { .owner.key = key->account,
 					      .stack = key->stack,
 					      .tip = key->tip,
 					      .is_wait = true,
@@ -439,19 +439,8 @@ static int find_rows(struct window_stacks *stacks, const struct window *window)
 {
 	_cleanup_(row_index_freep) struct row_index *index = row_index_new(window);
 
-	for (size_t i = 0; index && i < stacks->count; i++) {
-		struct window_sample *sample = &stacks->samples[i];
-		const struct window_row *row = row_index_find(index, &sample->key);
-
-		if (!row)
-			continue;
-		sample->process = row->process;
-		sample->context = row->context;
-		sample->tid = row->account.tid;
-		sample->ns_tid = row->account.ns_tid;
-		sample->account_flags = row->account.flags;
-		memcpy(sample->comm, row->account.comm, sizeof(sample->comm));
-	}
+	for (size_t i = 0; index && i < stacks->count; i++)
+		row_index_find_owner(index, stacks->places.processes, &stacks->samples[i].owner);
 	return index ? 0 : -ENOMEM;
 }
 
@@ -468,17 +457,18 @@ static void charge(struct window_stacks *stacks)
 	for (size_t i = 0; i < stacks->count; i++) {
 		struct window_sample *sample = &stacks->samples[i];
 		struct observed *process =
-			observed_find(stacks->places.processes, sample->key.life);
+			observed_find(stacks->places.processes, sample->owner.key.life);
 
-		if (!sample->process && process)
-			sample->process = &process->books;
-		if (!sample->process)
+		if (!sample->owner.process && process)
+			sample->owner.process = &process->books;
+		if (!sample->owner.process)
 			continue;
 		if (sample->stack == STACK_NO_LAYOUT && process && is_no_ruby(process))
 			sample->stack = STACK_NO_RUBY;
-		sample->process->balance.samples += sample->count;
+		sample->owner.process->balance.samples += sample->count;
 		if (sample->stack == STACK_NO_LAYOUT)
-			count_unreadable(sample->process, COUNTER_FRAMES_EARLY, sample->count);
+			count_unreadable(sample->owner.process, COUNTER_FRAMES_EARLY,
+					 sample->count);
 	}
 }
 
@@ -519,15 +509,15 @@ static int put_leaf(struct window_stacks *stacks, const struct window_sample *sa
 		return 0;
 	}
 	return sample->stack == STACK_NO_RUBY
-		       ? put_plain(stacks, sample->process, "native", "[no Ruby]", ret_id)
-		       : put_plain(stacks, sample->process, "unknown", FRAME_UNKNOWN, ret_id);
+		       ? put_plain(stacks, sample->owner.process, "native", "[no Ruby]", ret_id)
+		       : put_plain(stacks, sample->owner.process, "unknown", FRAME_UNKNOWN, ret_id);
 }
 
 /* Appends the kernel's frames to the one with that id. */
 static int put_kernel(struct window_stacks *stacks, const struct window_sample *sample,
 		      const struct tip_message *tip, char id[static ID_TEXT_BYTES])
 {
-	const struct window_process *process = sample->process;
+	const struct window_process *process = sample->owner.process;
 	char name[KERNEL_NAME_BYTES];
 	uint32_t end = 0;
 	int r = 0;
@@ -561,7 +551,7 @@ static int put_native(struct window_stacks *stacks, const struct window_sample *
 	if (strcmp(tip->native, FRAME_UNKNOWN) == 0)
 		record.frame_kind = "unknown";
 	record.file = tip->native_file[0] ? tip->native_file : NULL;
-	return put_frame(stacks, sample->process, &record, id);
+	return put_frame(stacks, sample->owner.process, &record, id);
 }
 
 /* Appends the frames above the one with that id. A tip that was not reported is unknown. */
@@ -576,7 +566,7 @@ static int put_tip(struct window_stacks *stacks, const struct window_sample *sam
 	if (sample->is_wait)
 		stack_tips_keep(stacks->tips, sample->tip, stacks->places.window->number);
 	if (!tip)
-		return put_plain(stacks, sample->process, "unknown", FRAME_UNKNOWN, id);
+		return put_plain(stacks, sample->owner.process, "unknown", FRAME_UNKNOWN, id);
 	r = put_native(stacks, sample, tip, id);
 	return r == 0 && tip->message->kernel_count > 0
 		       ? put_kernel(stacks, sample, tip->message, id)
@@ -586,7 +576,7 @@ static int put_tip(struct window_stacks *stacks, const struct window_sample *sam
 int window_stacks_put_stack(struct window_stacks *stacks, struct observed *process,
 			    const struct stall *stall, char ret_id[static WINDOW_STACK_ID_BYTES])
 {
-	struct window_sample sample = { .process = &process->books,
+	struct window_sample sample = { .owner.process = &process->books,
 					.stack = stall->stack,
 					.tip = stall->tip,
 					.is_wait = true };
@@ -642,9 +632,10 @@ static int put_frames(struct window_stacks *stacks, struct joined_sample **joine
 
 	for (size_t i = 0; i < stacks->count && r == 0; i++) {
 		struct window_sample *sample = &stacks->samples[i];
-		struct joined_key key = { .account = sample->key, .is_wait = sample->is_wait };
+		struct joined_key key = { .account = sample->owner.key,
+					  .is_wait = sample->is_wait };
 
-		if (!sample->process)
+		if (!sample->owner.process)
 			continue;
 		r = put_leaf(stacks, sample, key.id);
 		if (r == 0)

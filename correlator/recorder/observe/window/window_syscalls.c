@@ -43,21 +43,11 @@ static int add_call(void *user, const struct syscall_key *key, const struct sysc
 	if (array_reserve(&syscalls->calls, &syscalls->capacity, syscalls->count + 1) < 0)
 		return -ENOMEM;
 	syscalls->calls[syscalls->count++] =
-		(struct window_syscall){ .key = key->account,
+		(struct window_syscall){ .owner.key = key->account,
 					 .call = key->call,
 					 .calls = sums->calls,
 					 .inside_ns = sums->inside_ns };
 	return 0;
-}
-
-static void set_row(struct window_syscall *call, const struct window_row *row)
-{
-	call->process = row->process;
-	call->context = row->context;
-	call->tid = row->account.tid;
-	call->ns_tid = row->account.ns_tid;
-	call->is_inherited = row->account.flags & ACCOUNT_INHERITED;
-	memcpy(call->comm, row->account.comm, sizeof(call->comm));
 }
 
 /*
@@ -68,17 +58,8 @@ static int find_rows(struct window_syscalls *syscalls, const struct window *wind
 {
 	_cleanup_(row_index_freep) struct row_index *index = row_index_new(window);
 
-	for (size_t i = 0; index && i < syscalls->count; i++) {
-		struct window_syscall *call = &syscalls->calls[i];
-		const struct window_row *row = row_index_find(index, &call->key);
-		struct observed *process =
-			observed_find(syscalls->places.processes, call->key.life);
-
-		if (row)
-			set_row(call, row);
-		else if (process)
-			call->process = &process->books;
-	}
+	for (size_t i = 0; index && i < syscalls->count; i++)
+		row_index_find_owner(index, syscalls->places.processes, &syscalls->calls[i].owner);
 	return index ? 0 : -ENOMEM;
 }
 
@@ -113,7 +94,7 @@ int window_syscalls_put(struct window_syscalls *syscalls)
 	for (size_t i = 0; syscalls && i < syscalls->count && r == 0; i++) {
 		const struct window_syscall *call = &syscalls->calls[i];
 
-		if (!call->process)
+		if (!call->owner.process)
 			continue;
 		window_syscall_record(window, call, keys, &record);
 		name_call(call->call, name, &record);

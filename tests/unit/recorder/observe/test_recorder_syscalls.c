@@ -101,6 +101,28 @@ FIXTURE_TEST(recorder_writes_overflow_syscalls_by_process_without_thread)
 	assert_int_equal(of_overflow, 1);
 }
 
+static void make_in_child(void)
+{
+	run_a_request();
+	fake.accounts[0].account.flags |= ACCOUNT_INHERITED | ACCOUNT_OF_ORIGIN;
+	make(&fake.accounts[0].key, READ, 3);
+}
+
+FIXTURE_TEST(recorder_flags_syscalls_of_what_request_started_as_their_account)
+{
+	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
+	static struct record_view view;
+
+	plan(NS_PER_S / 2, make_in_child);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	do {
+		assert_int_equal(record_reader_next(reader, &view), 1);
+	} while (view.kind != RECORD_KIND_SYSCALL);
+	assert_true(record_view_lists_at(&view, RECORD_PLACE(syscall, flags), "inherited"));
+	assert_true(record_view_lists_at(&view, RECORD_PLACE(syscall, flags), "inherited_by_exec"));
+}
+
 FIXTURE_TEST(recorder_requests_no_syscalls_without_option)
 {
 	fake.recording.counts_syscalls = false;
