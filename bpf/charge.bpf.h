@@ -7,6 +7,7 @@
 
 #include "edges.bpf.h"
 #include "hold.bpf.h"
+#include "io_counts.bpf.h"
 #include "origin.bpf.h"
 #include "stall.bpf.h"
 #include "syscall_counts.bpf.h"
@@ -305,6 +306,11 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 		thread->syscalls.charged_epoch = thread->epoch;
 		thread->syscalls.is_charged = 1;
 	}
+	if (session.has_io) {
+		thread->io.charged_hash = account ? charge_hash(thread) : CONTEXT_HASH_OVERFLOW;
+		thread->io.charged_epoch = thread->epoch;
+		thread->io.is_charged = 1;
+	}
 	if (session.has_wait_stacks)
 		wait_places_note_charge(thread,
 					account ? charge_hash(thread) : CONTEXT_HASH_OVERFLOW);
@@ -329,12 +335,14 @@ static __always_inline void charge_time(struct thread_state *thread, struct task
 		(void)timeline_send(thread);
 }
 
-/* Charges the system calls by number and the wait stacks that belong to the last charge. Call
- * before the thread is released or charged again. Calls global functions. */
+/* Charges the system calls by number, what they read and wrote, and the wait stacks that belong to
+ * the last charge. Call before the thread is released or charged again. Calls global functions. */
 static __always_inline void charge_details(struct thread_state *thread)
 {
 	if (session.has_syscalls)
 		(void)syscall_counts_charge(thread);
+	if (session.has_io)
+		(void)io_counts_charge(thread);
 	if (session.has_wait_stacks)
 		(void)wait_places_charge(thread);
 }

@@ -66,12 +66,12 @@ static __always_inline bool edge_remembers(const __u64 *addresses, __u64 address
 
 /*
  * Charges the time up to an edge (the begin or the end of a system call) of the task with these
- * saved registers to the slot. is_entry: the task enters the kernel. The clock is read before the
- * slot is taken: a program that interrupts in between folds the slot into the books, and the
- * registers do not match any more.
+ * saved registers to the slot. is_entry: the task enters the kernel. needs_books: not if it is an
+ * edge of an observed task. The clock is read before the slot is taken: a program that interrupts
+ * in between folds the slot into the books, and the registers do not match any more.
  */
 static __always_inline enum edge_way edge_pass(struct edge_slot *slot, __u64 registers,
-					       bool is_entry)
+					       bool is_entry, bool needs_books)
 {
 	enum edge_way way = EDGE_LONG;
 	__u64 now_ns;
@@ -81,6 +81,8 @@ static __always_inline enum edge_way edge_pass(struct edge_slot *slot, __u64 reg
 	if (edge_slot_registers(slot) != registers)
 		return edge_remembers(slot->unobserved_registers, registers) ? EDGE_DONE
 									     : EDGE_LONG;
+	if (needs_books)
+		return EDGE_LONG;
 	now_ns = bpf_ktime_get_ns();
 	if (!edge_slot_try_take(slot))
 		return EDGE_LONG;
@@ -182,14 +184,15 @@ static __always_inline bool edge_slot_is_kept(const struct edge_slot *slot,
 
 /*
  * From here on the edges of this thread, which runs and whose books the caller holds, take the fast
- * path. Not if calls are counted by number, for which a slot has no space, if its configuration may
- * have changed, if a change of context is open, or if the context is known only until the thread
- * runs.
+ * path. Not if calls are counted by number, for which a slot has no space, or the next one must
+ * charge what was read and written, if its configuration may have changed, if a change of context
+ * is open, or if the context is known only until the thread runs.
  */
 static __always_inline void edge_arm(struct edge_slot *slot, struct thread_state *thread,
 				     __u64 registers, __u32 seen_registrations)
 {
-	if (session.has_syscalls || thread->generation != generation || thread->is_change_open ||
+	if (session.has_syscalls || (session.has_io && thread->io.is_full) ||
+	    thread->generation != generation || thread->is_change_open ||
 	    thread->knowledge == CONTEXT_KNOWN_TILL_IT_RUNS || !edge_slot_try_take(slot))
 		return;
 	if (edge_slot_is_kept(slot, thread)) {

@@ -147,6 +147,36 @@ static __always_inline __u64 compat_call_second_argument(struct task_struct *tas
 #endif
 }
 
+/* Its third argument. */
+static __always_inline __u64 compat_call_third_argument(struct task_struct *task)
+{
+#ifdef __TARGET_ARCH_arm64
+	return ((struct pt_regs___arm64_call *)bpf_task_pt_regs(task))->regs[2];
+#else
+	return ((struct pt_regs___x86_call *)bpf_task_pt_regs(task))->dx;
+#endif
+}
+
+/* Its fifth argument. */
+static __always_inline __u64 compat_call_fifth_argument(struct task_struct *task)
+{
+#ifdef __TARGET_ARCH_arm64
+	return ((struct pt_regs___arm64_call *)bpf_task_pt_regs(task))->regs[4];
+#else
+	return ((struct pt_regs___x86_call *)bpf_task_pt_regs(task))->r8;
+#endif
+}
+
+/* The number of the system call that ends with these registers, the argument of its tracepoint. */
+static __always_inline __s64 compat_ended_call(struct pt_regs *registers)
+{
+#ifdef __TARGET_ARCH_arm64
+	return ((struct pt_regs___arm64_call *)registers)->syscallno;
+#else
+	return (__s64)((struct pt_regs___x86_call *)registers)->orig_ax;
+#endif
+}
+
 /*
  * Whether the number of the task's system call is from the 32-bit table: on x86 this depends on the
  * call, on arm64 on the program.

@@ -27,6 +27,7 @@
 #include <correlator/gc_time.h>
 #include <correlator/gem_abi.h>
 #include <correlator/gvl_wait.h>
+#include <correlator/io_counts.h>
 #include <correlator/kernel_books.h>
 #include <correlator/known_context.h>
 #include <correlator/life.h>
@@ -157,6 +158,7 @@ struct thread_state {
 	struct wait_places waited; /* of what is pending; with session.has_wait_stacks */
 	struct stall_watch stall; /* this and the next with session.stall_least_ns */
 	struct hog_watch hog;
+	struct io_counts io; /* of what is pending; with session.has_io */
 };
 
 _Static_assert(__builtin_offsetof(struct thread_state, pairs) ==

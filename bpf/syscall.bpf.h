@@ -25,6 +25,8 @@ static __always_inline int enter_kernel(struct thread_state *thread, struct task
 	}
 	if (session.has_syscalls)
 		lacks_place = !syscall_counts_has_place(thread, call);
+	if (session.has_io)
+		lacks_place |= thread->io.is_full;
 	if (is_exec) {
 		context_want_snapshot(thread);
 		boundary_close(thread, task, now_ns, BOUNDARY_PREPARE_EXEC, THREAD_MODE_KERNEL);
@@ -38,7 +40,8 @@ static __always_inline int enter_kernel(struct thread_state *thread, struct task
 	} else {
 		boundary_close(thread, task, now_ns, BOUNDARY_CALL, THREAD_MODE_KERNEL);
 	}
-	/* Rare: few threads make that many kinds of calls between two charges. */
+	/* Rare: few threads make that many kinds of calls, or meet that many peers, between two
+	 * charges. */
 	if (lacks_place) {
 		boundary_end(thread, task, now_ns, BOUNDARY_CALL_FULL);
 		charge_details(thread);
@@ -46,6 +49,8 @@ static __always_inline int enter_kernel(struct thread_state *thread, struct task
 	}
 	if (session.has_syscalls)
 		(void)syscall_counts_edge(thread, call);
+	if (session.has_io)
+		thread->io.entered_ns = thread->clock.mark_ns;
 	thread->pending.syscalls++;
 	return 1;
 }
@@ -58,8 +63,10 @@ int BPF_PROG(on_sys_enter, struct pt_regs *registers, long number)
 	struct task_struct *task;
 	__u32 seen_registrations;
 	bool is_exec = session.reads_at_exec_calls && compat_is_exec((__u64)number);
+	/* When it began is not known if it passes through the slot. */
+	bool connects = session.has_io && io_way(number) & IO_CONNECTS;
 
-	if (!slot || (!is_exec && edge_pass(slot, (__u64)registers, true) == EDGE_DONE))
+	if (!slot || (!is_exec && edge_pass(slot, (__u64)registers, true, connects) == EDGE_DONE))
 		return 0;
 	task = bpf_get_current_task_btf();
 	thread = edge_find_thread(slot, task, (__u64)registers, &seen_registrations);
@@ -75,14 +82,15 @@ int BPF_PROG(on_sys_enter, struct pt_regs *registers, long number)
 
 /* Only user code changes the pointer, never a system call, so nothing is read here. */
 PROGRAM("tp_btf/sys_exit")
-int BPF_PROG(on_sys_exit, struct pt_regs *registers)
+int BPF_PROG(on_sys_exit, struct pt_regs *registers, long result)
 {
+	__u32 way = session.has_io ? io_way(compat_ended_call(registers)) : 0;
 	struct edge_slot *slot = edge_slot_here();
 	struct thread_state *thread;
 	struct task_struct *task;
 	__u32 seen_registrations;
 
-	if (!slot || edge_pass(slot, (__u64)registers, false) == EDGE_DONE)
+	if (!slot || edge_pass(slot, (__u64)registers, false, way) == EDGE_DONE)
 		return 0;
 	task = bpf_get_current_task_btf();
 	thread = edge_find_thread(slot, task, (__u64)registers, &seen_registrations);
@@ -91,11 +99,16 @@ int BPF_PROG(on_sys_exit, struct pt_regs *registers)
 	/* The clock is read last, unless the thread's books begin here. */
 	if (!boundary_begin(thread, task,
 			    thread->is_begun ? thread->clock.mark_ns : bpf_ktime_get_ns(),
-			    BOUNDARY_RETURN))
+			    BOUNDARY_RETURN)) {
+		if (session.has_io && way)
+			count_loss(thread->life, COUNTER_IO_LOST);
 		return 0;
+	}
 	boundary_close(thread, task, bpf_ktime_get_ns(), BOUNDARY_RETURN, THREAD_MODE_USER);
 	if (session.has_syscalls)
 		(void)syscall_counts_edge(thread, 0);
+	if (session.has_io && way)
+		(void)io_count(thread, way, result);
 	if (!context_changes_unprobed(thread))
 		edge_arm(slot, thread, (__u64)registers, seen_registrations);
 	thread_release(thread);

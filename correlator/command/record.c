@@ -40,6 +40,7 @@ enum {
 	OPTION_STACKS,
 	OPTION_NATIVE_STACKS,
 	OPTION_SYSCALLS,
+	OPTION_IO,
 	OPTION_STALL,
 	OPTION_TIMELINE,
 	OPTION_TIMELINE_BYTES,
@@ -134,6 +135,11 @@ static const struct argp_option options[] = {
 	  "Also count the system calls of each context by name, with the time spent in each; "
 	  "each call of an observed thread costs about 70 ns more",
 	  2 },
+	{ "io", OPTION_IO, NULL, 0,
+	  "Also count what each context reads and writes by system calls: calls and bytes, by "
+	  "files, pipes and the peers of sockets, and how long connects and answers of DNS take; "
+	  "each such call costs about 210 ns more on a file and 450 ns on a socket",
+	  2 },
 	{ "stall", OPTION_STALL, "TIME", OPTION_ARG_OPTIONAL,
 	  "Also record each wait of a request that lasts TIME or longer (default 5ms, at least "
 	  "100us): for how long and on what, in which system call and on which file or peer, and "
@@ -210,6 +216,7 @@ static const char documentation[] =
 	"  correlator record -p 1234 --timeline -d 5s -o slices.msgpack\n"
 	"  correlator record -p 1234 --stacks -d 1m -o stacks.msgpack\n"
 	"  correlator record -p 1234 --syscalls -o calls.msgpack\n"
+	"  correlator record -p 1234 --io -o io.msgpack\n"
 	"  correlator record -p 1234 --stall=20ms -o stalls.msgpack\n"
 	"  correlator record -p 1234 --forward tcp://127.0.0.1:24224 --spool /var/lib/correlator\n"
 	"  correlator record -p 1234 --metrics unix:m --metrics-by endpoint\n"
@@ -368,6 +375,9 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 		return parse_native_stacks(text, &recording->has_native);
 	case OPTION_SYSCALLS:
 		recording->counts_syscalls = true;
+		return 0;
+	case OPTION_IO:
+		recording->counts_io = true;
 		return 0;
 	case OPTION_STALL:
 		return arguments_parse_time("stall", text ? text : DEFAULT_STALL, STALL_LEAST_NS,
@@ -569,9 +579,11 @@ static int check(struct arguments *arguments)
 		(void)log_error(EINVAL, "--timeline-bytes needs --timeline");
 		return EXIT_CODE_USAGE;
 	}
-	if (recording->counts_syscalls && !recording->has_kernel_split) {
-		(void)log_error(EINVAL, "--syscalls counts at the tracepoints of system calls, "
-					"which --no-kernel-split leaves out");
+	if ((recording->counts_syscalls || recording->counts_io) && !recording->has_kernel_split) {
+		(void)log_error(EINVAL,
+				"--%s counts at the tracepoints of system calls, which "
+				"--no-kernel-split leaves out",
+				recording->counts_syscalls ? "syscalls" : "io");
 		return EXIT_CODE_USAGE;
 	}
 	if (!recording->output.file && !arguments->forward.options.url_count)

@@ -124,6 +124,7 @@ struct session_config {
 	__u32 has_wait_stacks; /* 1: stacks are also taken where threads wait (with has_stacks) */
 	__u32 has_children; /* 1: after an exec, a request's children belong to it (origin.h) */
 	__u32 has_syscalls; /* 1: system calls are counted by number (syscall_counts.h) */
+	__u32 has_io; /* 1: what is read and written is counted (io_counts.h) */
 	__u32 can_cast; /* 1: CALL_CAST is put in */
 	__u32 reads_at_exec_calls; /* 1: no hook runs early enough in an exec */
 	__u64 stall_least_ns; /* waits this long are told (stall.h); 0 = none */

@@ -143,6 +143,7 @@ static void and_with_system_calls_by_number_to_the_highest(void **state)
 
 	(void)state;
 	((struct session_config *)&skeleton->rodata->session)->has_syscalls = 1;
+	((struct session_config *)&skeleton->rodata->session)->has_io = 1;
 	check_programs(skeleton, "+syscalls");
 }
 
@@ -160,6 +161,17 @@ static void and_with_stalls_to_one_beside_them(void **state)
 	session->preempt_count_offset = 8;
 	(void)bpf_program__set_autoload(skeleton->progs.on_waking, true);
 	check_programs(skeleton, "+stalls");
+}
+
+static void and_with_what_is_read_and_written_to_one_beside_them(void **state)
+{
+	struct correlator_bpf *skeleton = correlator_bpf__open();
+
+	(void)state;
+	assert_non_null(skeleton);
+	((struct session_config *)&skeleton->rodata->session)->has_children = 1;
+	((struct session_config *)&skeleton->rodata->session)->has_io = 1;
+	check_programs(skeleton, "+io");
 }
 
 /* As they are by default. */
@@ -183,6 +195,7 @@ int main(void)
 		cmocka_unit_test(and_with_system_calls_by_number_to_the_highest),
 		cmocka_unit_test(and_with_children_to_a_little_more),
 		cmocka_unit_test(and_with_stalls_to_one_beside_them),
+		cmocka_unit_test(and_with_what_is_read_and_written_to_one_beside_them),
 	};
 
 	kernel_test_require();

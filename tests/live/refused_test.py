@@ -56,8 +56,8 @@ class RefusedTest(harness.LiveTest):
         result = run_correlator("doctor", env=self.refused("on_sample"))
         self.assertEqual(harness.EXIT_OK, result.returncode, result.stdout)
         self.assertRegex(result.stdout, "note +programs +the verifier refuses on_sample: with --timeline, "
-                                        "--syscalls, --stall and --stacks=off-cpu: Permission denied\n")
-        for way in "exact", "--timeline", "--syscalls", "--stall":
+                                        "--syscalls, --io, --stall and --stacks=off-cpu: Permission denied\n")
+        for way in "exact", "--timeline", "--syscalls", "--io", "--stall":
             self.assertRegex(result.stdout, rf"ok +programs +loaded and verified: {way}\n")
         self.assertRegex(result.stdout, "note +programs +the verifier refuses on_sample: "
                                         "--stacks=off-cpu: Permission denied\n")

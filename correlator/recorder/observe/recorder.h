@@ -35,6 +35,7 @@ struct recorder_options {
 	bool has_wait_stacks; /* also sample the stacks of waiting threads; needs stacks_hz */
 	bool has_native; /* with the native function that runs */
 	bool counts_syscalls; /* by number; needs has_kernel_split */
+	bool counts_io; /* what is read and written, by peer; needs has_kernel_split */
 	uint64_t stall_least_ns; /* waits of at least this are recorded as stalls; 0 = none */
 	/* Size of the slice ring; the buffer of a window is four times as large. 0 = default. */
 	uint32_t timeline_bytes;

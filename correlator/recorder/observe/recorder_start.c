@@ -77,6 +77,21 @@ static int begin_syscalls(struct recorder *recorder)
 	return recorder->syscalls ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
 }
 
+static int begin_io(struct recorder *recorder)
+{
+	const struct window_io_places places = {
+		.session = recorder->session,
+		.processes = &recorder->targets.processes,
+		.window = &recorder->window,
+		.output = &recorder->output,
+	};
+
+	if (!recorder->options->counts_io)
+		return EXIT_CODE_OK;
+	recorder->io = window_io_new(&places);
+	return recorder->io ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
+}
+
 static int begin_stalls(struct recorder *recorder)
 {
 	const struct window_stalls_places places = {
@@ -255,6 +270,7 @@ int recorder_start(const struct recorder_options *options, struct recorder **ret
 		.has_native = options->has_native,
 		.has_wait_stacks = options->has_wait_stacks,
 		.counts_syscalls = options->counts_syscalls,
+		.counts_io = options->counts_io,
 		.stall_least_ns = options->stall_least_ns,
 	};
 	int code;
@@ -287,6 +303,8 @@ int recorder_start(const struct recorder_options *options, struct recorder **ret
 	if (code == EXIT_CODE_OK)
 		code = begin_syscalls(recorder);
 	if (code == EXIT_CODE_OK)
+		code = begin_io(recorder);
+	if (code == EXIT_CODE_OK)
 		code = begin_stalls(recorder);
 	if (code == EXIT_CODE_OK)
 		code = begin_observing(recorder);
@@ -312,6 +330,7 @@ void recorder_free(struct recorder *recorder)
 	window_slices_free(recorder->timeline);
 	window_stacks_free(recorder->stacks);
 	window_syscalls_free(recorder->syscalls);
+	window_io_free(recorder->io);
 	window_stalls_free(recorder->stalls);
 	context_table_free(recorder->contexts);
 	output_deinit(&recorder->output);

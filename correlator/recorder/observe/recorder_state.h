@@ -14,6 +14,7 @@
 #include "recorder/observe/window/contexts.h"
 #include "recorder/observe/window/missing_keys.h"
 #include "recorder/observe/window/window.h"
+#include "recorder/observe/window/window_io.h"
 #include "recorder/observe/window/window_slices.h"
 #include "recorder/observe/window/window_stacks.h"
 #include "recorder/observe/window/window_stalls.h"
@@ -30,6 +31,7 @@ struct recorder {
 	struct window_slices *timeline; /* NULL = not recorded */
 	struct window_stacks *stacks; /* NULL = not recorded */
 	struct window_syscalls *syscalls; /* NULL = not counted */
+	struct window_ios *io; /* likewise */
 	struct window_stalls *stalls; /* NULL = not recorded */
 	struct own_cost cost;
 	struct budget budget;

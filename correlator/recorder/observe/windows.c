@@ -220,6 +220,11 @@ static int settle_syscalls(struct recorder *recorder)
 	return window_syscalls_settle(recorder->syscalls, &recorder->window);
 }
 
+static int settle_io(struct recorder *recorder)
+{
+	return window_io_settle(recorder->io, &recorder->window);
+}
+
 static int join(struct recorder *recorder)
 {
 	return window_join(&recorder->window);
@@ -262,6 +267,11 @@ static int put_syscalls(struct recorder *recorder)
 	return window_syscalls_put(recorder->syscalls);
 }
 
+static int put_io(struct recorder *recorder)
+{
+	return window_io_put(recorder->io);
+}
+
 static int put_stalls(struct recorder *recorder)
 {
 	return window_stalls_put(recorder->stalls);
@@ -289,21 +299,15 @@ static int (*const steps[])(struct recorder *recorder) = {
 	resolve, /* rows: their processes and contexts */
 	settle_stacks, /* samples and calls belong to rows that are resolved but not joined: */
 	settle_syscalls, /* their accounts have the kernel side's key */
-	join, /* merge contexts of equal text */
+	settle_io,	 join, /* merge contexts of equal text */
 	charge, /* rows -> what their processes used */
 	settle_timeline, /* losses of the timeline and of stalls go into the books */
-	settle_stalls,
-	close_books,
-	put_rows,
-	put_cost, /* it shares our own CPU among the books */
-	put_books,
-	put_timeline,
-	put_stacks,
-	put_syscalls,
+	settle_stalls,	 close_books,	 put_rows,   put_cost, /* it shares our own CPU among the
+								  books */
+	put_books,	 put_timeline,	 put_stacks, put_syscalls, put_io,
 	put_stalls, /* after the stacks, of which they are */
 	end_processes, /* after the last records of each process */
-	follow_otel,
-	look_at_alerts, /* needs all records of the window */
+	follow_otel,	 look_at_alerts, /* needs all records of the window */
 };
 
 static int write_up(struct recorder *recorder)
@@ -325,6 +329,7 @@ static void forget(struct recorder *recorder, size_t mark)
 	output_forget(&recorder->output, last < mark ? last : mark);
 	window_stacks_forget(recorder->stacks);
 	window_syscalls_forget(recorder->syscalls);
+	window_io_forget(recorder->io);
 }
 
 int windows_end(struct recorder *recorder, bool is_last)

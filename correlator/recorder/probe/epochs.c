@@ -4,6 +4,7 @@
 
 #include <bpf/bpf.h>
 
+#include <correlator/io_counts.h>
 #include <correlator/stacks.h>
 #include <correlator/syscall_counts.h>
 
@@ -19,12 +20,14 @@ union any_key {
 	struct account_key account; /* the first member of the others, too */
 	struct sample_key sample;
 	struct syscall_key syscall;
+	struct io_key io;
 };
 
 union any_value {
 	uint64_t count;
 	struct wait_sums waits;
 	struct syscall_sums syscalls;
+	struct io_sums io;
 };
 
 int epochs_set(const struct bpf_map *both, const struct bpf_map *even, const struct bpf_map *odd)

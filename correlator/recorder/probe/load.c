@@ -7,6 +7,7 @@
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
 
+#include <correlator/io_counts.h>
 #include <correlator/syscall_counts.h>
 
 #include "base/cleanup.h"
@@ -86,6 +87,20 @@ static void set_syscalls(struct correlator_bpf *skeleton, bool is_on)
 	(void)bpf_map__set_autocreate(skeleton->maps.syscalls_b, is_on);
 	(void)bpf_map__set_max_entries(skeleton->maps.syscalls_a, room);
 	(void)bpf_map__set_max_entries(skeleton->maps.syscalls_b, room);
+}
+
+/* Likewise for the maps of what is read and written. */
+static void set_io(struct correlator_bpf *skeleton, bool is_on)
+{
+	uint32_t room = IO_PER_ACCOUNT * bpf_map__max_entries(skeleton->maps.accounts_a);
+
+	(void)bpf_map__set_autocreate(skeleton->maps.io, is_on);
+	(void)bpf_map__set_autocreate(skeleton->maps.io_a, is_on);
+	(void)bpf_map__set_autocreate(skeleton->maps.io_b, is_on);
+	(void)bpf_map__set_autocreate(skeleton->maps.io_paths, is_on);
+	(void)bpf_map__set_autocreate(skeleton->maps.io_openings, is_on);
+	(void)bpf_map__set_max_entries(skeleton->maps.io_a, room);
+	(void)bpf_map__set_max_entries(skeleton->maps.io_b, room);
 }
 
 /*
@@ -173,6 +188,8 @@ static int configure(struct correlator_bpf *skeleton, const struct session_optio
 	config->accounts_max = bpf_map__max_entries(skeleton->maps.accounts_a);
 	config->has_syscalls = options->counts_syscalls;
 	set_syscalls(skeleton, options->counts_syscalls);
+	config->has_io = options->counts_io;
+	set_io(skeleton, options->counts_io);
 	if (kernel->has_uprobe_multi) {
 		(void)bpf_program__set_expected_attach_type(
 			skeleton->progs.on_context_change,

@@ -39,17 +39,19 @@ size_t load_modes_with_modules(const struct kernel_offers *kernel,
 {
 	struct load_mode *all = ret_modes, *mode = ret_modes + 1;
 
-	*all = (struct load_mode){ "with --timeline, --syscalls and --stall", exact };
-	all->options.has_timeline = all->options.counts_syscalls = true;
+	*all = (struct load_mode){ "with --timeline, --syscalls, --io and --stall", exact };
+	all->options.has_timeline = all->options.counts_syscalls = all->options.counts_io = true;
 	all->options.stall_least_ns = NS_PER_MS;
 	*mode = (struct load_mode){ "--timeline", exact };
 	mode++->options.has_timeline = true;
 	*mode = (struct load_mode){ "--syscalls", exact };
 	mode++->options.counts_syscalls = true;
+	*mode = (struct load_mode){ "--io", exact };
+	mode++->options.counts_io = true;
 	*mode = (struct load_mode){ "--stall", exact };
 	mode++->options.stall_least_ns = NS_PER_MS;
 	if (kernel->can_walk_stacks) {
-		all->name = "with --timeline, --syscalls, --stall and --stacks=off-cpu";
+		all->name = "with --timeline, --syscalls, --io, --stall and --stacks=off-cpu";
 		add_stacks(&all->options);
 		*mode = (struct load_mode){ "--stacks=off-cpu", exact };
 		add_stacks(&mode++->options);

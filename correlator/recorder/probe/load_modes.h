@@ -16,7 +16,7 @@ struct load_mode {
 };
 
 enum {
-	LOAD_MODES_MAX = 5
+	LOAD_MODES_MAX = 6
 };
 
 /* Writes the modes without modules to ret_modes; returns their number. */
@@ -24,8 +24,8 @@ size_t load_modes_basic(const struct kernel_offers *kernel,
 			struct load_mode ret_modes[static LOAD_MODES_MAX]);
 
 /*
- * Writes the modes with modules (--timeline, --syscalls, --stall, --stacks as far as the kernel can
- * walk stacks): first all modules together, then each alone. Returns their number.
+ * Writes the modes with modules (--timeline, --syscalls, --io, --stall, --stacks as far as the
+ * kernel can walk stacks): first all modules together, then each alone. Returns their number.
  */
 size_t load_modes_with_modules(const struct kernel_offers *kernel,
 			       struct load_mode ret_modes[static LOAD_MODES_MAX]);

@@ -94,6 +94,8 @@ int samples_forward_tip(void *context, void *data, size_t size_bytes);
 
 /* syscalls.c: makes the maps ready, if they are wanted. 0 or -errno (logged). */
 int syscalls_open(struct session *session);
+/* io.c: likewise. */
+int io_open(struct session *session);
 
 /*
  * percpu.c: distance in bytes of a per-CPU variable from the per-CPU run queue, by the kernel's

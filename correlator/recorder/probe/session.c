@@ -103,6 +103,8 @@ int session_open(const struct session_options *options, struct session **ret_ses
 		r = samples_open(session);
 	if (r == 0)
 		r = syscalls_open(session);
+	if (r == 0)
+		r = io_open(session);
 	if (r < 0)
 		return r;
 	r = uprobed_files_new(session->skeleton, &session->uprobed_files);

@@ -15,6 +15,7 @@
 #include <correlator/kernel_books.h>
 #include <correlator/seen_keys.h>
 #include <correlator/snapshot.h>
+#include <correlator/socket_end.h>
 
 struct session;
 
@@ -40,6 +41,7 @@ struct session_options {
 	bool has_native; /* samples say where in native code they are */
 	bool has_wait_stacks; /* also report where threads wait; needs stacks_hz */
 	bool counts_syscalls; /* by number; needs has_kernel_split */
+	bool counts_io; /* what is read and written, by peer; needs has_kernel_split */
 };
 
 static inline bool session_wants_wakers(const struct session_options *options)
@@ -357,3 +359,16 @@ typedef int (*session_syscall_fn)(void *context, const struct syscall_key *key,
 				  const struct syscall_sums *sums);
 int session_drain_syscalls(struct session *session, uint64_t epoch, session_syscall_fn on_syscall,
 			   void *context);
+
+/*
+ * Hands over what was read and written in a window that session_flush() ended, each key once, and
+ * clears it. A negative return value of on_io stops this, and is returned. 0 or -errno (logged).
+ */
+struct io_key;
+struct io_object;
+struct io_sums;
+typedef int (*session_io_fn)(void *context, const struct io_key *key, const struct io_sums *sums);
+int session_drain_io(struct session *session, uint64_t epoch, session_io_fn on_io, void *context);
+/* The path of the Unix socket that an object stands for. False: it has none, or is forgotten. */
+bool session_find_socket_path(const struct session *session, const struct io_object *object,
+			      char ret_path[static SOCKET_PATH_BYTES + 1]);

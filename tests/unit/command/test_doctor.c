@@ -20,7 +20,7 @@ UNIT_TEST_ALONE;
 
 enum {
 	PID = 4242,
-	TRIES_MAX = 9
+	TRIES_MAX = 16
 };
 
 /* What there is. */
@@ -345,55 +345,58 @@ FIXTURE_TEST(doctor_tries_each_recording_mode)
 }
 
 /* Of what is recorded on top. */
-static void tried(size_t number, bool has_timeline, bool counts_syscalls, bool has_stalls,
-		  bool has_stacks)
+static void tried(size_t number, bool has_timeline, bool counts_syscalls, bool counts_io,
+		  bool has_stalls, bool has_stacks)
 {
 	const struct session_options *options = &asked.loads[number];
 
 	assert_true(options->has_kernel_split && options->has_children && !options->is_lean);
 	assert_int_equal(options->has_timeline, has_timeline);
 	assert_int_equal(options->counts_syscalls, counts_syscalls);
+	assert_int_equal(options->counts_io, counts_io);
 	assert_int_equal(options->stall_least_ns > 0, has_stalls);
 	assert_int_equal(options->stacks_hz, has_stacks ? 99 : 0);
 	assert_int_equal(options->has_native, has_stacks);
 }
 
-FIXTURE_TEST(doctor_tries_timeline_syscalls_stalls_and_stacks_together)
+FIXTURE_TEST(doctor_tries_timeline_syscalls_io_stalls_and_stacks_together)
 {
 	(void)doctor("doctor");
 	assert_int_equal(asked.load_count, 5);
-	tried(4, true, true, true, true);
+	tried(4, true, true, true, true, true);
 	says("ok", "programs",
-	     "verified: with --timeline, --syscalls, --stall and --stacks=off-cpu");
+	     "verified: with --timeline, --syscalls, --io, --stall and --stacks=off-cpu");
 	world.kernel.can_walk_stacks = false;
 	(void)doctor("doctor");
 	assert_int_equal(asked.load_count, 5);
-	tried(4, true, true, true, false);
-	says("ok", "programs", "verified: with --timeline, --syscalls and --stall");
+	tried(4, true, true, true, true, false);
+	says("ok", "programs", "verified: with --timeline, --syscalls, --io and --stall");
 	says_nothing_of("--stacks");
 }
 
 FIXTURE_TEST(doctor_tries_extras_separately_after_combined_load_fails)
 {
-	static const int codes[] = { 0, 0, 0, 0, -EACCES, 0, -ENOMEM, 0, -EACCES };
+	static const int codes[] = { 0, 0, 0, 0, -EACCES, 0, -ENOMEM, 0, 0, -EACCES };
 
 	memcpy(world.load_codes, codes, sizeof(codes));
 	world.refusal.program[0] = 'p';
 	assert_int_equal(doctor("doctor"), EXIT_CODE_OK);
-	assert_int_equal(asked.load_count, 9);
-	tried(5, true, false, false, false);
-	tried(6, false, true, false, false);
-	tried(7, false, false, true, false);
-	tried(8, false, false, false, true);
+	assert_int_equal(asked.load_count, 10);
+	tried(5, true, false, false, false, false);
+	tried(6, false, true, false, false, false);
+	tried(7, false, false, true, false, false);
+	tried(8, false, false, false, true, false);
+	tried(9, false, false, false, false, true);
 	says("note", "programs",
-	     "refuses p: with --timeline, --syscalls, --stall and --stacks=off-cpu: Perm");
+	     "refuses p: with --timeline, --syscalls, --io, --stall and --stacks=off-cpu: Perm");
 	says("ok", "programs", "verified: --timeline");
 	says("note", "programs", "refuses p: --syscalls: Cannot allocate memory");
+	says("ok", "programs", "verified: --io");
 	says("ok", "programs", "verified: --stall");
 	says("note", "programs", "refuses p: --stacks=off-cpu: Permission denied");
 	world.kernel.can_walk_stacks = false;
 	(void)doctor("doctor");
-	assert_int_equal(asked.load_count, 8);
+	assert_int_equal(asked.load_count, 9);
 	says_nothing_of("--stacks");
 }
 

@@ -382,6 +382,21 @@ void window_syscall_record(const struct window *window, const struct window_sysc
 	fill_keys_of_owner(window, &syscall->owner, keys);
 }
 
+void window_io_record(const struct window *window, const struct window_io *io,
+		      struct record_key keys[static KEYS_MAX], struct io_record *ret_record)
+{
+	const struct io_sums *sums = &io->sums;
+	bool is_dns = io->object.on == IO_ON_DNS;
+
+	*ret_record = (struct io_record){
+		OF_OWNER(window, &io->owner, keys),   .calls = sums->calls,
+		.in_bytes = sums->in_bytes,	      .out_bytes = sums->out_bytes,
+		.connects = is_dns ? 0 : sums->waits, .connect_ns = is_dns ? 0 : sums->wait_ns,
+		.answers = is_dns ? sums->waits : 0,  .answer_ns = is_dns ? sums->wait_ns : 0,
+	};
+	fill_keys_of_owner(window, &io->owner, keys);
+}
+
 static void fill_running(const struct window *window, const struct window_process *process,
 			 const struct stint *stint, struct slice_record *record)
 {

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <correlator/io_counts.h>
 #include <correlator/kernel_books.h>
 #include <correlator/limits.h>
 #include <correlator/stacks.h>
@@ -72,6 +73,13 @@ struct window_syscall {
 	uint32_t call; /* correlator/syscall_counts.h */
 	uint64_t calls;
 	uint64_t inside_ns;
+};
+
+/* The reads and writes of one account on one kind of file or peer. */
+struct window_io {
+	struct window_owner owner;
+	struct io_object object;
+	struct io_sums sums;
 };
 
 /* The books of one process. */
@@ -170,6 +178,9 @@ void window_sample_record(const struct window *window, const struct window_sampl
 void window_syscall_record(const struct window *window, const struct window_syscall *syscall,
 			   struct record_key keys[static KEYS_MAX],
 			   struct syscall_record *ret_record);
+/* Leaves what it is on, and the peer, to the caller. */
+void window_io_record(const struct window *window, const struct window_io *io,
+		      struct record_key keys[static KEYS_MAX], struct io_record *ret_record);
 void window_overflow_record(const struct window *window, const struct window_books *books,
 			    struct record_key keys[static KEYS_MAX], struct cpu_record *ret_record);
 

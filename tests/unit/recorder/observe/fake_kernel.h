@@ -24,6 +24,7 @@
 #include <cmocka.h>
 
 #include <correlator/events.h>
+#include <correlator/io_counts.h>
 #include <correlator/ruby_stack_layout.h>
 #include <correlator/snapshot.h>
 #include <correlator/stacks.h>
@@ -42,7 +43,7 @@
 
 enum {
 	FAKE_PROCESSES_MAX = 4,
-	FAKE_CALLS_MAX = 8,
+	FAKE_CALLS_MAX = 16,
 	FAKE_ACCOUNTS_MAX = 32,
 	FAKE_EVENTS_MAX = 8,
 	FAKE_STALLS_MAX = 4,
@@ -67,6 +68,11 @@ struct session {
 struct fake_call {
 	struct syscall_key key;
 	struct syscall_sums sums;
+};
+
+struct fake_io {
+	struct io_key key;
+	struct io_sums sums;
 };
 
 struct fake_account {
@@ -140,6 +146,8 @@ static struct fake {
 	session_tip_fn on_tip;
 	struct fake_call calls[FAKE_CALLS_MAX]; /* of the window that ends next */
 	size_t call_count;
+	struct fake_io ios[FAKE_CALLS_MAX]; /* likewise */
+	size_t io_count;
 	session_stack_fn on_stack;
 	void *on_stack_context;
 	struct ruby_stack_layout stack_layout; /* that it was last told */
@@ -854,6 +862,28 @@ int session_drain_syscalls(struct session *session, uint64_t epoch, session_sysc
 	for (size_t i = 0; i < count && r == 0; i++)
 		r = on_syscall(context, &fake.calls[i].key, &fake.calls[i].sums);
 	return r;
+}
+
+int session_drain_io(struct session *session, uint64_t epoch, session_io_fn on_io, void *context)
+{
+	size_t count = fake.io_count;
+	int r = 0;
+
+	(void)epoch;
+	expect_session(session);
+	fake.io_count = 0;
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = on_io(context, &fake.ios[i].key, &fake.ios[i].sums);
+	return r;
+}
+
+/* One that begins with 0 has none. */
+bool session_find_socket_path(const struct session *session, const struct io_object *object,
+			      char ret_path[static SOCKET_PATH_BYTES + 1])
+{
+	(void)session;
+	(void)snprintf(ret_path, SOCKET_PATH_BYTES + 1, "/run/%d.sock", object->end.address[0]);
+	return object->end.address[0] != 0;
 }
 
 int session_read_stalls(struct session *session, session_stall_fn on_stall, void *context)

@@ -144,6 +144,13 @@ static inline void print_record(const struct record_view *view)
 		      record_view_find(view, "syscall_abi") ? " of another table" : "",
 		      number(view, "syscalls"), number(view, "inside_ns"));
 		break;
+	case RECORD_KIND_IO:
+		print("io %d %s %s%s %s %" PRId64 " in %" PRId64 " out %" PRId64, pid,
+		      text(view, "request_id"), text(view, "io_on"),
+		      record_view_find(view, "accepted") ? " accepted" : "", text(view, "peer"),
+		      number(view, "io_calls"), number(view, "in_bytes"),
+		      number(view, "out_bytes"));
+		break;
 	case RECORD_KIND_STALL:
 		print("stall %d %s %s %" PRId64 " + %" PRId64 " ns", pid, text(view, "request_id"),
 		      text(view, "blocked_on"), number(view, "blocked_ns"),
