@@ -10,6 +10,7 @@ WAYS = {
     "floor of switches": lambda pids: Attached("floor", pids, "--no-syscalls"),
     "exact": Correlator,
     "lean": lambda pids: Correlator(pids, "--lean"),
+    "io": lambda pids: Correlator(pids, "--io"),
     "syscalls": lambda pids: Correlator(pids, "--syscalls"),
     "no-kernel-split": lambda pids: Correlator(pids, "--no-kernel-split"),
     "timeline": lambda pids: Correlator(pids, "--timeline"),
@@ -23,6 +24,8 @@ WAYS = {
 ROWS = [
     ("system call", "syscall", "floor",
      ("exact", "syscalls", "stall", "lean", "no-kernel-split", "five maps", "bpftrace"), {"exact": 2.0}),
+    ("recv() of nothing, TCP", "receive", "floor", ("exact", "io", "syscalls"), {}),
+    ("pread() of a byte", "read", "floor", ("exact", "io", "syscalls"), {}),
     ("switch alone", "switch", "floor of switches",
      ("no-kernel-split", "lean, no-kernel-split", "five maps, switches"), {"no-kernel-split": 3.0}),
     ("switch with its two system calls", "switch", "floor",

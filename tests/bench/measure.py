@@ -8,6 +8,8 @@ from quiet import await_quiet
 # Operations in a batch, and batches in a turn: about 60 ms unobserved.
 LOOPS = {
     "syscall": (5000, 100),
+    "receive": (5000, 60),
+    "read": (5000, 60),
     "switch": (1000, 80),
     "apply": (1500, 60),
     "fiber": (1000, 40),

@@ -6,6 +6,7 @@
 # contexts, sleeping threads and sleeping child processes.
 require "bench_loops"
 require "correlator"
+require "socket"
 
 contexts, threads, children = [2, 0, 0].zip(ARGV).map { |default, text| Integer(text || default) }
 
@@ -49,6 +50,10 @@ states = Array.new(contexts) do |number|
   end
 end
 
+server = TCPServer.new("127.0.0.1", 0)
+connection = TCPSocket.new("127.0.0.1", server.addr[1])
+file = File.open(__FILE__)
+
 $stdout.sync = true
 puts "ready #{Process.pid}"
 Correlator.with(request_id: request_id(0)) do
@@ -58,6 +63,8 @@ Correlator.with(request_id: request_id(0)) do
     batches = Integer(batches)
     puts case name
          when "syscall" then BenchLoops.syscalls(operations, batches)
+         when "receive" then BenchLoops.receives(connection, operations, batches)
+         when "read" then BenchLoops.reads(file, operations, batches)
          when "switch" then on_two_threads(operations, batches)
          when "apply" then BenchLoops.applies(operations, batches, states)
          when "fiber" then resume_fiber(operations, batches, in_common: false)

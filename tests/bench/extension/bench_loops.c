@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -83,6 +84,43 @@ static VALUE bench_syscalls(VALUE self, VALUE operations, VALUE batches)
 {
 	(void)self;
 	return DBL2NUM(best_batch(call_system, NULL, NUM2SIZET(operations), NUM2SIZET(batches)));
+}
+
+static void receive_nothing(void *socket, size_t operations)
+{
+	char byte;
+
+	for (size_t i = 0; i < operations; i++)
+		(void)recv(*(const int *)socket, &byte, 1, MSG_DONTWAIT);
+}
+
+/* BenchLoops.receives(socket, operations, batches): one operation = one recv() on an IO, a socket
+ * with nothing to receive. */
+static VALUE bench_receives(VALUE self, VALUE socket, VALUE operations, VALUE batches)
+{
+	int descriptor = NUM2INT(rb_funcall(socket, rb_intern("fileno"), 0));
+
+	(void)self;
+	return DBL2NUM(best_batch(receive_nothing, &descriptor, NUM2SIZET(operations),
+				  NUM2SIZET(batches)));
+}
+
+static void read_byte(void *file, size_t operations)
+{
+	char byte;
+
+	for (size_t i = 0; i < operations; i++)
+		(void)pread(*(const int *)file, &byte, 1, 0);
+}
+
+/* BenchLoops.reads(file, operations, batches): one operation = one pread() of a byte of an IO. */
+static VALUE bench_reads(VALUE self, VALUE file, VALUE operations, VALUE batches)
+{
+	int descriptor = NUM2INT(rb_funcall(file, rb_intern("fileno"), 0));
+
+	(void)self;
+	return DBL2NUM(
+		best_batch(read_byte, &descriptor, NUM2SIZET(operations), NUM2SIZET(batches)));
 }
 
 /* The word in front of a table (correlator_state.h): as the gem does, which knows it without
@@ -250,6 +288,8 @@ void Init_bench_loops(void)
 	VALUE module = rb_define_module("BenchLoops");
 
 	rb_define_singleton_method(module, "syscalls", bench_syscalls, 2);
+	rb_define_singleton_method(module, "receives", bench_receives, 3);
+	rb_define_singleton_method(module, "reads", bench_reads, 3);
 	rb_define_singleton_method(module, "state", bench_state, 0);
 	rb_define_singleton_method(module, "applies", bench_applies, 3);
 	rb_define_singleton_method(module, "game", bench_game, 2);
