@@ -24,13 +24,12 @@ static bool is_accepted(const struct record_view *record)
 	return field && field->value == RECORD_VALUE_BOOL && field->integer != 0;
 }
 
-static size_t write_name(const struct record_view *record,
-			 char ret_name[static TALLY_NAME_BYTES_MAX])
+static size_t write_end(const struct record_view *record, struct record_text peer,
+			char ret_name[static TALLY_NAME_BYTES_MAX])
 {
-	struct record_text on = { "?", 1 }, peer = { "", 0 };
+	struct record_text on = { "?", 1 };
 
 	(void)record_view_text_at(record, RECORD_PLACE(io, on), &on);
-	(void)record_view_text_at(record, RECORD_PLACE(io, peer), &peer);
 	on = cut(on, TALLY_TEXT_BYTES_MAX);
 	if (peer.size_bytes > TALLY_TEXT_BYTES_MAX)
 		peer.size_bytes = TALLY_TEXT_BYTES_MAX;
@@ -39,6 +38,24 @@ static size_t write_name(const struct record_view *record,
 	ret_name[1 + on.size_bytes] = '\0';
 	memcpy(ret_name + 1 + on.size_bytes + 1, peer.bytes, peer.size_bytes);
 	return 1 + on.size_bytes + 1 + peer.size_bytes;
+}
+
+static size_t write_name(const struct record_view *record,
+			 char ret_name[static TALLY_NAME_BYTES_MAX])
+{
+	struct record_text peer = { "", 0 };
+
+	(void)record_view_text_at(record, RECORD_PLACE(io, peer), &peer);
+	return write_end(record, peer, ret_name);
+}
+
+/* All further peers of this kind of file. */
+static size_t write_rest(const struct record_view *record,
+			 char ret_name[static TALLY_NAME_BYTES_MAX])
+{
+	static const char others[] = "(others)";
+
+	return write_end(record, (struct record_text){ others, sizeof(others) - 1 }, ret_name);
 }
 
 struct io_end io_end_of(const struct tally_name *name)
@@ -55,6 +72,7 @@ struct io_end io_end_of(const struct tally_name *name)
 const struct tally_subject io_subject = {
 	.kind = RECORD_KIND_IO,
 	.write_name = write_name,
+	.write_rest = write_rest,
 	.number_count = _IO_NUMBER_MAX,
 	.places = { [IO_CALLS] = RECORD_PLACE(io, calls),
 		    [IO_IN_BYTES] = RECORD_PLACE(io, in_bytes),

@@ -49,17 +49,15 @@ void tally_deinit(struct tally *tally)
 	selection_deinit(&tally->selection);
 }
 
-/* Finds or adds the name of the record's sum; NULL: the table is full. Returns 0, -ENOMEM. */
-static int find_name(struct tally *tally, const struct record_view *record,
-		     struct tally_name **ret_name)
+/* Finds or adds a name; NULL: the table has names_max. Returns 0, -ENOMEM. */
+static int add_name(struct tally *tally, const char *bytes, size_t size_bytes, size_t names_max,
+		    struct tally_name **ret_name)
 {
-	char bytes[TALLY_NAME_BYTES_MAX];
-	size_t size_bytes = tally->subject->write_name(record, bytes);
 	struct tally_name *name;
 
 	HASH_FIND(hh, tally->names, bytes, size_bytes, name);
 	*ret_name = name;
-	if (name || HASH_COUNT(tally->names) >= TALLY_NAMES_MAX)
+	if (name || HASH_COUNT(tally->names) >= names_max)
 		return 0;
 	name = calloc(1, sizeof(*name) + size_bytes);
 	if (!name)
@@ -73,6 +71,21 @@ static int find_name(struct tally *tally, const struct record_view *record,
 	}
 	*ret_name = name;
 	return 0;
+}
+
+/* Finds or adds the name of the record's sum; NULL: the table is full. Returns 0, -ENOMEM. */
+static int find_name(struct tally *tally, const struct record_view *record,
+		     struct tally_name **ret_name)
+{
+	const struct tally_subject *subject = tally->subject;
+	char bytes[TALLY_NAME_BYTES_MAX];
+	int r = add_name(tally, bytes, subject->write_name(record, bytes), TALLY_NAMES_MAX,
+			 ret_name);
+
+	if (r < 0 || *ret_name || !subject->write_rest)
+		return r;
+	return add_name(tally, bytes, subject->write_rest(record, bytes),
+			TALLY_NAMES_MAX + TALLY_RESTS_MAX, ret_name);
 }
 
 void tally_add_numbers(const struct tally *tally, int64_t *sums, const int64_t *numbers)

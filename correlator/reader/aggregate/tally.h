@@ -19,6 +19,7 @@ enum {
 	TALLY_GROUPS_MAX = 1000000, /* values of the key: some 200 bytes each */
 	TALLY_SUMS_MAX = 8000000, /* pairs of group and name: 16 bytes, and 8 for each number */
 	TALLY_NAMES_MAX = 4096,
+	TALLY_RESTS_MAX = 32, /* names of write_rest, in addition */
 	TALLY_TEXT_BYTES_MAX = 256, /* of a text in a name, or a key's value; longer ones are cut */
 	TALLY_NAME_BYTES_MAX = 2 * TALLY_TEXT_BYTES_MAX + 2,
 	TALLY_NUMBERS_MAX = 8,
@@ -29,6 +30,10 @@ struct tally_subject {
 	enum record_kind kind;
 	/* Writes the name of a record's sum, any bytes, and returns its length. */
 	size_t (*write_name)(const struct record_view *record,
+			     char ret_name[static TALLY_NAME_BYTES_MAX]);
+	/* Writes one of a few names for records that would need one name too many; NULL: these are
+	 * left out. */
+	size_t (*write_rest)(const struct record_view *record,
 			     char ret_name[static TALLY_NAME_BYTES_MAX]);
 	size_t number_count;
 	size_t places[TALLY_NUMBERS_MAX]; /* RECORD_PLACE of each number */

@@ -155,15 +155,29 @@ FIXTURE_TEST(tally_numbers_saturate_at_int64_max)
 	assert_true(tally.groups->sort_number == INT64_MAX);
 }
 
-FIXTURE_TEST(tally_counts_names_beyond_limit)
+FIXTURE_TEST(tally_sums_up_names_beyond_limit)
 {
 	for (int i = 0; i < 5000; i++)
 		add("io pid=7 tid=8 request_id=a endpoint=a io_on=tcp peer=10.0.0.1:%d io_calls=1",
 		    i);
+	assert_int_equal(tally.left_out, 0);
+	finish();
+	/* One sum is of all further peers. */
+	assert_int_equal(tally.sum_count, TALLY_NAMES_MAX + 1);
+	assert_int_equal(tally.numbers[IO_CALLS], 5000);
+	assert_int_equal(tally.groups->sums->numbers[IO_CALLS], 5000 - TALLY_NAMES_MAX);
+	assert_memory_equal(io_end_of(tally.groups->sums->name).peer.bytes, "(others)", 8);
+}
+
+FIXTURE_TEST(tally_counts_records_without_name_beyond_limit)
+{
+	tally_deinit(&tally);
+	begin(&syscalls_subject);
+	for (int i = 0; i < 5000; i++)
+		add("syscall pid=7 tid=8 request_id=a endpoint=a syscall=call_%d syscalls=1", i);
 	assert_int_equal(tally.left_out, 5000 - TALLY_NAMES_MAX);
 	finish();
-	assert_int_equal(tally.sum_count, TALLY_NAMES_MAX);
-	assert_int_equal(tally.numbers[IO_CALLS], TALLY_NAMES_MAX);
+	assert_int_equal(tally.numbers[SYSCALLS_CALLS], TALLY_NAMES_MAX);
 }
 
 FIXTURE_TEST(tally_cuts_long_texts)
