@@ -376,6 +376,9 @@
 	X(U64, programs_samples, "programs_samples", KNOWN, "samples",                       \
 	  "that this time is made of; left out: measured all the time")                      \
 	X(TEXT, programs_error, "programs_error", KNOWN, "", "why they cannot be measured")  \
+	X(U64, skipped_runs, "programs_skipped", KNOWN, "runs",                              \
+	  "of kernel programs, left out by the kernel: boundaries of any process that were " \
+	  "not seen")                                                                        \
 	X(SWITCH, has_output, "", ALWAYS, "", "false: nothing is written to a file or pipe") \
 	X(U64, output_dropped_records, "output_dropped_records", IF(has_output), "records",  \
 	  "not written to it for want of room, since the start")                             \

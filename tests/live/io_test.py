@@ -51,13 +51,23 @@ class IoTest(harness.LiveTest):
             self.waited = moved["waited"]
             return moved["moved"], recording.records()
 
+    def lost(self, found):
+        """At most so many calls are in no record: told of as lost, or the kernel left out our program at their exit,
+        as Linux 7 does on a CPU where it interrupted it."""
+        skipped = sum(record.get("programs_skipped", 0) for record in records.of_kind(found, "self"))
+        return records.books(found)["io_lost"] + skipped
+
     def assert_moved(self, moved, found):
-        self.assertEqual(0, records.books(found)["io_lost"])
-        got = moved_by(found, "request_id")
+        got, lost, missing = moved_by(found, "request_id"), self.lost(found), {}
         for request, peers in moved.items():
             # Ruby's own, by which it wakes its threads.
             got[request].pop("other", None)
-            self.assertEqual(peers, dict(got[request]), request)
+            for peer in peers | got[request]:
+                has = got[request].get(peer, [0, 0, 0])
+                if peers.get(peer) != has:
+                    missing[request, peer] = [whole - part for whole, part in zip(peers.get(peer, [0, 0, 0]), has)]
+        self.assertEqual({}, {what: numbers for what, numbers in missing.items() if min(numbers) < 0})
+        self.assertLessEqual(sum(numbers[0] for numbers in missing.values()), lost, missing)
         self.assertEqual(6 * 3 + 10 + 1, len(moved))
         self.assertEqual([], records.unbalanced(found))
 

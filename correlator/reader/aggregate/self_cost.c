@@ -144,6 +144,7 @@ void self_cost_add(struct self_cost *cost, const struct record_view *record)
 
 	cost->record_count++;
 	(void)record_view_add(record, RECORD_FIELD(self, own_cpu_ns), &cost->cpu_ns);
+	(void)record_view_add(record, RECORD_FIELD(self, skipped_runs), &cost->skipped_runs);
 	if (record_view_count(record, RECORD_FIELD(self, own_rss_bytes), &count) &&
 	    count > cost->rss_bytes_max)
 		cost->rss_bytes_max = count;

@@ -42,7 +42,8 @@ struct self_cost {
 	struct self_cost_fill fills[_OWN_COST_MAP_MAX];
 	struct self_cost_program programs[SELF_COST_PROGRAMS_MAX]; /* in order of appearance */
 	size_t program_count;
-	int64_t run_count; /* of all programs */
+	int64_t skipped_runs; /* of all programs: left out by the kernel */
+	int64_t run_count; /* of all programs, while they were measured */
 	int64_t run_ns;
 	bool has_programs; /* false: their cost is not measured */
 	int64_t windows_ns; /* length of the windows in which it could be measured */

@@ -181,6 +181,19 @@ static void print_losses(const struct totals *totals, bool has_normal, size_t wi
 	}
 }
 
+static void print_skipped(const struct self_cost *cost, size_t width, FILE *out)
+{
+	char number[DISPLAY_NUMBER_BYTES];
+
+	if (cost->skipped_runs == 0)
+		return;
+	display_number(cost->skipped_runs, number);
+	display_sentence(out, width, DISPLAY_INDENT,
+			 "The kernel left out %s run%s of the kernel programs: system calls are "
+			 "missing, and user and kernel time may be taken for each other.",
+			 number, display_plural((uint64_t)cost->skipped_runs));
+}
+
 static void print_gaps(const struct books *books, size_t width, FILE *out)
 {
 	char number[DISPLAY_NUMBER_BYTES], segments[DISPLAY_NUMBER_BYTES];
@@ -334,6 +347,7 @@ void books_text_print(const struct totals *totals, const struct view_options *op
 	if (books->balance_count > 0)
 		print_verdicts(totals, options->width, out);
 	print_losses(totals, options->has_books, options->width, out);
+	print_skipped(&totals->self_cost, options->width, out);
 	print_gaps(books, options->width, out);
 	print_doubles(totals, options->width, out);
 	print_damage(options, out);

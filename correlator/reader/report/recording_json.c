@@ -133,6 +133,9 @@ static void add_own_cost(struct sheet *sheet, const struct self_cost *cost)
 		json_part_set(part, "limit", json_integer(fill->limit), &sheet->r);
 		json_part_set(object, self_cost_map_name((enum self_cost_map)map), part, &sheet->r);
 	}
+	if (cost->skipped_runs > 0)
+		json_part_set(object, "programs_skipped", json_integer(cost->skipped_runs),
+			      &sheet->r);
 	if (cost->has_programs) {
 		json_part_set(object, "programs", programs_array(cost, &sheet->r), &sheet->r);
 		json_part_set(object, "programs_run_ns", json_integer(cost->run_ns), &sheet->r);

@@ -322,3 +322,19 @@ size_t session_read_programs(const struct session *session,
 	}
 	return count;
 }
+
+uint64_t session_skipped_runs(const struct session *session)
+{
+	struct bpf_program *program;
+	uint64_t skipped = 0;
+
+	bpf_object__for_each_program(program, session->skeleton->obj) {
+		struct bpf_prog_info info = { 0 };
+		uint32_t size = sizeof(info);
+		int fd = bpf_program__fd(program);
+
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
+			skipped += info.recursion_misses;
+	}
+	return skipped;
+}

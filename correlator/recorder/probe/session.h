@@ -257,6 +257,14 @@ size_t session_read_programs(const struct session *session,
 			     struct session_program ret_programs[static SESSION_PROGRAMS_MAX]);
 
 /*
+ * Reads how many runs of our programs the kernel has left out since they were loaded: on a CPU
+ * where the same program was interrupted (prog->active, __bpf_trace_run(), kernel/trace/
+ * bpf_trace.c). Where programs at tracepoints can be preempted, since Linux 7, a boundary of
+ * another thread may be missed so.
+ */
+uint64_t session_skipped_runs(const struct session *session);
+
+/*
  * Ends a window: writes up every thread, which then charges to the next window; hands each account
  * of the ended window to on_account, and clears it. A negative return value of on_account stops the
  * drain, and is returned. With is_last the programs are stopped first, so that nothing is charged

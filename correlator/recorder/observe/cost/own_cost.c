@@ -165,6 +165,7 @@ void own_cost_measure(struct own_cost *cost, uint64_t now_ns, uint64_t window_ns
 		      struct self_record *ret_record)
 {
 	uint64_t cpu_ns, asked_ns = asked_cpu_ns - cost->asked_cpu_ns;
+	uint64_t skipped_runs = session_skipped_runs(cost->session);
 
 	if (cost->is_open)
 		end_stretch(cost, now_ns);
@@ -173,6 +174,8 @@ void own_cost_measure(struct own_cost *cost, uint64_t now_ns, uint64_t window_ns
 	ret_record->window_ns = window_ns;
 	ret_record->own_cpu_ns = cpu_ns - cost->cpu_ns;
 	ret_record->own_rss_bytes = read_rss_bytes();
+	ret_record->skipped_runs = skipped_runs - cost->skipped_runs;
+	cost->skipped_runs = skipped_runs;
 	/* The two figures are read at different instants. */
 	if (asked_ns > ret_record->own_cpu_ns)
 		asked_ns = ret_record->own_cpu_ns;

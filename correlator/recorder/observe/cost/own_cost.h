@@ -18,6 +18,7 @@ struct own_cost {
 	struct session *session; /* borrowed */
 	uint64_t cpu_ns; /* CPU time of all that we run, at the last measurement */
 	uint64_t asked_cpu_ns; /* part of cpu_ns that others' requests used */
+	uint64_t skipped_runs; /* of the programs, at the last measurement */
 	/* Programs: */
 	bool is_sampled; /* else timed all the time or, if error is set, not at all */
 	int error; /* 0, or -errno: why the kernel does not time them for us */
@@ -47,7 +48,8 @@ uint64_t own_cost_due_ns(const struct own_cost *cost);
 void own_cost_sample(struct own_cost *cost, uint64_t now_ns);
 
 /*
- * Measures the window that ends: fills in window_ns, and own CPU, memory and programs of
+ * Measures the window that ends: fills in window_ns, and own CPU, memory, programs and their
+ * skipped runs of
  * ret_record, which points into programs. asked_cpu_ns: part of our CPU time so far that others'
  * requests caused; it does not count towards the budget.
  */

@@ -381,6 +381,20 @@ FIXTURE_TEST(books_show_dash_for_untimed_bpf_programs)
 	says("in its BPF programs - (not measured: ?)");
 }
 
+FIXTURE_TEST(books_say_how_many_runs_of_programs_were_left_out)
+{
+	print();
+	says_nothing_of("left out");
+	totals.self_cost.skipped_runs = 1;
+	print();
+	says("The kernel left out 1 run of the kernel programs: system calls are missing, and user and "
+	     "kernel time may be taken for each other.");
+	totals.self_cost.skipped_runs = 1234;
+	print();
+	says("The kernel left out 1,234 runs of the kernel programs: system calls are missing, and user and "
+	     "kernel time may be taken for each other.");
+}
+
 FIXTURE_TEST(books_show_samples_behind_estimated_cost)
 {
 	totals.self_cost.programs_samples = 1;

@@ -80,6 +80,19 @@ FIXTURE_TEST(window_cost_counts_own_cpu_since_last_window)
 	assert_true(cost.percent == 100.0 * (8.0 / 2000 + 10.0 / 2000));
 }
 
+FIXTURE_TEST(window_cost_counts_skipped_runs_of_window)
+{
+	begin(true);
+	measure(1000);
+	assert_int_equal(record.skipped_runs, 0);
+	fake.skipped_runs = 7;
+	measure(1000);
+	assert_int_equal(record.skipped_runs, 7);
+	fake.skipped_runs = 9;
+	measure(1000);
+	assert_int_equal(record.skipped_runs, 2);
+}
+
 /* A window of 1000 ns more, in which so much of our CPU is used, part of it for others. */
 static void use(uint64_t own_ns, uint64_t asked_ns)
 {
