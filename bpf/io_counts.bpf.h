@@ -56,8 +56,9 @@ enum {
 	/* asm-generic/socket.h */
 	LEVEL_SOCKET = 1,
 	OPTION_ERROR = 4,
-	/* asm-generic/errno.h */
+	/* asm-generic/errno.h, linux/errno.h */
 	ERROR_INTERRUPTED = -4,
+	ERROR_RESTARTS = -512, /* interrupted, and called again by the kernel: ERESTARTSYS */
 	ERROR_TRY_AGAIN = -11,
 	ERROR_ALREADY = -114,
 	ERROR_IN_PROGRESS = -115,
@@ -290,7 +291,10 @@ VERIFIED_ONCE int io_connect(struct thread_state *thread, __u64 sock_address, __
 	key.inode = BPF_CORE_READ(socket, file, f_inode, i_ino);
 	began_ns = thread->io.entered_ns;
 	since_ns = bpf_map_lookup_elem(&io_openings, &key);
-	if (result == ERROR_IN_PROGRESS || result == ERROR_INTERRUPTED) {
+	if ((result == ERROR_INTERRUPTED || result == ERROR_RESTARTS) && since_ns)
+		return 0;
+	if (result == ERROR_IN_PROGRESS || result == ERROR_INTERRUPTED ||
+	    result == ERROR_RESTARTS) {
 		if (!bpf_map_update_elem(&io_openings, &key, &began_ns, BPF_ANY) && !since_ns)
 			__sync_fetch_and_add(&io_connects, 1);
 		return 0;
