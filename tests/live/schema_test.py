@@ -28,6 +28,8 @@ NARROWER = {
     "stack": {"frame_kind": {"ruby", "c", "gc", "kernel", "native", "unknown", "cut"}},
     "sample": {"ns_tid": PIDS, "samples": range(1, 2**32), "period_ns": range(1_003_009, 1_003_010)},
     "syscall": {"ns_tid": PIDS, "syscall_number": range(1024), "syscall_abi": {"i386", "x32", "arm"}},
+    "io": {"ns_tid": PIDS, "io_on": {"file", "pipe", "tcp", "udp", "dns", "unix", "socket", "other"},
+           "accepted": {True}},
     "stall": {"ns_tid": PIDS, "start_ns": WALL_NS, "end_ns": WALL_NS, "woken_by": {"thread", "interrupt"},
               "blocked_on": {"disk", "network", "poll", "pipe", "futex", "sleep", "child", "fault", "other"}},
     "alert": {"state": {"firing", "resolved"}, "since_ns": WALL_NS},
@@ -50,6 +52,7 @@ def read_schema():
     fields["slice"].update(KEYS)
     fields["sample"].update(KEYS)
     fields["syscall"].update(KEYS)
+    fields["io"].update(KEYS)
     fields["stall"].update(KEYS)
     fields["stall"].update(WAKER_KEYS)
     return fields
@@ -95,7 +98,7 @@ class SchemaTest(harness.LiveTest):
         cls.addClassCleanup(test.doCleanups)
         with Workload("driven.rb") as workload, \
                 Recording(test.output, "-p", workload.pid, "-k", "request_id", "-k", "endpoint",
-                          "-i", "100ms", "--timeline", "--stacks=997", "--syscalls",
+                          "-i", "100ms", "--timeline", "--stacks=997", "--syscalls", "--io",
                           "--stall", "--alert", "max(cpu) > 1ms by request_id") as recording:
             workload.evaluate('Correlator.with(request_id: "\\xff\\n", endpoint: 7) '
                               "{ Workload.spin_ms(150) }")
