@@ -74,8 +74,9 @@ class IoTest(harness.LiveTest):
     def test_requests_of_threads_and_fibers_have_what_they_moved(self):
         moved, found = self.observe()
         self.assert_moved(moved, found)
-        # What the others' ends of these connections read and wrote is in no context.
+        # What the others' ends of these connections read and wrote is in no context, except for the bytes of lost calls.
         outside = moved_by(found, "request_id")[""]
+        compare = self.assertGreaterEqual if self.lost(found) else self.assertEqual
         for kind in "tcp", "unix":
             asked = collections.Counter()
             for peers in moved.values():
@@ -84,8 +85,8 @@ class IoTest(harness.LiveTest):
                         asked["in"] += numbers[1]
                         asked["out"] += numbers[2]
             answered = [numbers for name, numbers in outside.items() if name.startswith(f"{kind} accepted")]
-            self.assertEqual(asked["out"], sum(numbers[1] for numbers in answered))
-            self.assertEqual(asked["in"], sum(numbers[2] for numbers in answered))
+            compare(asked["out"], sum(numbers[1] for numbers in answered))
+            compare(asked["in"], sum(numbers[2] for numbers in answered))
 
     def test_connects_and_answers_of_dns_take_as_long_as_they_did(self):
         _, found = self.observe()
