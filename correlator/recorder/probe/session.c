@@ -316,25 +316,12 @@ size_t session_read_programs(const struct session *session,
 		if (fd < 0 || count == SESSION_PROGRAMS_MAX ||
 		    bpf_obj_get_info_by_fd(fd, &info, &size))
 			continue;
-		ret_programs[count].name = bpf_program__name(program);
-		ret_programs[count].run_count = info.run_cnt;
-		ret_programs[count++].run_ns = info.run_time_ns;
+		ret_programs[count++] = (struct session_program){
+			.name = bpf_program__name(program),
+			.run_count = info.run_cnt,
+			.run_ns = info.run_time_ns,
+			.skipped_runs = info.recursion_misses,
+		};
 	}
 	return count;
-}
-
-uint64_t session_skipped_runs(const struct session *session)
-{
-	struct bpf_program *program;
-	uint64_t skipped = 0;
-
-	bpf_object__for_each_program(program, session->skeleton->obj) {
-		struct bpf_prog_info info = { 0 };
-		uint32_t size = sizeof(info);
-		int fd = bpf_program__fd(program);
-
-		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
-			skipped += info.recursion_misses;
-	}
-	return skipped;
 }

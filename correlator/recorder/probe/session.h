@@ -229,11 +229,18 @@ bool session_has_kernel_split(const struct session *session);
  */
 int session_set_kernel_split(struct session *session, bool is_wanted);
 
-/* Totals of one program since it was loaded; name is static. */
+/*
+ * Totals of one program since it was loaded; name is static. Runs are counted, and take time, while
+ * the kernel times programs, for us or for anybody else. The kernel skips a run on a CPU where the
+ * same program was interrupted (prog->active, __bpf_trace_run(), kernel/trace/bpf_trace.c). Where
+ * programs at tracepoints can be preempted, since Linux 7, a boundary of another thread may be
+ * missed so.
+ */
 struct session_program {
 	const char *name;
 	uint64_t run_count;
 	uint64_t run_ns;
+	uint64_t skipped_runs;
 };
 
 enum {
@@ -249,20 +256,9 @@ int session_time_programs(struct session *session, bool is_on);
 /* True if the kernel times all programs all the time: sysctl kernel.bpf_stats_enabled. */
 bool session_programs_are_timed(void);
 
-/*
- * Reads the runs of our programs while the kernel timed them, for us or for anybody else. Returns
- * the number of programs.
- */
+/* Reads the totals of our programs; returns their number. */
 size_t session_read_programs(const struct session *session,
 			     struct session_program ret_programs[static SESSION_PROGRAMS_MAX]);
-
-/*
- * Reads how many runs of our programs the kernel has left out since they were loaded: on a CPU
- * where the same program was interrupted (prog->active, __bpf_trace_run(), kernel/trace/
- * bpf_trace.c). Where programs at tracepoints can be preempted, since Linux 7, a boundary of
- * another thread may be missed so.
- */
-uint64_t session_skipped_runs(const struct session *session);
 
 /*
  * Ends a window: writes up every thread, which then charges to the next window; hands each account

@@ -32,6 +32,17 @@ static uint64_t read_rss_bytes(void)
 	return is_read ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
+static uint64_t read_skipped_runs(const struct session *session)
+{
+	struct session_program programs[SESSION_PROGRAMS_MAX];
+	size_t count = session_read_programs(session, programs);
+	uint64_t skipped_runs = 0;
+
+	for (size_t i = 0; i < count; i++)
+		skipped_runs += programs[i].skipped_runs;
+	return skipped_runs;
+}
+
 static void read_before(struct own_cost *cost, uint64_t now_ns)
 {
 	cost->program_count = session_read_programs(cost->session, cost->before);
@@ -165,7 +176,7 @@ void own_cost_measure(struct own_cost *cost, uint64_t now_ns, uint64_t window_ns
 		      struct self_record *ret_record)
 {
 	uint64_t cpu_ns, asked_ns = asked_cpu_ns - cost->asked_cpu_ns;
-	uint64_t skipped_runs = session_skipped_runs(cost->session);
+	uint64_t skipped_runs = read_skipped_runs(cost->session);
 
 	if (cost->is_open)
 		end_stretch(cost, now_ns);

@@ -459,8 +459,6 @@ static void charge(struct window_stacks *stacks)
 		struct observed *process =
 			observed_find(stacks->places.processes, sample->owner.key.life);
 
-		if (!sample->owner.process && process)
-			sample->owner.process = &process->books;
 		if (!sample->owner.process)
 			continue;
 		if (sample->stack == STACK_NO_LAYOUT && process && is_no_ruby(process))

@@ -161,7 +161,6 @@ static struct fake {
 	/* Of programs that the kernel measures: */
 	struct session_program programs[SESSION_PROGRAMS_MAX];
 	size_t program_count;
-	uint64_t skipped_runs;
 	bool are_timed; /* for everybody */
 	int timing; /* what it says when it is asked to */
 	uint64_t calibration_cpu_ns;
@@ -695,12 +694,6 @@ size_t session_read_programs(const struct session *session,
 	expect_session(session);
 	memcpy(ret_programs, fake.programs, sizeof(fake.programs));
 	return fake.program_count;
-}
-
-uint64_t session_skipped_runs(const struct session *session)
-{
-	expect_session(session);
-	return fake.skipped_runs;
 }
 
 int session_flush(struct session *session, bool is_last, session_account_fn on_account,

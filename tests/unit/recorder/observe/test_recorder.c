@@ -68,7 +68,7 @@ FIXTURE_TEST(recorder_writes_own_program_cost_of_each_window)
 {
 	fake.recording.duration_ns = 5 * NS_PER_S / 2;
 	fake.program_count = 1;
-	fake.programs[0] = (struct session_program){ "on_switch", 1000, 20000 };
+	fake.programs[0] = (struct session_program){ "on_switch", 1000, 20000, 0 };
 	plan(NS_PER_S / 2, run_programs);
 	plan(3 * NS_PER_S / 2, run_programs_again);
 	assert_int_equal(record(), EXIT_CODE_OK);

@@ -18,8 +18,8 @@ static int set_up(void **state)
 	fake_reset();
 	asked_cpu_ns = 0;
 	fake.program_count = 2;
-	fake.programs[0] = (struct session_program){ "on_switch", 1000, 70000 };
-	fake.programs[1] = (struct session_program){ "on_exit", 10, 900 };
+	fake.programs[0] = (struct session_program){ "on_switch", 1000, 70000, 0 };
+	fake.programs[1] = (struct session_program){ "on_exit", 10, 900, 0 };
 	return 0;
 }
 
@@ -85,10 +85,10 @@ FIXTURE_TEST(window_cost_counts_skipped_runs_of_window)
 	begin(true);
 	measure(1000);
 	assert_int_equal(record.skipped_runs, 0);
-	fake.skipped_runs = 7;
+	fake.programs[0].skipped_runs = 7;
 	measure(1000);
 	assert_int_equal(record.skipped_runs, 7);
-	fake.skipped_runs = 9;
+	fake.programs[0].skipped_runs = 9;
 	measure(1000);
 	assert_int_equal(record.skipped_runs, 2);
 }
@@ -153,7 +153,7 @@ FIXTURE_TEST(window_cost_reports_up_to_max_programs)
 {
 	fake.program_count = SESSION_PROGRAMS_MAX;
 	for (uint64_t i = 0; i < SESSION_PROGRAMS_MAX; i++)
-		fake.programs[i] = (struct session_program){ "on_exit", i, 10 * i };
+		fake.programs[i] = (struct session_program){ "on_exit", i, 10 * i, 0 };
 	begin(true);
 	for (uint64_t i = 0; i < SESSION_PROGRAMS_MAX; i++)
 		fake.programs[i].run_count += 100 + i;
