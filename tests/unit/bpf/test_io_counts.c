@@ -374,7 +374,7 @@ IO_TEST(io_counts_bytes_of_each_message_of_a_vector)
 	expect_place(0, IO_ON_TCP, 2, 10, 21);
 	call_with(BLOCKED_CALL_recvmmsg, DESCRIPTOR, 4096, 1);
 	assert_int_equal(lost(), 0);
-	/* What is beyond is lost. */
+	/* Further messages are lost. */
 	call_with(BLOCKED_CALL_sendmmsg, DESCRIPTOR, messages, IO_MESSAGES_MAX + 2);
 	expect_place(0, IO_ON_TCP, 4, 10, 21 + IO_MESSAGES_MAX * (IO_MESSAGES_MAX + 19) / 2);
 	assert_int_equal(lost(), 1);
@@ -435,10 +435,10 @@ IO_TEST(io_times_connect_that_blocks)
 	call(BLOCKED_CALL_connect, 0);
 	expect_place(0, IO_ON_TCP, 1, 0, 0);
 	expect_wait(0, 1, STEP_NS);
-	/* One that fails has ended, too. */
+	/* A connect that fails has ended, too. */
 	call(BLOCKED_CALL_connect, -111);
 	expect_wait(0, 2, 2 * STEP_NS);
-	/* What that one waits for is a queue. */
+	/* This connect waits for a queue. */
 	(void)open_socket(FAMILY_UNIX);
 	call(BLOCKED_CALL_connect, -11);
 	expect_wait(1, 0, 0);
