@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -60,6 +61,17 @@ struct agent {
 /* A single agent: it is a child of this process. */
 static struct agent the_agent = { .lock = PTHREAD_MUTEX_INITIALIZER, .identifier = -1 };
 
+/* Ends the agent if a function takes too long, whatever we do about this signal. */
+static void obey_timer(void)
+{
+	sigset_t timer;
+
+	(void)signal(SIGPROF, SIG_DFL);
+	(void)sigemptyset(&timer);
+	(void)sigaddset(&timer, SIGPROF);
+	(void)sigprocmask(SIG_UNBLOCK, &timer, NULL);
+}
+
 /* Runs in the child. Keeps nothing of ours open: no files, locks, sockets, kernel programs. */
 static _Noreturn void become_agent(const struct agent *agent)
 {
@@ -79,6 +91,7 @@ static _Noreturn void become_agent(const struct agent *agent)
 			_exit(1);
 	(void)close_range(count, ~0U, 0);
 	(void)prctl(PR_SET_NAME, "correlator-read");
+	obey_timer();
 	agent_work(agent->room, &line, agent->identify, AGENT_FDS - 1);
 }
 
@@ -482,6 +495,39 @@ int agent_identify_file(pid_t pid, const char *name, int path_fd, uint64_t *ret_
 
 	(void)pthread_mutex_lock(&the_agent.lock);
 	r = identify(&the_agent, pid, name, path_fd, ret_identity);
+	(void)pthread_mutex_unlock(&the_agent.lock);
+	return r;
+}
+
+/* A function that does not return is the caller's concern: nobody is left alone for it. */
+static int call(struct agent *agent, agent_call_fn function, const char *text)
+{
+	struct agent_room *room;
+	int fd, r = ensure(agent);
+
+	if (r < 0)
+		return r;
+	room = agent->room;
+	room->task = AGENT_CALL;
+	room->call = function;
+	(void)strcpy(room->text, text);
+	r = take_turn(agent, -1, &fd);
+	if (r == 0)
+		return (int)room->result;
+	end(agent);
+	return -EPIPE;
+}
+
+int agent_call(agent_call_fn function, const char *text, char *ret_text, size_t text_bytes)
+{
+	int r = strlen(text) < AGENT_TEXT_BYTES ? 0 : -E2BIG;
+
+	(void)pthread_mutex_lock(&the_agent.lock);
+	if (r == 0)
+		r = call(&the_agent, function, text);
+	if (r == 0)
+		(void)snprintf(ret_text, text_bytes, "%.*s", AGENT_TEXT_BYTES - 1,
+			       the_agent.room->answer);
 	(void)pthread_mutex_unlock(&the_agent.lock);
 	return r;
 }

@@ -31,7 +31,10 @@
 #include "recorder/target/proc/memory_reader.h"
 
 enum {
-	AGENT_NAME_BYTES = PATH_MAX + 64
+	AGENT_NAME_BYTES = PATH_MAX + 64,
+	AGENT_TEXT_BYTES =
+		1024, /* of a text given to a function, and of the answer; with the NUL */
+	AGENT_CALL_CPU_MS = 10, /* per call of a function */
 };
 
 /* The names to open a file by. */
@@ -69,6 +72,17 @@ int agent_identify_file(pid_t pid, const char *name, int path_fd, uint64_t *ret_
  */
 typedef int (*agent_identify_fn)(int identifier, int fd, uint64_t *ret_identity);
 void agent_set_identifier(agent_identify_fn identify, int identifier);
+
+/*
+ * Calls a function of ours in the agent, because the target's text may make it crash or keep it
+ * from returning: one of a library that was not written for hostile input. It may use malloc(3)
+ * (which fork(2) leaves usable in the child: __malloc_fork_lock_parent(), malloc/arena.c, glibc
+ * 2.36), but no locks and no threads. 0, and its answer is in ret_text, cut if it is longer;
+ * -EPIPE: it did not return within AGENT_CALL_CPU_MS of CPU time, or crashed; -E2BIG: text is too
+ * long; its own error; -errno if no agent can be started.
+ */
+typedef int (*agent_call_fn)(const char *text, char *ret_text, size_t text_bytes);
+int agent_call(agent_call_fn call, const char *text, char *ret_text, size_t text_bytes);
 
 /* True while the process is left alone. */
 bool agent_has_given_up(pid_t pid);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 /* The byte that is sent for a turn. */
@@ -211,6 +212,19 @@ static ssize_t look_into(struct agent_room *room, int path_fd, const struct iden
 	return r;
 }
 
+/* The timer's signal ends the agent. */
+static int call(struct agent_room *room)
+{
+	const struct itimerval limit = { .it_value.tv_usec = AGENT_CALL_CPU_MS * 1000 };
+	const struct itimerval none = { 0 };
+	int r;
+
+	(void)setitimer(ITIMER_PROF, &limit, NULL);
+	r = room->call(room->text, room->answer, sizeof(room->answer));
+	(void)setitimer(ITIMER_PROF, &none, NULL);
+	return r;
+}
+
 /* fd: received with the turn; *ret_fd: to be returned with it. */
 static ssize_t do_task(struct agent_room *room, int fd, const struct identifier *identifier,
 		       int *ret_fd)
@@ -226,6 +240,8 @@ static ssize_t do_task(struct agent_room *room, int fd, const struct identifier 
 	case AGENT_READ_FILE:
 	case AGENT_IDENTIFY_FILE:
 		return look_into(room, fd, identifier);
+	case AGENT_CALL:
+		return call(room);
 	default:
 		return -ENOSYS;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The agent's side (agent.h). The agent uses system calls alone, because it was forked from a
- * process with threads. Request and answer are in a room that both share. File descriptors travel
+ * The agent's side (agent.h). The agent was forked from a process with threads: itself it uses
+ * system calls alone. Request and answer are in a room that both share. File descriptors travel
  * both ways over a socket (unix(7), SCM_RIGHTS); those that leave the agent are O_PATH ones. The
  * agent closes its descriptors before it answers: a file may delay its close, too, and that must
  * count against this file, not against the next one.
@@ -28,6 +28,7 @@ enum agent_task {
 	AGENT_STAT_FILE,
 	AGENT_READ_FILE,
 	AGENT_IDENTIFY_FILE,
+	AGENT_CALL,
 };
 
 struct agent_room {
@@ -42,6 +43,10 @@ struct agent_room {
 	struct stat status; /* of the file that was opened, or given to stat(2) */
 	uint64_t offset; /* to read from */
 	uint64_t identity;
+	/* AGENT_CALL: the function is at the same address on both sides. */
+	agent_call_fn call;
+	char text[AGENT_TEXT_BYTES];
+	char answer[AGENT_TEXT_BYTES];
 	/* The data read. */
 	size_t used_bytes;
 	uint8_t bytes[AGENT_BYTES_MAX];

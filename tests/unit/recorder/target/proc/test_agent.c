@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,6 +290,85 @@ TIMED(agent_rejects_file_request_without_descriptor)
 	assert_int_equal(agent_read_file(getpid(), "x", -1, 0, &byte, 1), -EBADF);
 	assert_int_equal(agent_identify_file(getpid(), "x", -1, &identity), -EBADF);
 	assert_int_equal(identity, 77);
+}
+
+static int answer_backwards(const char *text, char *ret_text, size_t text_bytes)
+{
+	size_t length = strlen(text);
+
+	assert_int_equal(text_bytes, AGENT_TEXT_BYTES);
+	for (size_t i = 0; i < length; i++)
+		ret_text[i] = text[length - 1 - i];
+	ret_text[length] = '\0';
+	return 0;
+}
+
+static int answer_without_end(const char *text, char *ret_text, size_t text_bytes)
+{
+	(void)text;
+	memset(ret_text, 'x', text_bytes);
+	return 0;
+}
+
+static int refuse(const char *text, char *ret_text, size_t text_bytes)
+{
+	(void)text;
+	(void)ret_text;
+	(void)text_bytes;
+	return -EINVAL;
+}
+
+static int never_return(const char *text, char *ret_text, size_t text_bytes)
+{
+	(void)ret_text;
+	(void)text_bytes;
+	for (;;)
+		if (strcmp(text, "exit") == 0)
+			_exit(0);
+}
+
+TIMED(agent_calls_function)
+{
+	char text[2 * AGENT_TEXT_BYTES] = "", long_text[AGENT_TEXT_BYTES + 1];
+
+	assert_int_equal(agent_call(answer_backwards, "abc", text, sizeof(text)), 0);
+	assert_string_equal(text, "cba");
+	assert_int_equal(agent_call(answer_backwards, "abc", text, 3), 0);
+	assert_string_equal(text, "cb");
+	assert_int_equal(agent_call(refuse, "abc", text, sizeof(text)), -EINVAL);
+	assert_string_equal(text, "cb");
+	assert_int_equal(agent_call(answer_without_end, "", text, sizeof(text)), 0);
+	assert_int_equal(strlen(text), AGENT_TEXT_BYTES - 1);
+	memset(long_text, 'y', AGENT_TEXT_BYTES);
+	long_text[AGENT_TEXT_BYTES] = '\0';
+	assert_int_equal(agent_call(answer_backwards, long_text, text, sizeof(text)), -E2BIG);
+	long_text[AGENT_TEXT_BYTES - 1] = '\0';
+	assert_int_equal(agent_call(answer_backwards, long_text, text, sizeof(text)), 0);
+	assert_string_equal(text, long_text);
+}
+
+/* Also if we ignore and block its timer's signal. */
+TIMED(agent_ends_function_that_does_not_return)
+{
+	static const char *const ways[] = { "exit", "loop" };
+	sigset_t timer;
+	char text[8] = "";
+
+	(void)sigemptyset(&timer);
+	(void)sigaddset(&timer, SIGPROF);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &timer, NULL), 0);
+	assert_true(signal(SIGPROF, SIG_IGN) != SIG_ERR);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(agent_call(never_return, ways[i], text, sizeof(text)), -EPIPE);
+		assert_string_equal(text, "");
+	}
+	assert_true(signal(SIGPROF, SIG_DFL) != SIG_ERR);
+	assert_int_equal(sigprocmask(SIG_UNBLOCK, &timer, NULL), 0);
+	/* The next one is well, for as many calls as come. */
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(agent_call(answer_backwards, "abc", text, sizeof(text)), 0);
+	assert_string_equal(text, "cba");
+	assert_false(agent_has_given_up(getpid()));
 }
 
 TIMED(agent_refuses_all_requests_for_skipped_process)
