@@ -7,12 +7,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <zlib.h>
+
 enum {
 	SEGMENTS_MAX = 1024,
 	SECTIONS_MAX = SHN_LORESERVE - 1, /* above it, e_shnum is 0 and the count is elsewhere */
 	RELOCATION_SECTIONS_MAX = 8, /* .rela.dyn and .rela.plt; linkers make no more */
 	DYNAMIC_ENTRIES_MAX = 1024,
 	NOTES_MAX = 16, /* per section; linkers make one or two */
+	NOTE_SECTIONS_MAX = 16, /* linkers make three or four */
+	NAMED_SECTIONS_MAX = 256, /* searched by name; a linked file has some 40 */
+	SECTION_NAME_BYTES = 32,
 	ANSWERS_MAX = 16, /* cached symbol lookups per file */
 	/* Read-ahead size for smaller requests: most of it is requested next. */
 	WINDOW_BYTES = 16 * 1024,
@@ -391,14 +396,72 @@ static size_t find_build_id(const struct elf_image *image, const Elf64_Shdr *sec
 size_t elf_image_build_id(const struct elf_image *image,
 			  uint8_t ret_id[static ELF_BUILD_ID_BYTES_MAX])
 {
-	size_t size_bytes = 0;
+	size_t size_bytes = 0, searched = 0;
 
 	if (wake(image) < 0)
 		return 0;
-	for (size_t i = 1; size_bytes == 0 && i < image->file.header.e_shnum; i++)
-		if (image->tables->sections[i].sh_type == SHT_NOTE)
-			size_bytes = find_build_id(image, &image->tables->sections[i], ret_id);
+	for (size_t i = 1;
+	     size_bytes == 0 && i < image->file.header.e_shnum && searched < NOTE_SECTIONS_MAX;
+	     i++) {
+		const Elf64_Shdr *section = &image->tables->sections[i];
+
+		if (section->sh_type != SHT_NOTE)
+			continue;
+		size_bytes = find_build_id(image, section, ret_id);
+		searched++;
+	}
 	return size_bytes;
+}
+
+/* Whether the name at an offset of the table of sections' names is that one. */
+static bool has_name(const struct elf_image *image, const Elf64_Shdr *names, uint32_t offset,
+		     const char *name, size_t name_bytes)
+{
+	char text[SECTION_NAME_BYTES];
+
+	return offset <= names->sh_size && name_bytes <= names->sh_size - offset &&
+	       file_read(image, names->sh_offset + offset, text, name_bytes) == 0 &&
+	       memcmp(text, name, name_bytes) == 0;
+}
+
+size_t elf_image_read_section(const struct elf_image *image, const char *name, void *buffer,
+			      size_t max_bytes)
+{
+	size_t name_bytes = strlen(name) + 1, count = image->file.header.e_shnum, read_bytes;
+	const Elf64_Shdr *sections, *names;
+
+	if (name_bytes > SECTION_NAME_BYTES || wake(image) < 0 ||
+	    image->file.header.e_shstrndx >= count)
+		return 0;
+	sections = image->tables->sections;
+	names = &sections[image->file.header.e_shstrndx];
+	for (size_t i = 1; i < count && i <= NAMED_SECTIONS_MAX; i++) {
+		if (sections[i].sh_type == SHT_NOBITS ||
+		    !has_name(image, names, sections[i].sh_name, name, name_bytes))
+			continue;
+		read_bytes = sections[i].sh_size < max_bytes ? sections[i].sh_size : max_bytes;
+		return file_read(image, sections[i].sh_offset, buffer, read_bytes) == 0 ? read_bytes
+											: 0;
+	}
+	return 0;
+}
+
+bool elf_image_crc32(const struct elf_image *image, uint32_t *ret_crc32)
+{
+	uint64_t size_bytes = image->file.size_bytes;
+	uint8_t piece[4096];
+	uLong sum = crc32(0, NULL, 0);
+
+	if (size_bytes > ELF_IMAGE_CRC_BYTES_MAX)
+		return false;
+	for (uint64_t at = 0, bytes; at < size_bytes; at += bytes) {
+		bytes = size_bytes - at < sizeof(piece) ? size_bytes - at : sizeof(piece);
+		if (file_read(image, at, piece, (size_t)bytes) < 0)
+			return false;
+		sum = crc32(sum, piece, (uInt)bytes);
+	}
+	*ret_crc32 = (uint32_t)sum;
+	return true;
 }
 
 /* The name must end inside the table. */

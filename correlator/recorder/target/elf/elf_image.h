@@ -17,7 +17,8 @@
 
 /* Larger symbol, string and relocation tables are ignored, as if the file had none. */
 enum {
-	ELF_IMAGE_TABLE_BYTES_MAX = 64 * 1024 * 1024
+	ELF_IMAGE_TABLE_BYTES_MAX = 64 * 1024 * 1024,
+	ELF_IMAGE_CRC_BYTES_MAX = 64 * 1024 * 1024,
 };
 
 struct elf_image;
@@ -86,6 +87,19 @@ enum {
  */
 size_t elf_image_build_id(const struct elf_image *image,
 			  uint8_t ret_id[static ELF_BUILD_ID_BYTES_MAX]);
+
+/*
+ * Reads the first max_bytes bytes of the section with that name, or all of them if it has fewer.
+ * Returns their number; 0: there is no such section, or it cannot be read. name: at most 31 bytes.
+ */
+size_t elf_image_read_section(const struct elf_image *image, const char *name, void *buffer,
+			      size_t max_bytes);
+
+/*
+ * The CRC-32 of the whole file, as .gnu_debuglink has it; it is read to its end. False: the file is
+ * larger than ELF_IMAGE_CRC_BYTES_MAX, or cannot be read.
+ */
+bool elf_image_crc32(const struct elf_image *image, uint32_t *ret_crc32);
 
 /* Looks name up in .dynsym, then in .symtab. 0, -ENOENT. Defined symbols win over undefined ones.
  */
