@@ -321,14 +321,13 @@ class StacksTest(harness.LiveTest):
                       for frame, outer in itertools.pairwise(stack) if frame["frame_kind"] == "kernel")
         self.assertLess(unknown, 0.01 * sum(map(len, samples.values())))
 
-    def burn_natively(self, *link, strip=False, workload=None):
+    def burn_natively(self, *link, strip=None, workload=None):
         """Of 70 and 30 of 100 in two functions of a library: how often each frame was on top."""
         library = self.folder / "libburns.so"
         subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-g0", "-o", library, *link,
                         harness.FIXTURES / "burns.c"], check=True)
         if strip:
-            self.keep_debug_file(library)
-            subprocess.run(["strip", library], check=True)
+            strip(library)
         found = self.record((workload or Litterer)("native.rb", library), sampled(SAMPLES, "native"))
         frames, tops = frames_of(found), collections.Counter()
         for record in records.of_kind(found, "sample"):
@@ -340,8 +339,8 @@ class StacksTest(harness.LiveTest):
                 tops[stack[0]["name"]] += record["samples"]
         return tops
 
-    def keep_debug_file(self, library):
-        """What is stripped of it, as Debian's packages have it: by its build ID."""
+    def strip(self, library):
+        """With its debug file as Debian's packages have it, by its build ID."""
         notes = subprocess.run(["readelf", "-n", library], check=True, capture_output=True,
                                text=True).stdout
         number = re.search(r"Build ID: (\w+)", notes)[1]
@@ -349,6 +348,7 @@ class StacksTest(harness.LiveTest):
         folder.mkdir(parents=True)
         subprocess.run(["objcopy", "--only-keep-debug", library, folder / f"{number[2:]}.debug"],
                        check=True)
+        subprocess.run(["strip", library], check=True)
 
     def assert_natives_are(self, names, tops):
         total = sum(tops[name] for name in names)
@@ -376,12 +376,12 @@ class StacksTest(harness.LiveTest):
         self.assert_natives_are(("burn_seventy", "burn_thirty"), tops)
 
     def test_of_a_stripped_library_those_that_it_exports_have(self):
-        self.assert_natives_are(("burn_seventy", "burn_thirty"), self.burn_natively(strip=True))
+        self.assert_natives_are(("burn_seventy", "burn_thirty"), self.burn_natively(strip=self.strip))
 
     def test_what_was_stripped_is_found_where_the_process_has_it(self):
         """In a mount namespace of its own; the functions are not exported."""
         self.assert_natives_are(("burn_seventy", "burn_thirty"),
-                                self.burn_natively("-DHIDDEN", strip=True, workload=Apart))
+                                self.burn_natively("-DHIDDEN", strip=self.strip, workload=Apart))
 
     def test_a_debug_file_of_another_build_names_nothing(self):
         debug = self.folder / "debug"
@@ -395,7 +395,7 @@ class StacksTest(harness.LiveTest):
                 assert number in bytes_
                 file.write_bytes(bytes_.replace(number, number[::-1]))
 
-        tops = self.burn_natively("-DHIDDEN", strip=True, workload=Altered)
+        tops = self.burn_natively("-DHIDDEN", strip=self.strip, workload=Altered)
         # What calls the two is exported, and seldom met.
         self.assertLessEqual({name.partition("+")[0] for name in tops}, {"libburns.so", "burns"})
         self.assertLess(tops["burns"], 0.03 * sum(tops.values()))
@@ -405,8 +405,13 @@ class StacksTest(harness.LiveTest):
                                 self.burn_natively("-Dburn_seventy=_ZN5place12burn_seventyEi",
                                                    "-Dburn_thirty=_ZN5place11burn_thirtyEi"))
 
+    def test_names_of_rust_are_written_as_in_source(self):
+        self.assert_natives_are(("shop::basket::burn_seventy", "<shop::Cart>::burn_thirty"),
+                                self.burn_natively("-Dburn_seventy=_RNvNtCs1234_4shop6basket12burn_seventy",
+                                                   "-Dburn_thirty=_RNvMCs1234_4shopNtB2_4Cart11burn_thirty"))
+
     def test_functions_without_a_name_are_told_apart_by_where_they_begin(self):
-        tops = self.burn_natively("-DHIDDEN", strip=True)
+        tops = self.burn_natively("-DHIDDEN", strip=self.strip)
         symbols = subprocess.run(["objdump", "-d", "--no-show-raw-insn", self.folder / "libburns.so"],
                                  check=True, capture_output=True, text=True).stdout
         names = sorted(tops, key=tops.get, reverse=True)

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "recorder/symbolize/demangler.h"
 
-#include <ctype.h>
-#include <dlfcn.h>
-#include <stdbool.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CPP_LIBRARY "libstdc++.so.6"
-#define ELLIPSIS    "…"
+#include <libiberty/demangle.h>
 
-enum {
-	RUST_HASH_BYTES = 19, /* "::h" and 16 digits, at the end of Rust names */
+#include "base/hash_table.h"
+#include "recorder/target/proc/agent.h"
+
+#define ELLIPSIS "…"
+
+/* A mangled name, and what it means; two strings in one allocation. */
+struct known_name {
+	const char *text;
+	UT_hash_handle hh;
+	char name[];
 };
 
-/* Returns malloc(3) memory that the caller owns; NULL = not a mangled name. */
-typedef char *(*demangle_fn)(const char *name, char *buffer, size_t *length, int *ret_status);
-
 struct demangler {
-	bool was_looked_for;
-	void *library;
-	demangle_fn demangle; /* NULL = not available */
+	struct known_name *names; /* uthash, by name */
 };
 
 struct demangler *demangler_new(void)
@@ -29,96 +29,79 @@ struct demangler *demangler_new(void)
 	return calloc(1, sizeof(struct demangler));
 }
 
+static void forget(struct demangler *demangler)
+{
+	struct known_name *known, *next;
+
+	HASH_ITER(hh, demangler->names, known, next) {
+		HASH_DEL(demangler->names, known);
+		free(known);
+	}
+}
+
 void demangler_free(struct demangler *demangler)
 {
 	if (!demangler)
 		return;
-	if (demangler->library)
-		(void)dlclose(demangler->library);
+	forget(demangler);
 	free(demangler);
 }
 
-static void look_for(struct demangler *demangler)
+/* Where the library's output goes; the rest is dropped. */
+struct output {
+	char *text;
+	size_t used_bytes;
+	size_t size_bytes;
+};
+
+/* A demangle_callbackref. */
+static void add(const char *text, size_t length, void *user)
 {
-	if (demangler->was_looked_for)
-		return;
-	demangler->was_looked_for = true;
-	demangler->library = dlopen(CPP_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	if (demangler->library)
-		*(void **)&demangler->demangle = dlsym(demangler->library, "__cxa_demangle");
-}
+	struct output *output = user;
+	size_t room = output->size_bytes - 1 - output->used_bytes;
 
-/* Counts S (substitutions), T (template parameters), and letters that only look like them. */
-static bool may_grow(const char *name)
-{
-	size_t references = 0;
-
-	for (; *name; name++)
-		references += *name == 'S' || *name == 'T';
-	return references > DEMANGLER_REFERENCES_MAX;
-}
-
-/* Rust names end this way, and otherwise follow the C++ scheme. */
-static bool has_rust_hash(const char *text, size_t length)
-{
-	const char *hash = text + length - RUST_HASH_BYTES;
-
-	return length > RUST_HASH_BYTES && strncmp(hash, "::h", 3) == 0 &&
-	       strspn(hash + 3, "0123456789abcdef") == RUST_HASH_BYTES - 3;
+	if (length > room)
+		length = room;
+	memcpy(output->text + output->used_bytes, text, length);
+	output->used_bytes += length;
+	output->text[output->used_bytes] = '\0';
 }
 
 /*
- * Decodes a mark, such as "$LT$" or "$u20$", into its character. Returns its length; 0 = no mark.
+ * An agent_call_fn. Rust's older scheme is also a name of C++, but for its hash, so Rust comes
+ * first.
  */
-static size_t read_mark(const char *text, char *ret_character)
+static int demangle(const char *name, char *ret_text, size_t text_bytes)
 {
-	static const struct {
-		const char *mark;
-		char character;
-	} marks[] = { { "$LT$", '<' }, { "$GT$", '>' }, { "$RF$", '&' }, { "$BP$", '*' },
-		      { "$LP$", '(' }, { "$RP$", ')' }, { "$C$", ',' },	 { "$SP$", '@' } };
-	unsigned int code;
-	int length = 0;
+	struct output output = { ret_text, 0, text_bytes };
 
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-		*ret_character = marks[i].character;
-		if (strncmp(text, marks[i].mark, strlen(marks[i].mark)) == 0)
-			return strlen(marks[i].mark);
-	}
-	if (sscanf(text, "$u%2x$%n", &code, &length) != 1 || length == 0 || !isprint((int)code))
+	if (rust_demangle_callback(name, 0, add, &output))
 		return 0;
-	*ret_character = (char)code;
-	return (size_t)length;
+	output.used_bytes = 0;
+	return cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI, add, &output) ? 0
+										       : -EINVAL;
 }
 
-/*
- * In place: decodes Rust's marks for characters that symbols cannot contain, and removes the hash.
- */
-static void write_rust(char *text, size_t length)
+static bool is_mangled(const char *name)
 {
-	char *to = text, *end = text + length - RUST_HASH_BYTES, character;
-	size_t mark;
+	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+}
 
-	*end = '\0';
-	for (char *from = text; from < end; from += mark) {
-		bool begins = from == text || from[-1] == ':';
+/* Without memory it is not cached. */
+static void remember(struct demangler *demangler, const char *name, const char *text)
+{
+	size_t name_bytes = strlen(name) + 1, text_bytes = strlen(text) + 1;
+	struct known_name *known = malloc(sizeof(*known) + name_bytes + text_bytes);
 
-		mark = begins && from[0] == '_' && from[1] == '$';
-		from += mark;
-		mark = read_mark(from, &character);
-		if (mark > 0) {
-			*to = character;
-		} else if (from[0] == '.' && from[1] == '.') {
-			*to++ = ':';
-			*to = ':';
-			mark = 2;
-		} else {
-			*to = *from;
-			mark = 1;
-		}
-		to++;
-	}
-	*to = '\0';
+	if (!known)
+		return;
+	if (HASH_COUNT(demangler->names) >= DEMANGLER_NAMES_MAX)
+		forget(demangler);
+	memcpy(known->name, name, name_bytes);
+	known->text = memcpy(known->name + name_bytes, text, text_bytes);
+	HASH_ADD_KEYPTR(hh, demangler->names, known->name, name_bytes - 1, known);
+	if (!known->hh.tbl)
+		free(known);
 }
 
 static void copy(const char *name, char *ret_text, size_t text_bytes)
@@ -135,17 +118,25 @@ static void copy(const char *name, char *ret_text, size_t text_bytes)
 	(void)snprintf(ret_text, text_bytes, "%.*s" ELLIPSIS, (int)room, name);
 }
 
-void demangler_write(struct demangler *demangler, const char *name, char *ret_text,
+bool demangler_write(struct demangler *demangler, const char *name, char *ret_text,
 		     size_t text_bytes)
 {
-	_cleanup_free_ char *text = NULL;
-	int status = 0;
+	char text[AGENT_TEXT_BYTES];
+	struct known_name *known;
+	int r;
 
-	if (strncmp(name, "_Z", 2) == 0 && !may_grow(name)) {
-		look_for(demangler);
-		text = demangler->demangle ? demangler->demangle(name, NULL, NULL, &status) : NULL;
+	if (!is_mangled(name)) {
+		copy(name, ret_text, text_bytes);
+		return true;
 	}
-	if (text && has_rust_hash(text, strlen(text)))
-		write_rust(text, strlen(text));
-	copy(text ? text : name, ret_text, text_bytes);
+	HASH_FIND_STR(demangler->names, name, known);
+	if (known) {
+		copy(known->text, ret_text, text_bytes);
+		return true;
+	}
+	r = agent_call(demangle, name, text, sizeof(text));
+	if (r == 0 || r == -EINVAL || r == -EPIPE)
+		remember(demangler, name, r == 0 ? text : name);
+	copy(r == 0 ? text : name, ret_text, text_bytes);
+	return r != -EPIPE;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Demangles names of C++, and of Rust's older scheme, by __cxa_demangle() of the C++ library
- * (Itanium C++ ABI, 5.1), which is loaded on first use. So the library is optional, at build time
- * and at run time: without it names stay mangled, as those of Rust's newer scheme (_R...) do.
- * Single thread; does not log.
+ * Demangles names of C++ and of Rust, in both of its schemes, by GNU libiberty (demangle.h). Single
+ * thread; does not log.
  *
- * Names come from the target. Back references are expanded each time, so a short name can become
- * arbitrarily long: a name with many references stays mangled.
+ * Names come from the target, and a short one can keep the library busy for years: back references
+ * are expanded each time (Itanium C++ ABI, 5.1.10), and a binder of Rust states its number of
+ * lifetimes (v0, "for<'a, 'b, ...>"). So the library runs in the agent (agent.h), which has a limit
+ * of CPU time. Results are cached.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/cleanup.h"
@@ -17,8 +18,7 @@
 struct demangler;
 
 enum {
-	/* Letters that may be references; with that many a name grows less than 7,000 times. */
-	DEMANGLER_REFERENCES_MAX = 24
+	DEMANGLER_NAMES_MAX = 4096, /* in the cache; one more empties it */
 };
 
 /* NULL: out of memory. */
@@ -28,7 +28,8 @@ DEFINE_CLEANUP(struct demangler *, demangler_free);
 
 /*
  * Writes a name as in source, cut to fit and then with "…" at its end; unchanged if it is neither
- * C++ nor old-scheme Rust. text_bytes > 3.
+ * of C++ nor of Rust, or cannot be demangled. text_bytes > 3. False: that cost the library its
+ * limit of CPU time, or it crashed.
  */
-void demangler_write(struct demangler *demangler, const char *name, char *ret_text,
+bool demangler_write(struct demangler *demangler, const char *name, char *ret_text,
 		     size_t text_bytes);

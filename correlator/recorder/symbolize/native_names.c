@@ -40,6 +40,7 @@ struct native_process {
 	struct code *code; /* by address */
 	size_t count;
 	char *paths;
+	unsigned int costly_names;
 };
 
 /* The data read from a file. */
@@ -458,12 +459,17 @@ static void put_label(struct native_name *name, const char *text)
 	(void)text_escape(text, strlen(text), 0, name->label, sizeof(name->label));
 }
 
-static void label_by_function(const struct native_names *names, struct native_name *name,
-			      const char *function)
+static void label_by_function(const struct native_names *names, struct native_process *process,
+			      const char *function, struct native_name *name)
 {
 	char text[FRAME_LABEL_BYTES];
 
-	demangler_write(names->demangler, function, text, sizeof(text));
+	if (process->costly_names >= NATIVE_COSTLY_NAMES_MAX) {
+		put_label(name, function);
+		return;
+	}
+	if (!demangler_write(names->demangler, function, text, sizeof(text)))
+		process->costly_names++;
 	put_label(name, text);
 }
 
@@ -485,8 +491,9 @@ static void label_by_start(struct native_name *name, const char *path, uint64_t 
 	put_label(name, text);
 }
 
-static void name_in_file(struct native_names *names, const struct code *code, pid_t pid,
-			 uint64_t address, bool may_read, struct native_name *name)
+static void name_in_file(struct native_names *names, struct native_process *process,
+			 const struct code *code, uint64_t address, bool may_read,
+			 struct native_name *name)
 {
 	const struct elf_image *image = object_file_image(code->file);
 	uint64_t serial = serial_of(names, code->file), in_file, start;
@@ -498,13 +505,13 @@ static void name_in_file(struct native_names *names, const struct code *code, pi
 	    elf_image_virtual_address(image, address - code->entry.start + code->entry.offset,
 				      &in_file) < 0)
 		return;
-	object = functions_of(names, serial, image, pid, may_read);
+	object = functions_of(names, serial, image, process->pid, may_read);
 	if (!object)
 		return;
 	name->is_ruby = object->is_ruby;
 	function = elf_functions_find(object->functions, in_file);
 	if (function)
-		label_by_function(names, name, function);
+		label_by_function(names, process, function, name);
 	else if (find_start(names, serial, image, in_file, &start) == 0)
 		label_by_start(name, code->entry.path, start);
 }
@@ -529,7 +536,7 @@ void native_names_find(struct native_names *names, struct native_process *proces
 	(void)text_escape(code->entry.path, strlen(code->entry.path), 0, ret_name->path,
 			  sizeof(ret_name->path));
 	if (r == 0)
-		name_in_file(names, code, process->pid, address, may_read, ret_name);
+		name_in_file(names, process, code, address, may_read, ret_name);
 	else
 		label_by_file(ret_name, code->entry.path);
 }

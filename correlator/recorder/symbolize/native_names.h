@@ -25,6 +25,9 @@ enum {
 	NATIVE_STARTS_MAX = 16384, /* cached starts of functions without a name */
 	NATIVE_CODE_MAX = 8192, /* code mappings of one process; more are ignored */
 	NATIVE_PATHS_BYTES_MAX = 1024 * 1024, /* for the paths of these */
+	/* Per process: after this number of names that could not be demangled in time (demangler.h)
+	 * none of its names is demangled. */
+	NATIVE_COSTLY_NAMES_MAX = 8,
 };
 
 struct native_names;

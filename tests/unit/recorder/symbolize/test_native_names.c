@@ -34,6 +34,23 @@ __attribute__((noinline)) void ruby_init(void)
 	__asm__ volatile("" ::: "memory");
 }
 
+/* Functions whose names keep libiberty busy (test_demangler.c), and one that is C++'s. */
+#define COSTLY_NAMES(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#define COSTLY_NAME(n)	"_RINvC3foo3ba" #n "FGzzzzz_uEuE"
+#define COSTLY(n)                                       \
+	void costly_##n(void) __asm__(COSTLY_NAME(n));  \
+	__attribute__((noinline)) void costly_##n(void) \
+	{                                               \
+		__asm__ volatile("" ::: "memory");      \
+	}
+COSTLY_NAMES(COSTLY)
+
+void of_cpp(void) __asm__("_ZN3foo3barEi");
+__attribute__((noinline)) void of_cpp(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
 static int set_up(void **state)
 {
 	struct bench *bench = calloc(1, sizeof(*bench));
@@ -65,6 +82,33 @@ static const struct native_name *name_at(struct bench *bench, const void *addres
 }
 
 #define FIXTURE_TEST(test) TEST_WITH(test, set_up, tear_down)
+
+FIXTURE_TEST(native_names_leave_names_of_process_mangled_after_costly_ones)
+{
+	static const struct {
+		void (*function)(void);
+		const char *name;
+	} costly[] = {
+#define ROW(n) { costly_##n, COSTLY_NAME(n) },
+		COSTLY_NAMES(ROW)
+#undef ROW
+	};
+	struct bench *bench = *state;
+
+	assert_int_equal(sizeof(costly) / sizeof(costly[0]), NATIVE_COSTLY_NAMES_MAX);
+	for (size_t i = 0; i < NATIVE_COSTLY_NAMES_MAX; i++) {
+		assert_string_equal(name_at(bench, of_cpp)->label, "foo::bar(int)");
+		assert_string_equal(name_at(bench, costly[i].function)->label, costly[i].name);
+		/* It is known, and costs no more. */
+		assert_string_equal(name_at(bench, costly[i].function)->label, costly[i].name);
+	}
+	assert_string_equal(name_at(bench, of_cpp)->label, "_ZN3foo3barEi");
+	/* Only of that process. */
+	native_process_free(bench->process);
+	bench->process = native_process_new(getpid());
+	assert_non_null(bench->process);
+	assert_string_equal(name_at(bench, of_cpp)->label, "foo::bar(int)");
+}
 
 FIXTURE_TEST(native_names_find_function_of_mapped_file)
 {
