@@ -350,6 +350,15 @@ class StacksTest(harness.LiveTest):
                        check=True)
         subprocess.run(["strip", library], check=True)
 
+    def strip_beside(self, library):
+        """With its debug file in .debug beside it, named by the library, which has no build ID."""
+        debug = library.parent / ".debug"
+        debug.mkdir()
+        objcopy = "objcopy", "--remove-section=.note.gnu.build-id"
+        subprocess.run([*objcopy, "--only-keep-debug", library, debug / "burns.debug"], check=True)
+        subprocess.run([*objcopy, "--strip-all", "--add-gnu-debuglink=.debug/burns.debug", library.name],
+                       check=True, cwd=library.parent)
+
     def assert_natives_are(self, names, tops):
         total = sum(tops[name] for name in names)
         # The rest is what calls the two.
@@ -382,6 +391,10 @@ class StacksTest(harness.LiveTest):
         """In a mount namespace of its own; the functions are not exported."""
         self.assert_natives_are(("burn_seventy", "burn_thirty"),
                                 self.burn_natively("-DHIDDEN", strip=self.strip, workload=Apart))
+
+    def test_so_it_is_beside_the_library(self):
+        self.assert_natives_are(("burn_seventy", "burn_thirty"),
+                                self.burn_natively("-DHIDDEN", strip=self.strip_beside))
 
     def test_a_debug_file_of_another_build_names_nothing(self):
         debug = self.folder / "debug"

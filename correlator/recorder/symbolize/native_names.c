@@ -11,6 +11,7 @@
 #include "base/hash_table.h"
 #include "base/text.h"
 #include "recorder/symbolize/demangler.h"
+#include "recorder/target/elf/debug_file.h"
 #include "recorder/target/elf/elf_functions.h"
 #include "recorder/target/elf/unwind_table.h"
 #include "recorder/target/proc/memory_map.h"
@@ -22,9 +23,6 @@
 
 /* Exported by libruby in all versions, and by programs that embed Ruby. */
 #define RUBY_SYMBOL "ruby_init"
-
-/* Where Debian and others install separate debug files, by build ID. */
-#define DEBUG_FOLDER "/usr/lib/debug/.build-id/"
 
 /* A mapping of code. */
 struct code {
@@ -341,42 +339,9 @@ static void make_room(struct native_names *names)
 	}
 }
 
-/*
- * Replaces a stripped file's functions by those of its debug file, found by build ID below the
- * process's DEBUG_FOLDER. False: there is none, and functions is unchanged.
- */
-static bool replace_by_debug(const struct elf_image *image, pid_t pid,
-			     struct elf_functions **functions)
-{
-	uint8_t id[ELF_BUILD_ID_BYTES_MAX], other[ELF_BUILD_ID_BYTES_MAX];
-	char digits[2 * ELF_BUILD_ID_BYTES_MAX + 1],
-		path[sizeof(DEBUG_FOLDER) + sizeof(digits) + 16];
-	_cleanup_(object_file_releasep) struct object_file *file = NULL;
-	struct elf_functions *found;
-	size_t id_bytes = elf_image_build_id(image, id);
-
-	elf_image_rest(image);
-	if (id_bytes < 2)
-		return false;
-	text_hex(id, id_bytes, digits);
-	(void)snprintf(path, sizeof(path), DEBUG_FOLDER "%.2s/%s.debug", digits, digits + 2);
-	if (object_file_open_path(pid, path, &file) < 0 || !object_file_image(file) ||
-	    elf_image_build_id(object_file_image(file), other) != id_bytes ||
-	    memcmp(id, other, id_bytes) != 0 ||
-	    elf_functions_read(object_file_image(file), &found) < 0)
-		return false;
-	if (elf_functions_are_all(found)) {
-		struct elf_functions *old = *functions;
-
-		*functions = found;
-		found = old;
-	}
-	elf_functions_free(found);
-	return elf_functions_are_all(*functions);
-}
-
 static struct object_functions *read_functions(struct native_names *names, uint64_t serial,
-					       const struct elf_image *image, pid_t pid)
+					       const struct elf_image *image, pid_t pid,
+					       const char *path)
 {
 	struct object_functions *object = calloc(1, sizeof(*object));
 	struct elf_symbol symbol;
@@ -390,7 +355,7 @@ static struct object_functions *read_functions(struct native_names *names, uint6
 		return NULL;
 	}
 	if (!elf_functions_are_all(object->functions))
-		(void)replace_by_debug(image, pid, &object->functions);
+		debug_file_replace(image, pid, path, &object->functions);
 	HASH_ADD(hh, names->objects, serial, sizeof(object->serial), object);
 	if (!object->hh.tbl) {
 		elf_functions_free(object->functions);
@@ -404,13 +369,13 @@ static struct object_functions *read_functions(struct native_names *names, uint6
 /* The functions of a file; NULL = not known, or not yet. */
 static const struct object_functions *functions_of(struct native_names *names, uint64_t serial,
 						   const struct elf_image *image, pid_t pid,
-						   bool may_read)
+						   const char *path, bool may_read)
 {
 	struct object_functions *object;
 
 	HASH_FIND(hh, names->objects, &serial, sizeof(serial), object);
 	if (!object && may_read)
-		object = read_functions(names, serial, image, pid);
+		object = read_functions(names, serial, image, pid, path);
 	if (!object)
 		return NULL;
 	object->asked = ++names->asked;
@@ -505,7 +470,7 @@ static void name_in_file(struct native_names *names, struct native_process *proc
 	    elf_image_virtual_address(image, address - code->entry.start + code->entry.offset,
 				      &in_file) < 0)
 		return;
-	object = functions_of(names, serial, image, process->pid, may_read);
+	object = functions_of(names, serial, image, process->pid, code->entry.path, may_read);
 	if (!object)
 		return;
 	name->is_ruby = object->is_ruby;
