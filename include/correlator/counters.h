@@ -70,7 +70,7 @@ enum counter_kind {
 	X(FRAMES_REPLACED, "frames_replaced", NORMAL,                                           \
 	  "of frames_unreadable: the process ran another program before they were named")       \
 	X(NATIVE_UNNAMED, "native_unnamed", NORMAL,                                             \
-	  "of frames_unreadable: native code that is in no file, or was no longer mapped")      \
+	  "of frames_unreadable: native code that was not mapped any more when it was named")   \
 	X(STACKS_CUT, "stacks_cut", LOSS,                                                       \
 	  "samples of more than 1,024 frames: the outermost are missing")                       \
 	X(STALL_LOST, "stalls_lost", LOSS,                                                      \

@@ -8,6 +8,7 @@ import collections
 import itertools
 import json
 import math
+import pathlib
 import re
 import subprocess
 
@@ -321,7 +322,7 @@ class StacksTest(harness.LiveTest):
                       for frame, outer in itertools.pairwise(stack) if frame["frame_kind"] == "kernel")
         self.assertLess(unknown, 0.01 * sum(map(len, samples.values())))
 
-    def burn_natively(self, *link, strip=None, workload=None):
+    def burn_natively(self, *link, strip=None, workload=None, file="libburns.so"):
         """Of 70 and 30 of 100 in two functions of a library: how often each frame was on top."""
         library = self.folder / "libburns.so"
         subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-g0", "-o", library, *link,
@@ -333,8 +334,8 @@ class StacksTest(harness.LiveTest):
         for record in records.of_kind(found, "sample"):
             stack = [frame for frame in stack_of(frames, record["stack_id"])
                      if frame["frame_kind"] != "kernel"]
-            if record.get("request_id") == "native" and stack[0].get("file") == str(library):
-                self.assertEqual("native", stack[0]["frame_kind"])
+            if (record.get("request_id") == "native" and stack[0]["frame_kind"] == "native"
+                    and stack[0].get("file") == (file and str(library))):
                 self.assertEqual("call", stack[1]["name"].rpartition("#")[2])
                 tops[stack[0]["name"]] += record["samples"]
         return tops
@@ -422,6 +423,15 @@ class StacksTest(harness.LiveTest):
         self.assert_natives_are(("shop::basket::burn_seventy", "<shop::Cart>::burn_thirty"),
                                 self.burn_natively("-Dburn_seventy=_RNvNtCs1234_4shop6basket12burn_seventy",
                                                    "-Dburn_thirty=_RNvMCs1234_4shopNtB2_4Cart11burn_thirty"))
+
+    def test_generated_code_has_the_names_that_the_process_gives(self):
+        class Generating(Litterer):
+            def __exit__(self, *error):
+                pathlib.Path(f"/tmp/perf-{self.pid}.map").unlink(missing_ok=True)
+                super().__exit__(*error)
+
+        self.assert_natives_are(("generated seventy", "generated thirty"),
+                                self.burn_natively("-DGENERATED", workload=Generating, file=None))
 
     def test_functions_without_a_name_are_told_apart_by_where_they_begin(self):
         tops = self.burn_natively("-DHIDDEN", strip=self.strip)

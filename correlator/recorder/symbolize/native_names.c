@@ -11,6 +11,7 @@
 #include "base/hash_table.h"
 #include "base/text.h"
 #include "recorder/symbolize/demangler.h"
+#include "recorder/symbolize/perf_map.h"
 #include "recorder/target/elf/debug_file.h"
 #include "recorder/target/elf/elf_functions.h"
 #include "recorder/target/elf/unwind_table.h"
@@ -39,6 +40,7 @@ struct native_process {
 	size_t count;
 	char *paths;
 	unsigned int costly_names;
+	struct perf_map *generated; /* NULL = none was looked for yet */
 };
 
 /* The data read from a file. */
@@ -145,6 +147,7 @@ void native_process_free(struct native_process *process)
 		return;
 	forget_code(process->code, process->count);
 	free(process->paths);
+	perf_map_free(process->generated);
 	free(process);
 }
 
@@ -481,6 +484,25 @@ static void name_in_file(struct native_names *names, struct native_process *proc
 		label_by_start(name, code->entry.path, start);
 }
 
+/* Names code that the process generated. False: it does not say. */
+static bool name_generated(struct native_process *process, uint64_t address, uint64_t now_ns,
+			   bool may_read, struct native_name *name)
+{
+	const char *text;
+
+	name->is_ruby = true;
+	if (!process->generated)
+		process->generated = perf_map_new(process->pid);
+	if (!process->generated)
+		return false;
+	if (may_read)
+		perf_map_look(process->generated, now_ns);
+	text = perf_map_find(process->generated, address);
+	if (text)
+		put_label(name, text);
+	return text;
+}
+
 void native_names_find(struct native_names *names, struct native_process *process, uint64_t address,
 		       uint64_t now_ns, bool may_read, struct native_name *ret_name)
 {
@@ -496,12 +518,14 @@ void native_names_find(struct native_names *names, struct native_process *proces
 	}
 	if (!is_of_file(&code->entry)) {
 		ret_name->label[0] = '\0';
+		(void)name_generated(process, address, now_ns, may_read, ret_name);
 		return;
 	}
 	(void)text_escape(code->entry.path, strlen(code->entry.path), 0, ret_name->path,
 			  sizeof(ret_name->path));
-	if (r == 0)
+	if (r == 0 && object_file_image(code->file))
 		name_in_file(names, process, code, address, may_read, ret_name);
-	else
+	/* Shared memory may have generated code, too. */
+	else if (!name_generated(process, address, now_ns, may_read, ret_name))
 		label_by_file(ret_name, code->entry.path);
 }

@@ -2,8 +2,9 @@
 /*
  * Names a process's native code: maps an address to the file that is mapped there, and to the
  * function in that file, by its symbols (.symtab, that of its debug file, .dynsym), else by the
- * function's start (.eh_frame_hdr). One object for all processes, which share the data read from
- * files, and one per process; owned by the code that names its stacks; single thread; does not log.
+ * function's start (.eh_frame_hdr). Code that the process generated has the names of perf_map.h.
+ * One object for all processes, which share the data read from files, and one per process; owned by
+ * the code that names its stacks; single thread; does not log.
  *
  * All data comes from the target: reads and the cache are bounded; the functions of the least
  * recently used files are dropped first. Between a sample and its naming a mapping may have been
@@ -37,11 +38,11 @@ struct native_name {
 	/*
 	 * "SHA256_Transform"; "libcrypto.so.3+0x1234": a function without a name, by its address in
 	 * its file; "[libcrypto.so.3]": function not known; "[vdso]"; FRAME_UNKNOWN; "": code that
-	 * belongs to no file, such as JIT output.
+	 * the process generated, and has given no name (perf_map.h).
 	 */
 	char label[FRAME_LABEL_BYTES];
 	char path[FRAME_PATH_BYTES]; /* of the file, as the process sees it; "" = none */
-	bool is_ruby; /* in the file with Ruby's interpreter */
+	bool is_ruby; /* in the file with Ruby's interpreter, or generated */
 };
 
 /* files: shared by the observed processes, borrowed; NULL = none. Returns NULL: out of memory. */

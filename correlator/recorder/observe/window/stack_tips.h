@@ -26,7 +26,7 @@ struct stack_tip {
 	const struct tip_message *message;
 	const char *native; /* name of its native code; "" = none to show */
 	const char *native_file; /* "" = none */
-	bool is_in_ruby; /* the native code is in the file with Ruby's interpreter */
+	bool is_in_ruby; /* the native code is in the file with Ruby's interpreter, or generated */
 };
 
 /*

@@ -53,7 +53,7 @@ static int read_stat(pid_t pid, struct process_info *info, char *ret_state, long
 
 int process_glance(pid_t pid, struct process_info *ret_info)
 {
-	struct process_info info = { .pid = pid }, living;
+	struct process_info info = { .pid = pid, .effective_uid = (uid_t)-1 }, living;
 	long thread_count;
 	char state;
 	int r = read_stat(pid, &info, &state, &thread_count);
@@ -106,6 +106,9 @@ int process_read_info(pid_t pid, struct process_info *ret_info)
 	if (line && strtol(line + strlen("\nTgid:"), NULL, 10) != pid)
 		return -ESRCH;
 	info.ns_pid = (uint32_t)pid;
+	line = strstr(text, "\nUid:");
+	if (line)
+		(void)sscanf(line, "\nUid: %*u %u", &info.effective_uid);
 	line = strstr(text, "\nNSpid:");
 	if (line) {
 		char *next = (char *)(uintptr_t)line + strlen("\nNSpid:");

@@ -33,6 +33,7 @@ struct process_info {
 	char comm[COMM_BYTES];
 	struct process_program program;
 	uint32_t ns_pid; /* innermost NSpid of /proc/PID/status; pid without namespaces */
+	uid_t effective_uid; /* of /proc/PID/status, as our user namespace has it */
 };
 
 /*
@@ -41,8 +42,8 @@ struct process_info {
  */
 int process_read_info(pid_t pid, struct process_info *ret_info);
 /*
- * Fills in all but ns_pid, which is 0, by one read of one small file: cheap enough for every
- * process of the machine.
+ * Fills in all but ns_pid, which is 0, and effective_uid, which is nobody's (-1), by one read of
+ * one small file: cheap enough for every process of the machine.
  */
 int process_glance(pid_t pid, struct process_info *ret_info);
 

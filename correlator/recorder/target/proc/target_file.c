@@ -138,6 +138,11 @@ uint64_t target_file_size_bytes(const struct target_file *file)
 	return (uint64_t)file->status.st_size;
 }
 
+uid_t target_file_owner(const struct target_file *file)
+{
+	return file->status.st_uid;
+}
+
 static bool is_same_time(struct timespec before, struct statx_timestamp now)
 {
 	return before.tv_sec == now.tv_sec && before.tv_nsec == now.tv_nsec;

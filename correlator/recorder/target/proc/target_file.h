@@ -43,6 +43,8 @@ uint64_t target_file_size_bytes(const struct target_file *file);
  * server.
  */
 bool target_file_has_changed(const struct target_file *file);
+/* Its owner when it was opened, as our user namespace has it. */
+uid_t target_file_owner(const struct target_file *file);
 /* Identifies a file while it is held; values as stat(2) returns them. */
 struct target_file_key {
 	uint64_t device;
