@@ -433,6 +433,25 @@ class StacksTest(harness.LiveTest):
         self.assert_natives_are(("generated seventy", "generated thirty"),
                                 self.burn_natively("-DGENERATED", workload=Generating, file=None))
 
+    def test_libraries_of_rubys_own_extensions_have_their_shares(self):
+        """As much as the thread's clock says, within 3 sigma and a point for the clock's own calls; and nearly
+        all samples of a call are in its library: the rest is memory, the kernel, and Ruby itself."""
+        libraries = {"in_zlib": "libz.so", "in_openssl": "libcrypto.so", "in_digest": "sha2.so"}
+        found = self.record(Burner("libraries.rb"), sampled(3 * SAMPLES, "libraries"))
+        within = collections.defaultdict(list)
+        for request, stack in stacks_of(found):
+            for name in {frame["name"].rpartition("#")[2] for frame in stack} & libraries.keys():
+                within[name].append(stack)
+        total, used_ns = sum(map(len, within.values())), sum(self.said.values())
+        self.assertEqual(libraries.keys(), within.keys())
+        for name, library in libraries.items():
+            share = self.said[name] / used_ns
+            sigma = math.sqrt(share * (1 - share) / total)
+            self.assertAlmostEqual(share, len(within[name]) / total, delta=3 * sigma + 0.01, msg=name)
+            met = [stack for stack in within[name]
+                   if pathlib.Path(stack[0].get("file", "")).name.startswith(library)]
+            self.assertGreater(len(met), 0.9 * len(within[name]), name)
+
     def test_functions_without_a_name_are_told_apart_by_where_they_begin(self):
         tops = self.burn_natively("-DHIDDEN", strip=self.strip)
         symbols = subprocess.run(["objdump", "-d", "--no-show-raw-insn", self.folder / "libburns.so"],
