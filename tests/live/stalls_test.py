@@ -64,10 +64,11 @@ class StallsTest(harness.LiveTest):
                 # Without probes, the CPU time at the request's ends is none of its own.
                 if not has_probes:
                     continue
+                # On a slow machine the thread may also wait for the GVL, before or after; each long wait has a record.
                 sums = records.totals_by(found)[request]
-                ran_ns = sums["cpu_ns"] + records.stolen_ns(found, request)
-                ran_ns += sums["run_queue_ns"] - stall["run_queue_ns"]
-                self.assertGreaterEqual(length_ns, inside_ns - ran_ns - LIMIT_NS, stall)
+                ran_ns = sums["cpu_ns"] + records.stolen_ns(found, request) + sums["run_queue_ns"]
+                stalled_ns = sum(stall["blocked_ns"] for stall in by_request[request])
+                self.assertGreaterEqual(stalled_ns, inside_ns - ran_ns - LIMIT_NS, stall)
         self.assertIn(True, are_once)
 
     def test_each_is_as_long_as_it_took_with_what_it_was_on_and_who_ended_it(self):
