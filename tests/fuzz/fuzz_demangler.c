@@ -16,9 +16,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 	if (!demangler)
 		demangler = demangler_new();
 	FUZZ_REQUIRE(name && demangler);
-	(void)demangler_write(demangler, name, first, sizeof(first));
+	(void)demangler_write(demangler, name, true, first, sizeof(first));
 	FUZZ_REQUIRE(memchr(first, '\0', sizeof(first)));
-	FUZZ_REQUIRE(demangler_write(demangler, name, second, sizeof(second)));
+	FUZZ_REQUIRE(demangler_write(demangler, name, true, second, sizeof(second)));
 	FUZZ_REQUIRE(strcmp(first, second) == 0);
 	free(name);
 	return 0;

@@ -68,18 +68,33 @@ static void add(const char *text, size_t length, void *user)
 }
 
 /*
- * An agent_call_fn. Rust's older scheme is also a name of C++, but for its hash, so Rust comes
+ * Runs in the agent. Rust's older scheme is also a name of C++, but for its hash, so Rust comes
  * first.
  */
-static int demangle(const char *name, char *ret_text, size_t text_bytes)
+static int demangle(int fd, const void *name, void *ret_text)
 {
-	struct output output = { ret_text, 0, text_bytes };
+	struct output output = { ret_text, 0, AGENT_DATA_BYTES };
 
+	(void)fd;
 	if (rust_demangle_callback(name, 0, add, &output))
 		return 0;
 	output.used_bytes = 0;
 	return cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI, add, &output) ? 0
 										       : -EINVAL;
+}
+
+/* 0; -EPIPE: it kept the library busy; -EINVAL: it is no name of C++ or Rust; -errno. */
+static int ask(const char *name, char ret_text[static AGENT_DATA_BYTES])
+{
+	const struct agent_call call = { .function = demangle,
+					 .input = name,
+					 .input_bytes = strlen(name) + 1,
+					 .output = ret_text,
+					 .output_bytes = AGENT_DATA_BYTES };
+	int r = call.input_bytes <= AGENT_DATA_BYTES ? agent_call(0, NULL, -1, &call) : -E2BIG;
+
+	ret_text[AGENT_DATA_BYTES - 1] = '\0';
+	return r;
 }
 
 static bool is_mangled(const char *name)
@@ -118,23 +133,19 @@ static void copy(const char *name, char *ret_text, size_t text_bytes)
 	(void)snprintf(ret_text, text_bytes, "%.*s" ELLIPSIS, (int)room, name);
 }
 
-bool demangler_write(struct demangler *demangler, const char *name, char *ret_text,
+bool demangler_write(struct demangler *demangler, const char *name, bool may_ask, char *ret_text,
 		     size_t text_bytes)
 {
-	char text[AGENT_TEXT_BYTES];
+	char text[AGENT_DATA_BYTES];
 	struct known_name *known;
 	int r;
 
-	if (!is_mangled(name)) {
-		copy(name, ret_text, text_bytes);
-		return true;
-	}
 	HASH_FIND_STR(demangler->names, name, known);
-	if (known) {
-		copy(known->text, ret_text, text_bytes);
+	if (known || !may_ask || !is_mangled(name)) {
+		copy(known ? known->text : name, ret_text, text_bytes);
 		return true;
 	}
-	r = agent_call(demangle, name, text, sizeof(text));
+	r = ask(name, text);
 	if (r == 0 || r == -EINVAL || r == -EPIPE)
 		remember(demangler, name, r == 0 ? text : name);
 	copy(r == 0 ? text : name, ret_text, text_bytes);

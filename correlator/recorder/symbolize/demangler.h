@@ -28,8 +28,8 @@ DEFINE_CLEANUP(struct demangler *, demangler_free);
 
 /*
  * Writes a name as in source, cut to fit and then with "…" at its end; unchanged if it is neither
- * of C++ nor of Rust, or cannot be demangled. text_bytes > 3. False: that cost the library its
- * limit of CPU time, or it crashed.
+ * of C++ nor of Rust, or cannot be demangled. text_bytes > 3. may_ask: if false, only names in the
+ * cache are demangled. False: that cost the library its limit of CPU time, or it crashed.
  */
-bool demangler_write(struct demangler *demangler, const char *name, char *ret_text,
+bool demangler_write(struct demangler *demangler, const char *name, bool may_ask, char *ret_text,
 		     size_t text_bytes);

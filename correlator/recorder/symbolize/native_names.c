@@ -39,7 +39,7 @@ struct native_process {
 	struct code *code; /* by address */
 	size_t count;
 	char *paths;
-	unsigned int costly_names;
+	unsigned int costly_calls;
 	struct perf_map *generated; /* NULL = none was looked for yet */
 };
 
@@ -314,6 +314,21 @@ static int locate(const struct native_names *names, struct native_process *proce
 	return r;
 }
 
+pid_t native_process_pid(const struct native_process *process)
+{
+	return process->pid;
+}
+
+void native_process_note_cost(struct native_process *process)
+{
+	process->costly_calls++;
+}
+
+bool native_process_is_costly(const struct native_process *process)
+{
+	return process->costly_calls >= NATIVE_COSTLY_CALLS_MAX;
+}
+
 /* ---- the file ---- */
 
 /* 0: out of memory. */
@@ -428,16 +443,13 @@ static void put_label(struct native_name *name, const char *text)
 }
 
 static void label_by_function(const struct native_names *names, struct native_process *process,
-			      const char *function, struct native_name *name)
+			      const char *function, bool may_read, struct native_name *name)
 {
+	bool may_ask = may_read && !native_process_is_costly(process);
 	char text[FRAME_LABEL_BYTES];
 
-	if (process->costly_names >= NATIVE_COSTLY_NAMES_MAX) {
-		put_label(name, function);
-		return;
-	}
-	if (!demangler_write(names->demangler, function, text, sizeof(text)))
-		process->costly_names++;
+	if (!demangler_write(names->demangler, function, may_ask, text, sizeof(text)))
+		native_process_note_cost(process);
 	put_label(name, text);
 }
 
@@ -459,29 +471,65 @@ static void label_by_start(struct native_name *name, const char *path, uint64_t 
 	put_label(name, text);
 }
 
+/*
+ * Finds an address in the ELF file that is mapped there, and the file's functions. NULL: not known,
+ * or not yet.
+ */
+static const struct object_functions *place_in_file(struct native_names *names,
+						    const struct native_process *process,
+						    const struct code *code, uint64_t address,
+						    bool may_read, struct native_place *place)
+{
+	const struct elf_image *image = object_file_image(code->file);
+	const struct memory_map_entry *entry = &code->entry;
+	const struct object_functions *object;
+
+	*place = (struct native_place){ .file = code->file,
+					.path = entry->path,
+					.serial = serial_of(names, code->file),
+					.begin = entry->start,
+					.end = entry->end };
+	if (place->serial == 0 ||
+	    elf_image_virtual_address(image, address - entry->start + entry->offset,
+				      &place->address) < 0)
+		return NULL;
+	object = functions_of(names, place->serial, image, process->pid, entry->path, may_read);
+	place->is_ruby = object && object->is_ruby;
+	return object;
+}
+
 static void name_in_file(struct native_names *names, struct native_process *process,
 			 const struct code *code, uint64_t address, bool may_read,
 			 struct native_name *name)
 {
-	const struct elf_image *image = object_file_image(code->file);
-	uint64_t serial = serial_of(names, code->file), in_file, start;
-	const struct object_functions *object;
-	const char *function = NULL;
+	struct native_place place;
+	const struct object_functions *object =
+		place_in_file(names, process, code, address, may_read, &place);
+	const char *function = object ? elf_functions_find(object->functions, place.address) : NULL;
+	uint64_t start;
 
 	label_by_file(name, code->entry.path);
-	if (!image || serial == 0 ||
-	    elf_image_virtual_address(image, address - code->entry.start + code->entry.offset,
-				      &in_file) < 0)
-		return;
-	object = functions_of(names, serial, image, process->pid, code->entry.path, may_read);
 	if (!object)
 		return;
-	name->is_ruby = object->is_ruby;
-	function = elf_functions_find(object->functions, in_file);
+	name->is_ruby = place.is_ruby;
 	if (function)
-		label_by_function(names, process, function, name);
-	else if (find_start(names, serial, image, in_file, &start) == 0)
-		label_by_start(name, code->entry.path, start);
+		label_by_function(names, process, function, may_read, name);
+	else if (find_start(names, place.serial, object_file_image(place.file), place.address,
+			    &start) == 0)
+		label_by_start(name, place.path, start);
+}
+
+int native_names_place(struct native_names *names, struct native_process *process, uint64_t address,
+		       uint64_t now_ns, bool may_read, struct native_place *ret_place)
+{
+	struct code *code = NULL;
+	int r = locate(names, process, address, now_ns, may_read, &code);
+
+	if (code && (!is_of_file(&code->entry) || (r == 0 && !object_file_image(code->file))))
+		return -ENXIO;
+	if (r < 0 || !code)
+		return -ENOENT;
+	return place_in_file(names, process, code, address, may_read, ret_place) ? 0 : -ENOENT;
 }
 
 /* Names code that the process generated. False: it does not say. */

@@ -26,9 +26,9 @@ enum {
 	NATIVE_STARTS_MAX = 16384, /* cached starts of functions without a name */
 	NATIVE_CODE_MAX = 8192, /* code mappings of one process; more are ignored */
 	NATIVE_PATHS_BYTES_MAX = 1024 * 1024, /* for the paths of these */
-	/* Per process: after this number of names that could not be demangled in time (demangler.h)
-	 * none of its names is demangled. */
-	NATIVE_COSTLY_NAMES_MAX = 8,
+	/* Per process: after this number of calls of a library that did not return in time
+	 * (agent.h) nothing more of it is given to one. */
+	NATIVE_COSTLY_CALLS_MAX = 8,
 };
 
 struct native_names;
@@ -50,13 +50,34 @@ struct native_names *native_names_new(struct object_files *files);
 void native_names_free(struct native_names *names);
 DEFINE_CLEANUP(struct native_names *, native_names_free);
 
+/* Where code of a process is. */
+struct native_place {
+	const struct object_file *file; /* with an ELF image; held until the next lookup */
+	const char *path; /* as the process sees it; valid as long as file */
+	uint64_t serial; /* of the file: never used for another one */
+	uint64_t address; /* its virtual address in the file */
+	uint64_t begin, end; /* the mapping, in the process */
+	bool is_ruby; /* in the file with Ruby's interpreter */
+};
+
 /* Memory used by cached functions, for monitoring. */
 size_t native_names_size_bytes(const struct native_names *names);
 
 /* State of one process image. NULL: out of memory. */
 struct native_process *native_process_new(pid_t pid);
 void native_process_free(struct native_process *process);
+pid_t native_process_pid(const struct native_process *process);
+/* A library did not return in time when it was given something of the process. */
+void native_process_note_cost(struct native_process *process);
+bool native_process_is_costly(const struct native_process *process);
 DEFINE_CLEANUP(struct native_process *, native_process_free);
+
+/*
+ * Finds the file that the code at an address of the process is in. 0; -ENXIO: in no file, or in one
+ * that is not ELF; -ENOENT: not known, or not yet; arguments as below.
+ */
+int native_names_place(struct native_names *names, struct native_process *process, uint64_t address,
+		       uint64_t now_ns, bool may_read, struct native_place *ret_place);
 
 /*
  * Names the code at an address of the process. may_read: if false, reads neither new files nor the

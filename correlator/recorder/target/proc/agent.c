@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -499,35 +498,35 @@ int agent_identify_file(pid_t pid, const char *name, int path_fd, uint64_t *ret_
 	return r;
 }
 
-/* A function that does not return is the caller's concern: nobody is left alone for it. */
-static int call(struct agent *agent, agent_call_fn function, const char *text)
+/* Without a file, nobody is left alone for a function that does not return. */
+static int call(struct agent *agent, pid_t pid, const char *name, int path_fd,
+		const struct agent_call *call)
 {
 	struct agent_room *room;
-	int fd, r = ensure(agent);
+	int fd, r = path_fd >= 0 && is_given_up(agent, pid) ? -ETIMEDOUT : ensure(agent);
 
 	if (r < 0)
 		return r;
 	room = agent->room;
 	room->task = AGENT_CALL;
-	room->call = function;
-	(void)strcpy(room->text, text);
-	r = take_turn(agent, -1, &fd);
-	if (r == 0)
-		return (int)room->result;
-	end(agent);
-	return -EPIPE;
+	room->function = call->function;
+	memcpy(room->input, call->input, call->input_bytes);
+	r = path_fd >= 0 ? use(agent, pid, name, path_fd, &fd) : take_turn(agent, -1, &fd);
+	if (r < 0) {
+		end(agent);
+		return path_fd < 0 && r == -ETIMEDOUT ? -EPIPE : r;
+	}
+	if (room->result == 0)
+		memcpy(call->output, room->output, call->output_bytes);
+	return (int)room->result;
 }
 
-int agent_call(agent_call_fn function, const char *text, char *ret_text, size_t text_bytes)
+int agent_call(pid_t pid, const char *name, int path_fd, const struct agent_call *agent_call)
 {
-	int r = strlen(text) < AGENT_TEXT_BYTES ? 0 : -E2BIG;
+	int r;
 
 	(void)pthread_mutex_lock(&the_agent.lock);
-	if (r == 0)
-		r = call(&the_agent, function, text);
-	if (r == 0)
-		(void)snprintf(ret_text, text_bytes, "%.*s", AGENT_TEXT_BYTES - 1,
-			       the_agent.room->answer);
+	r = call(&the_agent, pid, name, path_fd, agent_call);
 	(void)pthread_mutex_unlock(&the_agent.lock);
 	return r;
 }

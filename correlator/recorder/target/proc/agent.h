@@ -32,9 +32,10 @@
 
 enum {
 	AGENT_NAME_BYTES = PATH_MAX + 64,
-	AGENT_TEXT_BYTES =
-		1024, /* of a text given to a function, and of the answer; with the NUL */
-	AGENT_CALL_CPU_MS = 10, /* per call of a function */
+	AGENT_DATA_BYTES = 1024, /* of data given to a function, and of its answer */
+	/* Per call of a function; libdw's first one takes 6 ms to be relocated, 0.1 ms when it is.
+	 */
+	AGENT_CALL_CPU_MS = 50,
 };
 
 /* The names to open a file by. */
@@ -74,15 +75,26 @@ typedef int (*agent_identify_fn)(int identifier, int fd, uint64_t *ret_identity)
 void agent_set_identifier(agent_identify_fn identify, int identifier);
 
 /*
- * Calls a function of ours in the agent, because the target's text may make it crash or keep it
- * from returning: one of a library that was not written for hostile input. It may use malloc(3)
- * (which fork(2) leaves usable in the child: __malloc_fork_lock_parent(), malloc/arena.c, glibc
- * 2.36), but no locks and no threads. 0, and its answer is in ret_text, cut if it is longer;
- * -EPIPE: it did not return within AGENT_CALL_CPU_MS of CPU time, or crashed; -E2BIG: text is too
- * long; its own error; -errno if no agent can be started.
+ * Calls a function of ours in the agent, because the target's data may make it crash or keep it
+ * from returning: one that uses a library that was not written for hostile input. It may use
+ * malloc(3) (which fork(2) leaves usable in the child: __malloc_fork_lock_parent(), malloc/arena.c,
+ * glibc 2.36), but no locks and no threads. fd: the file, open for reading; -1 = none. Its answer
+ * is copied if it returns 0.
  */
-typedef int (*agent_call_fn)(const char *text, char *ret_text, size_t text_bytes);
-int agent_call(agent_call_fn call, const char *text, char *ret_text, size_t text_bytes);
+struct agent_call {
+	int (*function)(int fd, const void *input, void *ret_output);
+	const void *input;
+	size_t input_bytes; /* up to AGENT_DATA_BYTES */
+	void *output;
+	size_t output_bytes; /* up to AGENT_DATA_BYTES, which is the room that the function has */
+};
+
+/*
+ * path_fd: the file of process pid, called name, that the function is given; -1 = none, and these
+ * two are not used. 0; -EPIPE: the function did not return within AGENT_CALL_CPU_MS of CPU time, or
+ * crashed; its own error; -ETIMEDOUT: the file does not answer; -errno.
+ */
+int agent_call(pid_t pid, const char *name, int path_fd, const struct agent_call *call);
 
 /* True while the process is left alone. */
 bool agent_has_given_up(pid_t pid);

@@ -191,6 +191,19 @@ static ssize_t read_file(struct agent_room *room, int fd)
 	return (ssize_t)used;
 }
 
+/* The timer's signal ends the agent. */
+static int call(struct agent_room *room, int fd)
+{
+	const struct itimerval limit = { .it_value.tv_usec = AGENT_CALL_CPU_MS * 1000 };
+	const struct itimerval none = { 0 };
+	int r;
+
+	(void)setitimer(ITIMER_PROF, &limit, NULL);
+	r = room->function(fd, room->input, room->output);
+	(void)setitimer(ITIMER_PROF, &none, NULL);
+	return r;
+}
+
 struct identifier {
 	agent_identify_fn ask;
 	int fd;
@@ -205,23 +218,12 @@ static ssize_t look_into(struct agent_room *room, int path_fd, const struct iden
 		return r;
 	if (room->task == AGENT_READ_FILE)
 		r = read_file(room, fd);
+	else if (room->task == AGENT_CALL)
+		r = call(room, fd);
 	else
 		r = identifier->ask ? identifier->ask(identifier->fd, fd, &room->identity)
 				    : -ENOSYS;
 	(void)close(fd);
-	return r;
-}
-
-/* The timer's signal ends the agent. */
-static int call(struct agent_room *room)
-{
-	const struct itimerval limit = { .it_value.tv_usec = AGENT_CALL_CPU_MS * 1000 };
-	const struct itimerval none = { 0 };
-	int r;
-
-	(void)setitimer(ITIMER_PROF, &limit, NULL);
-	r = room->call(room->text, room->answer, sizeof(room->answer));
-	(void)setitimer(ITIMER_PROF, &none, NULL);
 	return r;
 }
 
@@ -241,7 +243,7 @@ static ssize_t do_task(struct agent_room *room, int fd, const struct identifier 
 	case AGENT_IDENTIFY_FILE:
 		return look_into(room, fd, identifier);
 	case AGENT_CALL:
-		return call(room);
+		return fd < 0 ? call(room, -1) : look_into(room, fd, identifier);
 	default:
 		return -ENOSYS;
 	}

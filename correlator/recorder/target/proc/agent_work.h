@@ -44,9 +44,9 @@ struct agent_room {
 	uint64_t offset; /* to read from */
 	uint64_t identity;
 	/* AGENT_CALL: the function is at the same address on both sides. */
-	agent_call_fn call;
-	char text[AGENT_TEXT_BYTES];
-	char answer[AGENT_TEXT_BYTES];
+	int (*function)(int fd, const void *input, void *ret_output);
+	uint64_t input[AGENT_DATA_BYTES / sizeof(uint64_t)];
+	uint64_t output[AGENT_DATA_BYTES / sizeof(uint64_t)];
 	/* The data read. */
 	size_t used_bytes;
 	uint8_t bytes[AGENT_BYTES_MAX];

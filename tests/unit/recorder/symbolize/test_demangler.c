@@ -40,7 +40,8 @@ static int tear_down(void **state)
 
 static const char *written(struct bench *bench, const char *name)
 {
-	bench->is_cheap = demangler_write(bench->demangler, name, bench->text, sizeof(bench->text));
+	bench->is_cheap =
+		demangler_write(bench->demangler, name, true, bench->text, sizeof(bench->text));
 	assert_true(strlen(bench->text) < sizeof(bench->text));
 	return bench->text;
 }
@@ -131,6 +132,20 @@ FIXTURE_TEST(demangler_keeps_names_of_too_many_parameters)
 	assert_false(((struct bench *)*state)->is_cheap);
 	expect(*state, name, name);
 	expect(*state, "_ZN3foo3barEi", "foo::bar(int)");
+}
+
+FIXTURE_TEST(demangler_uses_cache_alone_if_it_may_not_ask)
+{
+	struct bench *bench = *state;
+
+	for (int i = 0; i < 2; i++) {
+		assert_true(demangler_write(bench->demangler, "_ZN3foo3barEi", i, bench->text,
+					    sizeof(bench->text)));
+		assert_string_equal(bench->text, i ? "foo::bar(int)" : "_ZN3foo3barEi");
+	}
+	assert_true(demangler_write(bench->demangler, "_ZN3foo3barEi", false, bench->text,
+				    sizeof(bench->text)));
+	assert_string_equal(bench->text, "foo::bar(int)");
 }
 
 FIXTURE_TEST(demangler_forgets_names_beyond_its_bound)

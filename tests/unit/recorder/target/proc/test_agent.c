@@ -292,83 +292,99 @@ TIMED(agent_rejects_file_request_without_descriptor)
 	assert_int_equal(identity, 77);
 }
 
-static int answer_backwards(const char *text, char *ret_text, size_t text_bytes)
+/* Runs in the agent: the input's words backwards, and all of its room. */
+static int answer_backwards(int fd, const void *input, void *ret_output)
 {
-	size_t length = strlen(text);
+	const uint64_t *words = input;
+	uint64_t *answer = ret_output;
+	size_t count = AGENT_DATA_BYTES / sizeof(*words);
 
-	assert_int_equal(text_bytes, AGENT_TEXT_BYTES);
-	for (size_t i = 0; i < length; i++)
-		ret_text[i] = text[length - 1 - i];
-	ret_text[length] = '\0';
-	return 0;
+	for (size_t i = 0; i < count; i++)
+		answer[i] = words[count - 1 - i];
+	return fd == -1 ? 0 : -EBADF;
 }
 
-static int answer_without_end(const char *text, char *ret_text, size_t text_bytes)
+static int refuse(int fd, const void *input, void *ret_output)
 {
-	(void)text;
-	memset(ret_text, 'x', text_bytes);
-	return 0;
-}
-
-static int refuse(const char *text, char *ret_text, size_t text_bytes)
-{
-	(void)text;
-	(void)ret_text;
-	(void)text_bytes;
+	(void)fd;
+	(void)input;
+	memset(ret_output, 1, AGENT_DATA_BYTES);
 	return -EINVAL;
 }
 
-static int never_return(const char *text, char *ret_text, size_t text_bytes)
+static int never_return(int fd, const void *input, void *ret_output)
 {
-	(void)ret_text;
-	(void)text_bytes;
+	(void)fd;
+	(void)ret_output;
 	for (;;)
-		if (strcmp(text, "exit") == 0)
+		if (strcmp(input, "exit") == 0)
 			_exit(0);
+}
+
+static int read_start(int fd, const void *input, void *ret_output)
+{
+	(void)input;
+	return pread(fd, ret_output, 4, 0) == 4 ? 0 : -EIO;
+}
+
+static int call(int (*function)(int fd, const void *input, void *ret_output), const void *input,
+		size_t input_bytes, void *output, size_t output_bytes)
+{
+	const struct agent_call call = { function, input, input_bytes, output, output_bytes };
+
+	return agent_call(0, NULL, -1, &call);
 }
 
 TIMED(agent_calls_function)
 {
-	char text[2 * AGENT_TEXT_BYTES] = "", long_text[AGENT_TEXT_BYTES + 1];
+	uint64_t words[AGENT_DATA_BYTES / sizeof(uint64_t)], answer[2] = { 0 };
+	size_t last = sizeof(words) / sizeof(words[0]) - 1;
 
-	assert_int_equal(agent_call(answer_backwards, "abc", text, sizeof(text)), 0);
-	assert_string_equal(text, "cba");
-	assert_int_equal(agent_call(answer_backwards, "abc", text, 3), 0);
-	assert_string_equal(text, "cb");
-	assert_int_equal(agent_call(refuse, "abc", text, sizeof(text)), -EINVAL);
-	assert_string_equal(text, "cb");
-	assert_int_equal(agent_call(answer_without_end, "", text, sizeof(text)), 0);
-	assert_int_equal(strlen(text), AGENT_TEXT_BYTES - 1);
-	memset(long_text, 'y', AGENT_TEXT_BYTES);
-	long_text[AGENT_TEXT_BYTES] = '\0';
-	assert_int_equal(agent_call(answer_backwards, long_text, text, sizeof(text)), -E2BIG);
-	long_text[AGENT_TEXT_BYTES - 1] = '\0';
-	assert_int_equal(agent_call(answer_backwards, long_text, text, sizeof(text)), 0);
-	assert_string_equal(text, long_text);
+	for (size_t i = 0; i <= last; i++)
+		words[i] = i;
+	assert_int_equal(call(answer_backwards, words, sizeof(words), answer, 8), 0);
+	assert_int_equal(answer[0], last);
+	assert_int_equal(answer[1], 0);
+	assert_int_equal(call(refuse, words, 8, answer, sizeof(answer)), -EINVAL);
+	assert_int_equal(answer[0], last);
+}
+
+TIMED(agent_calls_function_with_file_of_process)
+{
+	char start[4] = "";
+	const struct agent_call with_file = { read_start, "", 0, start, sizeof(start) };
+	int file = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	char text[256];
+
+	assert_int_equal(agent_call(getpid(), "x", file, &with_file), 0);
+	assert_memory_equal(start, "\177ELF", 4);
+	hang(FIRST_PID + 70, text);
+	assert_int_equal(agent_call(FIRST_PID + 70, "x", file, &with_file), -ETIMEDOUT);
+	(void)close(file);
 }
 
 /* Also if we ignore and block its timer's signal. */
 TIMED(agent_ends_function_that_does_not_return)
 {
 	static const char *const ways[] = { "exit", "loop" };
+	uint64_t word = 7;
 	sigset_t timer;
-	char text[8] = "";
 
 	(void)sigemptyset(&timer);
 	(void)sigaddset(&timer, SIGPROF);
 	assert_int_equal(sigprocmask(SIG_BLOCK, &timer, NULL), 0);
 	assert_true(signal(SIGPROF, SIG_IGN) != SIG_ERR);
 	for (size_t i = 0; i < 2; i++) {
-		assert_int_equal(agent_call(never_return, ways[i], text, sizeof(text)), -EPIPE);
-		assert_string_equal(text, "");
+		assert_int_equal(call(never_return, ways[i], 5, &word, sizeof(word)), -EPIPE);
+		assert_int_equal(word, 7);
 	}
 	assert_true(signal(SIGPROF, SIG_DFL) != SIG_ERR);
 	assert_int_equal(sigprocmask(SIG_UNBLOCK, &timer, NULL), 0);
 	/* The next one is well, for as many calls as come. */
 	for (int i = 0; i < 1000; i++)
-		assert_int_equal(agent_call(answer_backwards, "abc", text, sizeof(text)), 0);
-	assert_string_equal(text, "cba");
+		assert_int_equal(call(answer_backwards, &word, sizeof(word), &word, 0), 0);
 	assert_false(agent_has_given_up(getpid()));
+	assert_false(agent_has_given_up(0));
 }
 
 TIMED(agent_refuses_all_requests_for_skipped_process)
