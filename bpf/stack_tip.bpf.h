@@ -24,7 +24,8 @@ struct {
 } tips_told SEC(".maps");
 
 struct tip_room {
-	struct tip_message message;
+	struct tip_with_stack tip;
+	__u64 copied_ns; /* when the stack was copied: tells it from all others */
 	struct context_hash_key key; /* copy of hash_key, as in struct stack_room */
 };
 
@@ -51,15 +52,17 @@ VERIFIED_ONCE int tip_identify(void)
 	if (!room)
 		return 0;
 	context_hash_init(&hash, &room->key);
-	context_hash_add(&hash, room->message.image);
-	context_hash_add(&hash, room->message.kernel_count);
-	context_hash_add(&hash, room->message.native_pc);
+	context_hash_add(&hash, room->tip.message.image);
+	context_hash_add(&hash, room->tip.message.kernel_count);
+	context_hash_add(&hash, room->tip.message.native_pc);
 	for (__u32 i = 0; i < KERNEL_FRAMES_MAX; i++) {
-		if (i >= room->message.kernel_count)
+		if (i >= room->tip.message.kernel_count)
 			break;
-		context_hash_add(&hash, room->message.kernel[i]);
+		context_hash_add(&hash, room->tip.message.kernel[i]);
 	}
-	room->message.tip = context_hash_final(&hash);
+	if (room->tip.message.has_stack)
+		context_hash_add(&hash, room->copied_ns);
+	room->tip.message.tip = context_hash_final(&hash);
 	return 0;
 }
 
@@ -78,6 +81,54 @@ static __noinline int tip_tell(struct tip_message *message, __u32 epoch)
 	}
 	epoch++;
 	bpf_map_update_elem(&tips_told, &message->tip, &epoch, BPF_ANY);
+	return 0;
+}
+
+/* Sends a tip of KERNEL_FRAMES_MAX at most with the stack behind it. */
+static __noinline int tip_tell_with_stack(struct tip_with_stack *tip)
+{
+	__u32 bytes = tip->stack.size_bytes;
+
+	if (bytes > USER_STACK_BYTES_MAX)
+		return 0;
+	if (bpf_ringbuf_output(&tips, tip,
+			       __builtin_offsetof(struct tip_with_stack, stack.bytes) + bytes, 0))
+		count_loss(tip->message.life, COUNTER_STACKS_FULL);
+	return 0;
+}
+
+/*
+ * Copies the current thread's registers and the top of its stack into the scratch space; not if it
+ * runs Ruby's interpreter, whose callers nobody needs.
+ */
+VERIFIED_ONCE int tip_copy_stack(__u64 life)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 pointer = compat_user_stack_pointer(task) - USER_RED_ZONE_BYTES;
+	__u32 first = USER_STACK_PAGE_BYTES - (pointer & (USER_STACK_PAGE_BYTES - 1));
+	const struct ruby_stack_layout *layout;
+	struct tip_room *room = tip_room_here();
+	struct user_stack *stack;
+
+	if (!session.has_callers || !room || !room->tip.message.native_pc)
+		return 0;
+	layout = bpf_map_lookup_elem(&stack_layouts, &life);
+	if (layout && room->tip.message.native_pc >= layout->code_begin &&
+	    room->tip.message.native_pc < layout->code_end)
+		return 0;
+	stack = &room->tip.stack;
+	stack->size_bytes = 0;
+	if (bpf_probe_read_kernel(stack->registers, sizeof(stack->registers),
+				  (void *)bpf_task_pt_regs(task)))
+		return 0;
+	if (!bpf_probe_read_user(stack->bytes, first, (void *)pointer))
+		stack->size_bytes = first;
+	if (stack->size_bytes && first <= USER_STACK_PAGE_BYTES &&
+	    !bpf_probe_read_user(stack->bytes + first, USER_STACK_PAGE_BYTES,
+				 (void *)(pointer + first)))
+		stack->size_bytes = first + USER_STACK_PAGE_BYTES;
+	room->copied_ns = bpf_ktime_get_ns();
+	room->tip.message.has_stack = 1;
 	return 0;
 }
 
@@ -100,26 +151,36 @@ static __always_inline __u64 tip_find_pc(struct task_struct *task)
 /*
  * Takes the tip of the current thread, and sends it unless it was sent in this window; TIP_NONE if
  * there is none. context: the program's own; is_in_kernel: the sample interrupted the kernel.
+ * wants_callers: with the stack, if the session wants that.
  */
 static __always_inline __u64 tip_take(void *context, bool is_in_kernel,
-				      const struct thread_state *thread)
+				      const struct thread_state *thread, bool wants_callers)
 {
 	struct tip_room *room = tip_room_here();
+	struct tip_message *message;
 	__u32 *told;
 
 	if (!room)
 		return TIP_NONE;
-	room->message.life = thread->life;
-	room->message.image = thread->image;
-	room->message.native_pc = tip_find_pc(bpf_get_current_task_btf());
-	room->message.kernel_count = is_in_kernel ? tip_walk_kernel(context, &room->message) : 0;
-	if (room->message.kernel_count == 0 && !room->message.native_pc)
+	message = &room->tip.message;
+	message->life = thread->life;
+	message->image = thread->image;
+	message->has_stack = 0;
+	message->native_pc = tip_find_pc(bpf_get_current_task_btf());
+	message->kernel_count = is_in_kernel ? tip_walk_kernel(context, message) : 0;
+	if (message->kernel_count == 0 && !message->native_pc)
 		return TIP_NONE;
 	room->key.words[0] = hash_key.words[0];
 	room->key.words[1] = hash_key.words[1];
+	if (wants_callers && session.has_callers)
+		(void)tip_copy_stack(thread->life);
 	(void)tip_identify();
-	told = bpf_map_lookup_elem(&tips_told, &room->message.tip);
+	if (message->has_stack) {
+		(void)tip_tell_with_stack(&room->tip);
+		return message->tip;
+	}
+	told = bpf_map_lookup_elem(&tips_told, &message->tip);
 	if (!told || *told != thread->epoch + 1)
-		(void)tip_tell(&room->message, thread->epoch);
-	return room->message.tip;
+		(void)tip_tell(message, thread->epoch);
+	return message->tip;
 }

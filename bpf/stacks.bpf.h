@@ -241,7 +241,7 @@ int on_sample(void *context)
 		return 0;
 	}
 	stack = stack_take(thread, 1);
-	tip = tip_take(context, sample_is_in_kernel(context), thread);
+	tip = tip_take(context, sample_is_in_kernel(context), thread, true);
 	now_ns = bpf_ktime_get_ns();
 	if (!thread_take(thread, task, now_ns, 0)) {
 		count_loss(thread->life, COUNTER_SAMPLE_LOST);
@@ -272,6 +272,6 @@ int BPF_PROG(on_leaving_cpu, bool is_preempted, struct task_struct *prev)
 	/* Without methods of blocks: one more read for each frame would double the cost at each
 	 * switch. */
 	thread->waited.next_stack = stack_take(thread, 0);
-	thread->waited.next_tip = tip_take(ctx, true, thread);
+	thread->waited.next_tip = tip_take(ctx, true, thread, false);
 	return 0;
 }

@@ -121,12 +121,14 @@ struct session_config {
 	__u32 has_timeline; /* 1: slices are sent (timeline.h) */
 	__u32 has_stacks; /* 1: samples are taken (stacks.h) */
 	__u32 has_native; /* 1: samples include the pc in native code */
+	__u32 has_callers; /* 1: they include the top of the native stack (with has_native) */
 	__u32 has_wait_stacks; /* 1: stacks are also taken where threads wait (with has_stacks) */
 	__u32 has_children; /* 1: after an exec, a request's children belong to it (origin.h) */
 	__u32 has_syscalls; /* 1: system calls are counted by number (syscall_counts.h) */
 	__u32 has_io; /* 1: what is read and written is counted (io_counts.h) */
 	__u32 can_cast; /* 1: CALL_CAST is put in */
 	__u32 reads_at_exec_calls; /* 1: no hook runs early enough in an exec */
+	__u32 reserved;
 	__u64 stall_least_ns; /* waits this long are told (stall.h); 0 = none */
 	/* From the per-CPU runqueues to KVM's per-CPU steal_time, both by the kernel's own BTF. */
 	__s64 steal_time_offset;

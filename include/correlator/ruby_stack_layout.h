@@ -101,6 +101,8 @@ struct ruby_stack_layout {
 	__u64 gc_count_address; /* of the count of collections, a u64: objspace->profile.count */
 	__u64 image; /* the image it is for (life.h); set when it is put in the map */
 	__u64 vm_pointer_address; /* of rb_vm_t *ruby_current_vm_ptr */
+	/* The code of the file with Ruby's interpreter; set when a sample was first met there. */
+	__u64 code_begin, code_end;
 
 	__u32 gc_flags_mask; /* bit of the byte that is set during a collection [0x20] */
 	__u32 string_layout; /* enum string_layout */
@@ -172,4 +174,4 @@ struct ruby_stack_layout {
 	__u32 reserved;
 };
 
-_Static_assert(sizeof(struct ruby_stack_layout) == 32 + 5 * 8 + 44 * 4, "layout");
+_Static_assert(sizeof(struct ruby_stack_layout) == 32 + 7 * 8 + 44 * 4, "layout");

@@ -9,6 +9,7 @@
 
 #include <correlator/kernel_books.h>
 #include <correlator/ruby_frame.h>
+#include <correlator/user_stack.h>
 
 enum stacks_sizes {
 	SAMPLES_MAX = 32768, /* distinct samples in a window */
@@ -16,6 +17,7 @@ enum stacks_sizes {
 	STACKS_RING_BYTES = 4 * 1024 * 1024, /* at least 170 stacks of 1,024 frames */
 	TIPS_TOLD_MAX = 16384, /* tips remembered as sent */
 	TIPS_RING_BYTES = 1024 * 1024, /* at least 1,000 tips of KERNEL_FRAMES_MAX */
+	TIPS_WITH_STACKS_RING_BYTES = 8 * 1024 * 1024, /* at least 850 of them */
 	/* The kernel's own default (kernel.perf_event_max_stack). */
 	KERNEL_FRAMES_MAX = 127,
 	STACKS_HZ_DEFAULT = 99, /* samples per second on each CPU */
@@ -119,9 +121,18 @@ struct tip_message {
 	__u64 image; /* whose code it is (life.h) */
 	__u64 life;
 	__u32 kernel_count; /* addresses; if KERNEL_FRAMES_MAX, the outermost may be missing */
-	__u32 reserved;
+	__u32 has_stack; /* 1: it is the start of a struct tip_with_stack */
 	/* Kernel addresses, the innermost first: where the thread was, then return addresses. */
 	__u64 kernel[KERNEL_FRAMES_MAX];
 };
 
 _Static_assert(__builtin_offsetof(struct tip_message, kernel) == 40, "layout");
+
+/*
+ * A tip with the top of the thread's native stack, from which userspace finds its callers. No other
+ * sample has that tip. The message ends after stack.bytes[stack.size_bytes - 1].
+ */
+struct tip_with_stack {
+	struct tip_message message;
+	struct user_stack stack;
+};

@@ -120,7 +120,7 @@ static struct correlator_bpf *open_with_timeline_and_stacks(void)
 	session->has_timeline = 1;
 	session->preempt_count_offset = 8;
 	session->has_stacks = 1;
-	session->has_native = 1;
+	session->has_native = session->has_callers = 1;
 	session->has_wait_stacks = ask_kernel().can_walk_stacks;
 	session->has_children = 1;
 	(void)bpf_program__set_autoload(skeleton->progs.on_waking, true);

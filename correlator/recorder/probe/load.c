@@ -8,6 +8,7 @@
 #include <linux/bpf.h>
 
 #include <correlator/io_counts.h>
+#include <correlator/stacks.h>
 #include <correlator/syscall_counts.h>
 
 #include "base/cleanup.h"
@@ -44,6 +45,8 @@ static void set_map_sizes(struct correlator_bpf *skeleton, const struct session_
 		(void)bpf_map__set_max_entries(skeleton->maps.strangers,
 					       (uint32_t)sysconf(_SC_PAGESIZE));
 	}
+	if (options->has_callers)
+		(void)bpf_map__set_max_entries(skeleton->maps.tips, TIPS_WITH_STACKS_RING_BYTES);
 	if (options->ring_bytes)
 		(void)bpf_map__set_max_entries(skeleton->maps.events, options->ring_bytes);
 	if (options->stint_ring_bytes)
@@ -166,6 +169,7 @@ static int configure(struct correlator_bpf *skeleton, const struct session_optio
 	(void)bpf_map__set_autocreate(skeleton->maps.origins, options->has_children);
 	config->has_stacks = options->stacks_hz > 0;
 	config->has_native = options->has_native;
+	config->has_callers = options->has_callers;
 	config->has_wait_stacks = options->has_wait_stacks;
 	set_sampler(skeleton, config->has_stacks);
 	set_wait_stacks(skeleton, options->has_wait_stacks);

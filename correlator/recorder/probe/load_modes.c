@@ -31,7 +31,7 @@ size_t load_modes_basic(const struct kernel_offers *kernel,
 static void add_stacks(struct session_options *options)
 {
 	options->stacks_hz = STACKS_HZ_DEFAULT;
-	options->has_native = options->has_wait_stacks = true;
+	options->has_native = options->has_callers = options->has_wait_stacks = true;
 }
 
 size_t load_modes_with_modules(const struct kernel_offers *kernel,

@@ -27,6 +27,14 @@ int samples_forward_stack(void *context, void *data, size_t size_bytes)
 	return 0;
 }
 
+static bool has_whole_stack(const struct tip_with_stack *tip, size_t size_bytes)
+{
+	const size_t head_bytes = offsetof(struct tip_with_stack, stack.bytes);
+
+	return size_bytes >= head_bytes && tip->stack.size_bytes <= USER_STACK_BYTES_MAX &&
+	       size_bytes - head_bytes >= tip->stack.size_bytes;
+}
+
 int samples_forward_tip(void *context, void *data, size_t size_bytes)
 {
 	const size_t head_bytes = offsetof(struct tip_message, kernel);
@@ -35,7 +43,8 @@ int samples_forward_tip(void *context, void *data, size_t size_bytes)
 
 	if (session->on_tip && size_bytes >= head_bytes &&
 	    message->kernel_count <= KERNEL_FRAMES_MAX &&
-	    size_bytes - head_bytes >= message->kernel_count * sizeof(message->kernel[0]))
+	    size_bytes - head_bytes >= message->kernel_count * sizeof(message->kernel[0]) &&
+	    (!message->has_stack || has_whole_stack(data, size_bytes)))
 		session->on_tip(session->stack_context, message);
 	return 0;
 }

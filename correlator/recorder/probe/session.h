@@ -39,6 +39,7 @@ struct session_options {
 	uint64_t stall_least_ns; /* waits of at least this are reported as stalls; 0 = none */
 	uint32_t stacks_hz; /* samples per second on each CPU; 0 = none */
 	bool has_native; /* samples say where in native code they are */
+	bool has_callers; /* and have the top of the native stack; needs has_native */
 	bool has_wait_stacks; /* also report where threads wait; needs stacks_hz */
 	bool counts_syscalls; /* by number; needs has_kernel_split */
 	bool counts_io; /* what is read and written, by peer; needs has_kernel_split */

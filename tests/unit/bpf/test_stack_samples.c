@@ -14,6 +14,7 @@ static long stacks_send(const void *ring, const void *bytes, uint64_t size_bytes
 
 static long stacks_unwind(const void *met, void *addresses, uint32_t size_bytes, uint64_t flags);
 static uint64_t stacks_now(void);
+static long stacks_read_user(void *buffer, uint32_t size_bytes, const void *address);
 
 static struct context_hash_key native_key;
 static uint64_t user_pc; /* where the thread is in user mode */
@@ -25,6 +26,8 @@ static uint64_t user_pc; /* where the thread is in user mode */
 #define bpf_map_lookup_elem stacks_find
 #undef bpf_map_update_elem
 #define bpf_map_update_elem stacks_update
+#undef bpf_probe_read_user
+#define bpf_probe_read_user stacks_read_user
 #undef bpf_ringbuf_output
 #define bpf_ringbuf_output stacks_send
 #undef bpf_get_stack
@@ -80,7 +83,11 @@ static struct {
 		uint64_t tip;
 		uint32_t window;
 	} tip_told;
-	struct tip_message tip_sent; /* last */
+	union {
+		struct tip_message tip_sent; /* last */
+		struct tip_with_stack stack_sent; /* the same */
+	};
+	uint64_t stack_end; /* of the native stack's bytes, each of which is of its address */
 	uint64_t tip_sent_bytes;
 	unsigned int tip_sendings;
 } bench;
@@ -158,6 +165,20 @@ __attribute__((noipa)) static long stacks_update(const void *map, const void *ke
 	return 0;
 }
 
+/* Also of the page of the native stack, and the one after it. */
+static long stacks_read_user(void *buffer, uint32_t size_bytes, const void *address)
+{
+	uint64_t from = (uint64_t)address;
+
+	if (from < STACK_POINTER - 4096 || from > STACK_POINTER + 2 * 4096)
+		return native_read_user(buffer, size_bytes, address);
+	if (from + size_bytes > bench.stack_end)
+		return -EFAULT;
+	for (uint32_t i = 0; i < size_bytes; i++)
+		((uint8_t *)buffer)[i] = (uint8_t)((from + i) ^ (from + i) >> 8);
+	return 0;
+}
+
 static long stacks_unwind(const void *met, void *addresses, uint32_t size_bytes, uint64_t flags)
 {
 	uint64_t *address = addresses;
@@ -178,7 +199,7 @@ static long stacks_send(const void *ring, const void *bytes, uint64_t size_bytes
 	if (bench.is_ring_full)
 		return -EAGAIN;
 	if (ring == &tips) {
-		assert_in_range(size_bytes, 1, sizeof(bench.tip_sent));
+		assert_in_range(size_bytes, 1, sizeof(bench.stack_sent));
 		memcpy(&bench.tip_sent, bytes, size_bytes);
 		bench.tip_sent_bytes = size_bytes;
 		bench.tip_sendings++;
@@ -765,10 +786,101 @@ FIXTURE_TEST(tip_of_kernel_worker_has_no_native_address)
 	assert_int_equal(bench.rows[0][0].key.tip, TIP_NONE);
 }
 
+/* A thread in native code, with the native stack up to so far above the stack pointer. */
+static void run_native(int64_t readable_bytes)
+{
+	native_session.has_native = native_session.has_callers = 1;
+	user_pc = 0x7f1234;
+	bench.stack_end = STACK_POINTER + (uint64_t)readable_bytes;
+	((uint64_t *)native_registers())[3] = 0x33;
+}
+
+static void expect_stack(uint64_t bytes)
+{
+	uint64_t from = STACK_POINTER - USER_RED_ZONE_BYTES;
+
+	assert_int_equal(bench.stack_sent.message.has_stack, 1);
+	assert_int_equal(bench.stack_sent.stack.size_bytes, bytes);
+	assert_int_equal(bench.tip_sent_bytes,
+			 offsetof(struct tip_with_stack, stack.bytes) + bytes);
+	assert_int_equal(bench.stack_sent.stack.registers[3], 0x33);
+	for (uint64_t i = 0; i < bytes; i++)
+		assert_int_equal(bench.stack_sent.stack.bytes[i],
+				 (uint8_t)((from + i) ^ (from + i) >> 8));
+}
+
+FIXTURE_TEST(tip_has_top_of_native_stack_if_callers_are_wanted)
+{
+	uint64_t page_left = USER_RED_ZONE_BYTES; /* the stack pointer is at a page's start */
+	uint64_t tip;
+
+	run_native(2 * 4096);
+	(void)meet_stack();
+	expect_stack(page_left + 4096);
+	tip = bench.rows[0][0].key.tip;
+	assert_int_equal(bench.stack_sent.message.tip, tip);
+	assert_int_equal(bench.stack_sent.message.native_pc, 0x7f1234);
+	/* No other sample has that tip, also in the same place. */
+	kernel.now_ns++;
+	(void)meet_stack();
+	assert_int_equal(bench.tip_sendings, 2);
+	assert_true(bench.rows[0][0].key.tip != tip);
+	/* As far as it can be read. */
+	run_native(4095);
+	(void)meet_stack();
+	expect_stack(page_left);
+	run_native(-1);
+	(void)meet_stack();
+	expect_stack(0);
+}
+
+FIXTURE_TEST(tip_has_no_stack_in_interpreter_or_where_it_waits)
+{
+	unsigned long long arguments[] = { false, (uintptr_t)&kernel.current,
+					   (uintptr_t)&kernel.other };
+
+	run_native(2 * 4096);
+	bench.layout.code_begin = 0x7f1234;
+	bench.layout.code_end = 0x7f1235;
+	(void)meet_stack();
+	assert_int_equal(bench.tip_sent.has_stack, 0);
+	assert_int_equal(bench.tip_sent_bytes, offsetof(struct tip_message, kernel));
+	user_pc++;
+	(void)meet_stack();
+	assert_int_equal(bench.tip_sent.has_stack, 1);
+	user_pc = 0x7f1233;
+	(void)meet_stack();
+	assert_int_equal(bench.tip_sent.has_stack, 1);
+	assert_int_equal(on_leaving_cpu(arguments), 0);
+	assert_int_equal(bench.tip_sent.has_stack, 0);
+	/* Nor has a worker of the kernel, which has no place in native code. */
+	user_pc = 0;
+	(void)meet_in_kernel(1);
+	assert_int_equal(bench.tip_sent.has_stack, 0);
+	native_session.has_callers = 0;
+	user_pc = 0x7f1236;
+	(void)meet_stack();
+	assert_int_equal(bench.tip_sent.has_stack, 0);
+}
+
+FIXTURE_TEST(tip_with_stack_is_counted_if_ring_is_full)
+{
+	run_native(2 * 4096);
+	(void)meet_stack();
+	bench.is_ring_full = true;
+	(void)meet_stack();
+	assert_int_equal(losses(COUNTER_STACKS_FULL), 1);
+	bench.tip_scratch.tip.stack.size_bytes = USER_STACK_BYTES_MAX + 1;
+	assert_int_equal(tip_tell_with_stack(&bench.tip_scratch.tip), 0);
+	bench.has_no_tip_scratch = true;
+	assert_int_equal(tip_copy_stack(LIFE), 0);
+	assert_int_equal(bench.tip_sendings, 1);
+}
+
 FIXTURE_TEST(tip_with_too_many_addresses_is_not_sent)
 {
-	bench.tip_scratch.message.kernel_count = KERNEL_FRAMES_MAX + 1;
-	assert_int_equal(tip_tell(&bench.tip_scratch.message, 1), 0);
+	bench.tip_scratch.tip.message.kernel_count = KERNEL_FRAMES_MAX + 1;
+	assert_int_equal(tip_tell(&bench.tip_scratch.tip.message, 1), 0);
 	assert_int_equal(bench.tip_sendings, 0);
 }
 
