@@ -72,7 +72,7 @@ _correlator_value() { # COMMAND OPTION
 	dump-k | dump--kind) _correlator_reply "meta process cpu slice stack sample syscall io stall balance gap self alert" ;;
 	report-c | report--columns) _correlator_list "$(_correlator_figures)" ;;
 	top--span) _correlator_reply "window 10s all" ;;
-	record--native-stacks) _correlator_reply "leaf off" ;;
+	record--native-stacks) _correlator_reply "leaf full off" ;;
 	report--stacks) _correlator_reply "top-down bottom-up" ;;
 	top--speed) _correlator_reply "max" ;;
 	report-s | report--sort | top-s | top--sort) _correlator_reply "$(_correlator_figures)" ;;

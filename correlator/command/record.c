@@ -124,7 +124,7 @@ static const struct argp_option options[] = {
 	  2 },
 	{ "native-stacks", OPTION_NATIVE_STACKS, "FRAMES", 0,
 	  "Native frames on top of the Ruby frames of a sample: leaf, the native function that "
-	  "runs (default), or off",
+	  "runs (default); full, also the functions that called it, up to Ruby; or off",
 	  2 },
 	{ "timeline", OPTION_TIMELINE, NULL, 0,
 	  "Also record every slice of time: when each thread ran, on which CPU, waited for a CPU "
@@ -310,11 +310,14 @@ static int parse_stacks(const char *text, struct recorder_options *recording)
 	return 0;
 }
 
-static int parse_native_stacks(const char *text, bool *ret_has_native)
+static int parse_native_stacks(const char *text, struct recorder_options *recording)
 {
-	if (strcmp(text, "leaf") != 0 && strcmp(text, "off") != 0)
-		return log_error(EINVAL, "--native-stacks=%s: neither leaf nor off", text);
-	*ret_has_native = strcmp(text, "leaf") == 0;
+	bool is_full = strcmp(text, "full") == 0;
+
+	if (!is_full && strcmp(text, "leaf") != 0 && strcmp(text, "off") != 0)
+		return log_error(EINVAL, "--native-stacks=%s: not leaf, full or off", text);
+	recording->has_native = strcmp(text, "off") != 0;
+	recording->has_callers = is_full;
 	return 0;
 }
 
@@ -372,7 +375,7 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 	case OPTION_STACKS:
 		return parse_stacks(text, recording);
 	case OPTION_NATIVE_STACKS:
-		return parse_native_stacks(text, &recording->has_native);
+		return parse_native_stacks(text, recording);
 	case OPTION_SYSCALLS:
 		recording->counts_syscalls = true;
 		return 0;

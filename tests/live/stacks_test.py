@@ -322,22 +322,23 @@ class StacksTest(harness.LiveTest):
                       for frame, outer in itertools.pairwise(stack) if frame["frame_kind"] == "kernel")
         self.assertLess(unknown, 0.01 * sum(map(len, samples.values())))
 
-    def burn_natively(self, *link, strip=None, workload=None, file="libburns.so"):
+    def burn_natively(self, *link, strip=None, workload=None, file="libburns.so", options=()):
         """Of 70 and 30 of 100 in two functions of a library: how often each frame was on top."""
         library = self.folder / "libburns.so"
         subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-g0", "-o", library, *link,
                         harness.FIXTURES / "burns.c"], check=True)
         if strip:
             strip(library)
-        found = self.record((workload or Litterer)("native.rb", library), sampled(SAMPLES, "native"))
-        frames, tops = frames_of(found), collections.Counter()
-        for record in records.of_kind(found, "sample"):
-            stack = [frame for frame in stack_of(frames, record["stack_id"])
-                     if frame["frame_kind"] != "kernel"]
-            if (record.get("request_id") == "native" and stack[0]["frame_kind"] == "native"
+        found = self.record((workload or Litterer)("native.rb", library), sampled(SAMPLES, "native"), *options)
+        tops = collections.Counter()
+        self.below = collections.Counter()
+        for request, frames in stacks_of(found):
+            stack = [frame for frame in frames if frame["frame_kind"] != "kernel"]
+            if (request == "native" and stack[0]["frame_kind"] == "native"
                     and stack[0].get("file") == (file and str(library))):
-                self.assertEqual("call", stack[1]["name"].rpartition("#")[2])
-                tops[stack[0]["name"]] += record["samples"]
+                tops[stack[0]["name"]] += 1
+                self.below[tuple(frame["name"].rpartition("#")[2] for frame in stack[1:])] += 1
+                self.assertIn("call", [frame["name"].rpartition("#")[2] for frame in stack])
         return tops
 
     def strip(self, library):
@@ -371,6 +372,16 @@ class StacksTest(harness.LiveTest):
 
     def test_native_functions_have_their_names_and_shares(self):
         self.assert_natives_are(("burn_seventy", "burn_thirty"), self.burn_natively())
+        # And nothing else is between them and the method.
+        self.assertEqual({"call"}, {names[0] for names in self.below})
+
+    def test_native_functions_have_their_callers(self):
+        """Up to the interpreter: Fiddle gives up the GVL for the call."""
+        tops = self.burn_natively(options=["--native-stacks=full"])
+        self.assert_natives_are(("burn_seventy", "burn_thirty"), tops)
+        whole = sum(count for names, count in self.below.items()
+                    if names[0] == "burns" and "ffi_call" in names and "[cut]" not in names)
+        self.assertGreater(whole, 0.97 * sum(tops.values()), self.below)
 
     def test_of_a_library_that_was_deleted_since(self):
         """As a deploy leaves it to servers that run on."""
@@ -432,7 +443,7 @@ class StacksTest(harness.LiveTest):
         """As much as the thread's clock says, within 3 sigma and a point for the clock's own calls; and nearly
         all samples of a call are in its library: the rest is memory, the kernel, and Ruby itself."""
         libraries = {"in_zlib": "libz.so", "in_openssl": "libcrypto.so", "in_digest": "sha2.so"}
-        found = self.record(Burner("libraries.rb"), sampled(3 * SAMPLES, "libraries"))
+        found = self.record(Burner("libraries.rb"), sampled(3 * SAMPLES, "libraries"), "--native-stacks=full")
         within = collections.defaultdict(list)
         for request, stack in stacks_of(found):
             for name in {frame["name"].rpartition("#")[2] for frame in stack} & libraries.keys():
@@ -446,6 +457,11 @@ class StacksTest(harness.LiveTest):
             met = [stack for stack in within[name]
                    if pathlib.Path(stack[0].get("file", "")).name.startswith(library)]
             self.assertGreater(len(met), 0.9 * len(within[name]), name)
+            cut = [stack for stack in within[name] if "cut" in {frame["frame_kind"] for frame in stack}]
+            self.assertLess(len(cut), 0.03 * len(within[name]) + 3, name)
+        # An assembler's function, which keeps its caller's frame below the stack.
+        called = [stack for stack in within["in_openssl"] if stack[1]["name"] == "SHA512_Update"]
+        self.assertGreater(len(called), 0.8 * len(within["in_openssl"]))
 
     def test_functions_without_a_name_are_told_apart_by_where_they_begin(self):
         tops = self.burn_natively("-DHIDDEN", strip=self.strip)
@@ -467,19 +483,21 @@ class StacksTest(harness.LiveTest):
         self.assertIn("ruby", {frame["frame_kind"] for frame in frames})
 
     def test_of_a_process_that_is_no_ruby_it_is_said_so(self):
-        with Recording(self.output, *KEYS, "-i", "200ms", "--stacks=997", "--", "sh", "-c",
+        with Recording(self.output, *KEYS, "-i", "200ms", "--stacks=997", "--native-stacks=full", "--", "sh", "-c",
                        "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done") as recording:
             recording.wait()
         found = recording.records()
-        frames, native = frames_of(found), 0
+        frames, native, whole = frames_of(found), 0, 0
         for record in records.of_kind(found, "sample"):
             stack = stack_of(frames, record["stack_id"])
             self.assertEqual("[no Ruby]", stack[-1]["name"])
             self.assertLessEqual({frame["frame_kind"] for frame in stack[:-1]},
-                                 {"kernel", "native", "unknown"})
+                                 {"kernel", "native", "unknown", "cut"})
             # Before its libraries are loaded, and when it has ended, what was where is not known.
             native += record["samples"] * any(frame["frame_kind"] == "native" for frame in stack)
+            whole += record["samples"] * any(frame["name"].startswith("__libc_start") for frame in stack)
         self.assertGreater(native, 0.5 * records.books(found)["samples"])
+        self.assertGreater(whole, 0.9 * native)
         self.assertEqual(0, records.books(found)["frames_early"])
 
     def test_forked_children_have_frames_from_the_start(self):

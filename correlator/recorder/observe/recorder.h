@@ -34,6 +34,7 @@ struct recorder_options {
 	uint32_t stacks_hz; /* stack samples per second on each CPU; 0 = none */
 	bool has_wait_stacks; /* also sample the stacks of waiting threads; needs stacks_hz */
 	bool has_native; /* with the native function that runs */
+	bool has_callers; /* and the native functions that called it; needs has_native */
 	bool counts_syscalls; /* by number; needs has_kernel_split */
 	bool counts_io; /* what is read and written, by peer; needs has_kernel_split */
 	uint64_t stall_least_ns; /* waits of at least this are recorded as stalls; 0 = none */

@@ -50,6 +50,7 @@ static int begin_stacks(struct recorder *recorder)
 		.output = &recorder->output,
 		.hz = recorder->options->stacks_hz,
 		.has_native = recorder->options->has_native,
+		.has_callers = recorder->options->has_callers,
 	};
 
 	if (!places.hz)
@@ -268,6 +269,7 @@ int recorder_start(const struct recorder_options *options, struct recorder **ret
 		.stint_ring_bytes = options->timeline_bytes,
 		.stacks_hz = options->stacks_hz,
 		.has_native = options->has_native,
+		.has_callers = options->has_callers,
 		.has_wait_stacks = options->has_wait_stacks,
 		.counts_syscalls = options->counts_syscalls,
 		.counts_io = options->counts_io,

@@ -174,12 +174,15 @@ TEST(record_stacks_accepts_off_cpu_with_optional_rate)
 	}
 }
 
-TEST(record_native_stacks_accepts_leaf_or_off)
+TEST(record_native_stacks_accepts_leaf_full_or_off)
 {
 	assert_true(record("record -p 12")->has_native);
 	assert_true(record("record -p 12 --native-stacks=leaf")->has_native);
 	assert_false(record("record -p 12 --native-stacks off")->has_native);
-	refuses("record -p 1 --native-stacks=full", "--native-stacks=full: neither leaf nor off");
+	assert_false(record("record -p 12")->has_callers);
+	assert_true(record("record -p 12 --native-stacks=full")->has_native);
+	assert_true(record("record -p 12 --native-stacks=full")->has_callers);
+	refuses("record -p 1 --native-stacks=all", "--native-stacks=all: not leaf, full or off");
 }
 
 TEST(record_syscalls_conflicts_with_no_kernel_split)

@@ -70,15 +70,43 @@ int process_stacks_meet(struct process_stacks *stacks, pid_t pid, struct ruby_sy
 	return 0;
 }
 
+static struct native_process *native_of(struct process_stacks *stacks, pid_t pid)
+{
+	if (!stacks->native)
+		stacks->native = native_process_new(pid);
+	return stacks->native;
+}
+
 void process_stacks_name_native(struct process_stacks *stacks, struct native_names *names,
 				pid_t pid, uint64_t address, bool may_read,
 				struct native_name *ret_name)
 {
-	if (!stacks->native)
-		stacks->native = native_process_new(pid);
-	if (stacks->native)
-		native_names_find(names, stacks->native, address, clock_monotonic_ns(), may_read,
-				  ret_name);
+	struct native_process *native = native_of(stacks, pid);
+
+	if (native)
+		native_names_find(names, native, address, clock_monotonic_ns(), may_read, ret_name);
 	else
 		*ret_name = (struct native_name){ .label = FRAME_UNKNOWN };
+}
+
+int process_stacks_place_native(struct process_stacks *stacks, struct native_names *names,
+				pid_t pid, uint64_t address, struct native_place *ret_place)
+{
+	struct native_process *native = native_of(stacks, pid);
+
+	return native ? native_names_place(names, native, address, clock_monotonic_ns(), false,
+					   ret_place)
+		      : -ENOMEM;
+}
+
+void process_stacks_find_callers(struct process_stacks *stacks, struct native_callers *callers,
+				 pid_t pid, const struct user_stack *stack, bool may_read,
+				 struct native_frames *ret_frames)
+{
+	struct native_process *native = native_of(stacks, pid);
+
+	*ret_frames = (struct native_frames){ .count = 0 };
+	if (native)
+		native_callers_find(callers, native, stack, clock_monotonic_ns(), may_read,
+				    ret_frames);
 }

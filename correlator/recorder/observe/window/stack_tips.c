@@ -82,38 +82,62 @@ void stack_tips_keep(struct stack_tips *tips, uint64_t number, uint64_t window)
 		tip->window = window;
 }
 
-/* Allocates a tip and all that it points to in one block. NULL: no memory. */
-static struct tip *new_tip(const struct tip_message *message, const struct native_name *native)
+static size_t text_bytes_of(const struct tip_names *natives)
 {
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < natives->count; i++)
+		bytes += strlen(natives->names[i].label) + 1 + strlen(natives->names[i].path) + 1;
+	return bytes;
+}
+
+static const char *copy_text(const char *text, char **room)
+{
+	const char *copy = strcpy(*room, text);
+
+	*room += strlen(text) + 1;
+	return copy;
+}
+
+/* Allocates a tip and all that it points to in one block. NULL: no memory. */
+static struct tip *new_tip(const struct tip_message *message, const struct tip_names *natives)
+{
+	size_t native_bytes = natives->count * sizeof(struct tip_native);
 	size_t message_bytes = offsetof(struct tip_message, kernel) +
 			       message->kernel_count * sizeof(message->kernel[0]);
-	const char *label = native ? native->label : "", *path = native ? native->path : "";
-	size_t label_bytes = strlen(label) + 1, path_bytes = strlen(path) + 1;
-	struct tip *tip = malloc(sizeof(*tip) + message_bytes + label_bytes + path_bytes);
+	struct tip *tip =
+		malloc(sizeof(*tip) + native_bytes + message_bytes + text_bytes_of(natives));
+	struct tip_native *native;
 	char *texts;
 
 	if (!tip)
 		return NULL;
-	texts = (char *)(tip + 1) + message_bytes;
+	native = (struct tip_native *)(tip + 1);
+	texts = (char *)native + native_bytes + message_bytes;
 	*tip = (struct tip){ .tip = message->tip,
-			     .told = { .message = (struct tip_message *)(tip + 1),
-				       .native = texts,
-				       .native_file = texts + label_bytes,
-				       .is_in_ruby = native && native->is_ruby } };
-	memcpy(tip + 1, message, message_bytes);
-	memcpy(texts, label, label_bytes);
-	memcpy(texts + label_bytes, path, path_bytes);
+			     .told = { .message = memcpy((char *)native + native_bytes, message,
+							 message_bytes),
+				       .natives = native,
+				       .native_count = natives->count,
+				       .end = natives->end } };
+	for (size_t i = 0; i < natives->count; i++) {
+		const struct native_name *name = &natives->names[i];
+
+		native[i].name = copy_text(name->label, &texts);
+		native[i].file = copy_text(name->path, &texts);
+		native[i].is_ruby = name->is_ruby;
+	}
 	return tip;
 }
 
 int stack_tips_meet(struct stack_tips *tips, const struct tip_message *message,
-		    const struct native_name *native, uint64_t window)
+		    const struct tip_names *natives, uint64_t window)
 {
 	struct tip *old = find(tips, message->tip), *tip;
 
 	if (!old && HASH_COUNT(tips->table) >= TIPS_MAX)
 		return -ENOSPC;
-	tip = new_tip(message, native);
+	tip = new_tip(message, natives);
 	if (!tip)
 		return -ENOMEM;
 	tip->window = window;

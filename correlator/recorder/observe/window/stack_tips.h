@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "recorder/symbolize/kernel_symbols.h"
+#include "recorder/symbolize/native_callers.h"
 #include "recorder/symbolize/native_names.h"
 
 struct stack_tips;
@@ -22,19 +23,30 @@ struct stack_tips *stack_tips_new(void);
 void stack_tips_free(struct stack_tips *tips);
 DEFINE_CLEANUP(struct stack_tips *, stack_tips_free);
 
-struct stack_tip {
-	const struct tip_message *message;
-	const char *native; /* name of its native code; "" = none to show */
-	const char *native_file; /* "" = none */
-	bool is_in_ruby; /* the native code is in the file with Ruby's interpreter, or generated */
+/* A native function. */
+struct tip_native {
+	const char *name; /* "" = not to show */
+	const char *file; /* "" = none */
+	bool is_ruby; /* in the file with Ruby's interpreter, or generated */
 };
 
-/*
- * Stores a message of this window, and the name that its native code has now; native: NULL = not
- * wanted. 0; -ENOSPC: too many tips; -ENOMEM.
- */
+struct stack_tip {
+	const struct tip_message *message; /* without its stack */
+	const struct tip_native *natives; /* the innermost first */
+	size_t native_count;
+	enum native_end end; /* of natives */
+};
+
+/* The native functions of a tip, as they are called now, the innermost first. */
+struct tip_names {
+	const struct native_name *names;
+	size_t count;
+	enum native_end end;
+};
+
+/* Stores a message of this window. 0; -ENOSPC: too many tips; -ENOMEM. */
 int stack_tips_meet(struct stack_tips *tips, const struct tip_message *message,
-		    const struct native_name *native, uint64_t window);
+		    const struct tip_names *natives, uint64_t window);
 
 /* Last message about a tip, valid until stack_tips_meet() or stack_tips_forget(). NULL: none. */
 const struct stack_tip *stack_tips_find(const struct stack_tips *tips, uint64_t tip);

@@ -67,6 +67,8 @@ struct window_stacks {
 	struct window_stacks_places places;
 	struct stack_tips *tips;
 	struct native_names *native; /* NULL = native code is not named */
+	struct native_callers *callers; /* NULL = only where the thread is */
+	struct native_name *named; /* room for NATIVE_FRAMES_MAX */
 	struct written_frame *written; /* uthash, by id */
 	struct leaf *leaves; /* uthash, by stack */
 	struct window_sample *samples;
@@ -104,7 +106,9 @@ void window_stacks_free(struct window_stacks *stacks)
 	forget_written(stacks);
 	forget_leaves(stacks, UINT64_MAX);
 	stack_tips_free(stacks->tips);
+	native_callers_free(stacks->callers);
 	native_names_free(stacks->native);
+	free(stacks->named);
 	free(stacks->samples);
 	free(stacks);
 }
@@ -298,29 +302,80 @@ static void on_stack(void *user, const struct stack_message *message)
 	leaf->window = stacks->places.window->number;
 }
 
+static void tell_layout(struct window_stacks *stacks, struct observed *process)
+{
+	struct ruby_stack_layout *layout = &process->stacks.layout;
+	int r;
+
+	layout->image = process->image;
+	r = session_set_stack_layout(stacks->places.session, process->life, layout);
+	if (r < 0)
+		(void)log_error_errno(r, "cannot tell where the frames of process %d (%s) are",
+				      process->pid, process->comm);
+}
+
+/* Tells the kernel side where the interpreter is, so that it sends no stacks of it. */
+static void tell_interpreter(struct window_stacks *stacks, struct observed *process,
+			     uint64_t address)
+{
+	struct ruby_stack_layout *layout = &process->stacks.layout;
+	struct native_place place;
+
+	if (!process->stacks.has_layout || layout->code_end ||
+	    process_stacks_place_native(&process->stacks, stacks->native, process->pid, address,
+					&place) < 0)
+		return;
+	layout->code_begin = place.begin;
+	layout->code_end = place.end;
+	tell_layout(stacks, process);
+}
+
+static void find_frames(struct window_stacks *stacks, struct observed *process,
+			const struct tip_message *message, bool may_read,
+			struct native_frames *frames)
+{
+	if (message->has_stack && stacks->callers) {
+		process_stacks_find_callers(&process->stacks, stacks->callers, process->pid,
+					    &((const struct tip_with_stack *)message)->stack,
+					    may_read, frames);
+		return;
+	}
+	frames->addresses[0] = message->native_pc;
+	frames->count = 1;
+	frames->end = NATIVE_END_WHOLE;
+}
+
 /* Reading a file's functions counts as a look at the process's family. */
-static void name_native(struct window_stacks *stacks, struct observed *process, uint64_t address,
-			struct native_name *ret_name)
+static void name_natives(struct window_stacks *stacks, struct observed *process,
+			 const struct tip_message *message, struct tip_names *ret_natives)
 {
 	struct look_budget *budget = &process->family->looks;
 	uint64_t begin_ns = clock_monotonic_ns(), end_ns;
+	bool may_read = look_budget_next_ns(budget, begin_ns) == begin_ns;
+	struct native_frames frames;
 
-	process_stacks_name_native(&process->stacks, stacks->native, process->pid, address,
-				   look_budget_next_ns(budget, begin_ns) == begin_ns, ret_name);
+	find_frames(stacks, process, message, may_read, &frames);
+	for (size_t i = 0; i < frames.count; i++) {
+		process_stacks_name_native(&process->stacks, stacks->native, process->pid,
+					   frames.addresses[i], may_read, &stacks->named[i]);
+		if (strcmp(stacks->named[i].label, FRAME_UNKNOWN) == 0)
+			count_unreadable(&process->books, COUNTER_NATIVE_UNNAMED, 1);
+	}
 	end_ns = clock_monotonic_ns();
 	if (end_ns - begin_ns >= LONG_NAMING_NS)
 		look_budget_spend(budget, end_ns, end_ns - begin_ns);
-	if (strcmp(ret_name->label, FRAME_UNKNOWN) == 0)
-		count_unreadable(&process->books, COUNTER_NATIVE_UNNAMED, 1);
+	*ret_natives = (struct tip_names){ stacks->named, frames.count, frames.end };
+	if (message->has_stack && frames.count > 0 && stacks->named[0].is_ruby)
+		tell_interpreter(stacks, process, frames.addresses[0]);
 }
 
-/* A session_tip_fn. Names the address at once: its code may change. */
+/* A session_tip_fn. Names the addresses at once: their code may change. */
 static void on_tip(void *user, const struct tip_message *message)
 {
 	struct window_stacks *stacks = user;
 	struct observed *process = observed_find(stacks->places.processes, message->life);
 	bool has_native = stacks->native && message->native_pc;
-	struct native_name native;
+	struct tip_names natives = { 0 };
 
 	if (!process)
 		return;
@@ -333,10 +388,20 @@ static void on_tip(void *user, const struct tip_message *message)
 		has_native = false;
 	}
 	if (has_native)
-		name_native(stacks, process, message->native_pc, &native);
-	if (stack_tips_meet(stacks->tips, message, has_native ? &native : NULL,
-			    stacks->places.window->number) < 0)
+		name_natives(stacks, process, message, &natives);
+	if (stack_tips_meet(stacks->tips, message, &natives, stacks->places.window->number) < 0)
 		process->books.balance.losses[COUNTER_STACKS_FULL]++;
+}
+
+static bool have_native(struct window_stacks *stacks)
+{
+	const struct window_stacks_places *places = &stacks->places;
+
+	stacks->named = calloc(NATIVE_FRAMES_MAX, sizeof(*stacks->named));
+	stacks->native = native_names_new(places->processes->files);
+	if (stacks->native && places->has_callers)
+		stacks->callers = native_callers_new(stacks->native);
+	return stacks->named && stacks->native && (stacks->callers || !places->has_callers);
 }
 
 struct window_stacks *window_stacks_new(const struct window_stacks_places *places)
@@ -347,26 +412,13 @@ struct window_stacks *window_stacks_new(const struct window_stacks_places *place
 		return NULL;
 	stacks->places = *places;
 	stacks->tips = stack_tips_new();
-	stacks->native = places->has_native ? native_names_new(places->processes->files) : NULL;
-	if (!stacks->tips || (places->has_native && !stacks->native)) {
+	if (!stacks->tips || (places->has_native && !have_native(stacks))) {
 		window_stacks_free(stacks);
 		return NULL;
 	}
 	session_on_stacks(places->session, on_stack, stacks);
 	session_on_tips(places->session, on_tip);
 	return stacks;
-}
-
-static void tell_layout(struct window_stacks *stacks, struct observed *process)
-{
-	struct ruby_stack_layout *layout = &process->stacks.layout;
-	int r;
-
-	layout->image = process->image;
-	r = session_set_stack_layout(stacks->places.session, process->life, layout);
-	if (r < 0)
-		(void)log_error_errno(r, "cannot tell where the frames of process %d (%s) are",
-				      process->pid, process->comm);
 }
 
 static void look_at_process(struct window_stacks *stacks, struct observed *process, uint64_t now_ns)
@@ -533,23 +585,38 @@ static int put_kernel(struct window_stacks *stacks, const struct window_sample *
 	return r;
 }
 
-/*
- * Appends the native function to the frame with that id. Leaves out the interpreter's own functions
- * under Ruby code, where they are obvious; shows them under methods in C, in collections, and
- * without Ruby.
- */
 static int put_native(struct window_stacks *stacks, const struct window_sample *sample,
-		      const struct stack_tip *tip, char id[static ID_TEXT_BYTES])
+		      const struct tip_native *native, char id[static ID_TEXT_BYTES])
+{
+	struct stack_record record = { .name = native->name, .frame_kind = "native" };
+
+	if (!native->name[0])
+		return 0;
+	if (strcmp(native->name, FRAME_UNKNOWN) == 0)
+		record.frame_kind = "unknown";
+	record.file = native->file[0] ? native->file : NULL;
+	return put_frame(stacks, sample->owner.process, &record, id);
+}
+
+/*
+ * Appends the native functions to the frame with that id. Leaves out the interpreter, and code that
+ * it generated, under Ruby code, where they are obvious; shows them under methods in C, in
+ * collections, and without Ruby.
+ */
+static int put_natives(struct window_stacks *stacks, const struct window_sample *sample,
+		       const struct stack_tip *tip, char id[static ID_TEXT_BYTES])
 {
 	const struct leaf *leaf = find_leaf(stacks, sample->stack);
-	struct stack_record record = { .name = tip->native, .frame_kind = "native" };
+	size_t count = tip->native_count;
+	int r = 0;
 
-	if (!tip->native[0] || (tip->is_in_ruby && leaf && leaf->is_interpreted))
-		return 0;
-	if (strcmp(tip->native, FRAME_UNKNOWN) == 0)
-		record.frame_kind = "unknown";
-	record.file = tip->native_file[0] ? tip->native_file : NULL;
-	return put_frame(stacks, sample->owner.process, &record, id);
+	if (count > 0 && tip->natives[count - 1].is_ruby && leaf && leaf->is_interpreted)
+		count--;
+	if (tip->end == NATIVE_END_CUT || (tip->end == NATIVE_END_GENERATED && !leaf))
+		r = put_plain(stacks, sample->owner.process, "cut", "[cut]", id);
+	while (count-- > 0 && r == 0)
+		r = put_native(stacks, sample, &tip->natives[count], id);
+	return r;
 }
 
 /* Appends the frames above the one with that id. A tip that was not reported is unknown. */
@@ -565,7 +632,7 @@ static int put_tip(struct window_stacks *stacks, const struct window_sample *sam
 		stack_tips_keep(stacks->tips, sample->tip, stacks->places.window->number);
 	if (!tip)
 		return put_plain(stacks, sample->owner.process, "unknown", FRAME_UNKNOWN, id);
-	r = put_native(stacks, sample, tip, id);
+	r = put_natives(stacks, sample, tip, id);
 	return r == 0 && tip->message->kernel_count > 0
 		       ? put_kernel(stacks, sample, tip->message, id)
 		       : r;

@@ -29,6 +29,7 @@ struct window_stacks_places {
 	struct output *output;
 	uint32_t hz;
 	bool has_native; /* also name the native code that runs */
+	bool has_callers; /* and its callers; needs has_native */
 };
 struct window_stacks *window_stacks_new(const struct window_stacks_places *places);
 void window_stacks_free(struct window_stacks *stacks);

@@ -51,6 +51,9 @@ static struct {
 	bool may_read; /* the same */
 	unsigned int processes;
 	size_t names;
+	struct native_frames frames; /* of native_callers_find() */
+	const struct user_stack *stack; /* that it got */
+	unsigned int placed;
 } fake_native;
 
 struct native_names *native_names_new(struct object_files *files)
@@ -89,6 +92,49 @@ void native_names_find(struct native_names *names, struct native_process *proces
 	fake_native.asked = address;
 	fake_native.may_read = may_read;
 	*ret_name = fake_native.name;
+}
+
+pid_t native_process_pid(const struct native_process *process)
+{
+	assert_non_null(process);
+	return FAKE_PID;
+}
+
+int native_names_place(struct native_names *names, struct native_process *process, uint64_t address,
+		       uint64_t now_ns, bool may_read, struct native_place *ret_place)
+{
+	assert_non_null(names);
+	assert_non_null(process);
+	assert_int_equal(now_ns, fake.now_ns);
+	assert_false(may_read);
+	fake_native.placed++;
+	*ret_place = (struct native_place){ .begin = address - 1, .end = address + 1 };
+	return 0;
+}
+
+struct native_callers *native_callers_new(struct native_names *names)
+{
+	assert_non_null(names);
+	fake_native.names++;
+	return calloc(1, 1);
+}
+
+void native_callers_free(struct native_callers *callers)
+{
+	fake_native.names -= callers != NULL;
+	free(callers);
+}
+
+void native_callers_find(struct native_callers *callers, struct native_process *process,
+			 const struct user_stack *stack, uint64_t now_ns, bool may_read,
+			 struct native_frames *ret_frames)
+{
+	assert_non_null(callers);
+	assert_non_null(process);
+	assert_int_equal(now_ns, fake.now_ns);
+	fake_native.may_read = may_read;
+	fake_native.stack = stack;
+	*ret_frames = fake_native.frames;
 }
 
 struct kernel_symbols *kernel_symbols_new(void)
@@ -177,7 +223,7 @@ static int lay_out(void **state)
 		       : -1;
 }
 
-static int lay_out_native(void **state)
+static int lay_out_natives(void **state, bool has_callers)
 {
 	struct bench *bench;
 	int r = lay_out(state);
@@ -192,8 +238,19 @@ static int lay_out_native(void **state)
 								  .window = &bench->window,
 								  .output = &bench->output,
 								  .hz = HZ,
-								  .has_native = true });
+								  .has_native = true,
+								  .has_callers = has_callers });
 	return bench->stacks ? 0 : -1;
+}
+
+static int lay_out_native(void **state)
+{
+	return lay_out_natives(state, false);
+}
+
+static int lay_out_callers(void **state)
+{
+	return lay_out_natives(state, true);
 }
 
 static int put_away(void **state)
@@ -292,8 +349,9 @@ static const char *written(struct bench *bench)
 	return recorded_text;
 }
 
-#define LAID(test)   TEST_WITH(test, lay_out, put_away)
-#define NATIVE(test) TEST_WITH(test, lay_out_native, put_away)
+#define LAID(test)    TEST_WITH(test, lay_out, put_away)
+#define NATIVE(test)  TEST_WITH(test, lay_out_native, put_away)
+#define CALLERS(test) TEST_WITH(test, lay_out_callers, put_away)
 
 LAID(window_stacks_count_samples_of_accounts_and_overflow_once)
 {
@@ -921,6 +979,93 @@ NATIVE(window_stacks_put_native_function_between_ruby_and_kernel)
 					    "[vdso] native -:-1/-1 < method_24\n"
 					    "2 in [vdso]\n");
 	assert_int_equal(lost(bench, COUNTER_FRAMES_UNREADABLE), 0);
+}
+
+/* The same with the native stack, whose frames are all called so. */
+static void tell_native_stack(uint64_t tip, const char *label, size_t count, enum native_end end)
+{
+	static struct tip_with_stack told;
+
+	told.message = (struct tip_message){ .tip = tip,
+					     .life = life_of(FAKE_PID),
+					     .image = life_of(FAKE_PID),
+					     .native_pc = 77,
+					     .has_stack = 1 };
+	fake_native.frames = (struct native_frames){ .count = count, .end = end };
+	for (size_t i = 0; i < count; i++)
+		fake_native.frames.addresses[i] = 77 + i;
+	(void)strcpy(fake_native.name.label, label);
+	fake.on_tip(fake.on_stack_context, &told.message);
+	assert_ptr_equal(fake_native.stack, &told.stack);
+	fake.sampled_tip = tip;
+}
+
+CALLERS(window_stacks_put_native_callers_below_native_function)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &c_frame, 1);
+	tell_native_stack(STACK + 1, "recurse", 3, NATIVE_END_WHOLE);
+	assert_int_equal(fake_native.asked, 79);
+	meet(bench, STACK);
+	tell_native_stack(STACK + 2, "cut", 1, NATIVE_END_CUT);
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_24 c -:-1/-1 < \n"
+					    "recurse native -:-1/-1 < method_24\n"
+					    "recurse native -:-1/-1 < recurse\n"
+					    "recurse native -:-1/-1 < recurse\n"
+					    "2 in recurse\n"
+					    "[cut] cut -:-1/-1 < method_24\n"
+					    "cut native -:-1/-1 < [cut]\n"
+					    "2 in cut\n");
+}
+
+/* Ruby's own, which has no name, under a method in Ruby; of another program it hides its callers.
+ */
+CALLERS(window_stacks_put_native_callers_up_to_generated_code)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_native_stack(STACK + 1, "helper", 1, NATIVE_END_GENERATED);
+	meet(bench, STACK);
+	meet(bench, STACK_NO_RUBY);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "helper native -:-1/-1 < method_8\n"
+					    "2 in helper\n"
+					    "[no Ruby] native -:-1/-1 < \n"
+					    "[cut] cut -:-1/-1 < [no Ruby]\n"
+					    "helper native -:-1/-1 < [cut]\n"
+					    "2 in helper\n");
+}
+
+/* Once, as soon as the layout is known. */
+CALLERS(window_stacks_tell_kernel_where_interpreter_is)
+{
+	struct bench *bench = *state;
+	const struct ruby_stack_layout *layout = &bench->process->stacks.layout;
+
+	fake_native.name.is_ruby = true;
+	tell_native_stack(STACK + 1, "vm_exec", 1, NATIVE_END_WHOLE);
+	assert_int_equal(fake_native.placed, 0);
+	bench->process->stacks.has_layout = true;
+	for (int i = 0; i < 2; i++)
+		tell_native_stack(STACK + 1, "vm_exec", 1, NATIVE_END_WHOLE);
+	assert_int_equal(fake_native.placed, 1);
+	assert_int_equal(layout->code_begin, 76);
+	assert_int_equal(layout->code_end, 78);
+}
+
+/* Without memory for the process. */
+CALLERS(window_stacks_put_no_native_frames_if_none_were_found)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &c_frame, 1);
+	tell_native_stack(STACK + 1, "", 0, NATIVE_END_WHOLE);
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_24 c -:-1/-1 < \n"
+					    "2 in method_24\n");
 }
 
 NATIVE(window_stacks_count_native_code_of_image_before_exec)
