@@ -2,19 +2,23 @@
 # frozen_string_literal: true
 
 # Burns its CPU in one request, so many methods deep, in one of eight at the top; or sleeps there, for
-# NAP_MS again and again.
-# ruby -I ... deep.rb DEPTH [NAP_MS]   says "ready" and its thread pointer
+# NAP_MS again and again; or burns it in OpenSSL there.
+# ruby -I ... deep.rb DEPTH [NAP_MS | native]   says "ready" and its thread pointer
 require "correlator"
 require "fiddle"
+require "openssl"
 
 8.times { |n| eval("def leaf_#{n} = 200.times { |i| i }", binding, "leaves.rb", n + 1) }
 
-NAP_S = Float(ARGV[1] || 0) / 1000
+IS_NATIVE = ARGV[1] == "native"
+NAP_S = IS_NATIVE ? 0 : Float(ARGV[1] || 0) / 1000
+DATA = Random.bytes(200_000)
 
 def descend(depth)
   return descend(depth - 1) if depth.positive?
 
   loop { sleep NAP_S } if NAP_S.positive?
+  loop { OpenSSL::Digest::SHA512.digest(DATA) } if IS_NATIVE
   loop do
     leaf_0
     leaf_1

@@ -14,6 +14,7 @@ from tables import Table
 
 DEPTHS = (50, 200, 1000)
 WAYS = {"no native frame": "off", "with the native leaf": "leaf"}
+NATIVE_WAYS = {"in OpenSSL, no native frame": "off", "the native leaf": "leaf", "native callers": "full"}
 HZ = 999
 SECONDS = 5
 QUICK_SECONDS = 1
@@ -24,8 +25,8 @@ GOALS_NS = {200: {"no native frame": 5000}}
 class Deep(Process):
     """deep.rb."""
 
-    def __init__(self, depth, *nap_ms):
-        super().__init__([*RUBY, FOLDER / "deep.rb", depth, *nap_ms], cpus=frozenset(TARGET_CPUS),
+    def __init__(self, depth, *at_the_top):
+        super().__init__([*RUBY, FOLDER / "deep.rb", depth, *at_the_top], cpus=frozenset(TARGET_CPUS),
                          stdout=subprocess.PIPE)
         self.pointer = self.await_line(self.process.stdout, "ready").split()[1]
 
@@ -69,12 +70,12 @@ def deepest(found):
     return max(depths.values())
 
 
-def take_turns(pid, rounds, seconds):
+def take_turns(pid, rounds, seconds, ways):
     """{way: [(ns in the program, ns of our CPU) for a sample]}, and frames of the deepest stack."""
-    figures, frames = {way: [] for way in WAYS}, 0
+    figures, frames = {way: [] for way in ways}, 0
     for _ in range(rounds):
         none = own_share(record(pid, seconds))
-        for way, option in WAYS.items():
+        for way, option in ways.items():
             found = record(pid, seconds, f"--stacks={HZ}", f"--native-stacks={option}")
             samples = total(found, "sample", "samples")
             added = (own_share(found) - none) * total(found, "self", "window_ns")
@@ -128,7 +129,7 @@ def run(rounds, is_quick, progress):
     for depth in DEPTHS:
         progress(f"stacks: {depth} frames")
         with Deep(depth) as deep:
-            figures, frames = take_turns(deep.pid, rounds, seconds)
+            figures, frames = take_turns(deep.pid, rounds, seconds, WAYS)
             outside, frames_outside = read_outside(deep, rounds, seconds)
         for way, of_rounds in figures.items():
             add_row(table, frames, way, of_rounds, GOALS_NS.get(depth, {}).get(way))
@@ -138,4 +139,9 @@ def run(rounds, is_quick, progress):
         with Deep(depth, NAP_MS) as deep:
             figures, frames = take_turns_asleep(deep.pid, rounds, seconds)
         add_row(table, frames, "a wait (off-cpu)", figures, None)
+    progress("stacks: native callers")
+    with Deep(DEPTHS[0], "native") as deep:
+        figures, frames = take_turns(deep.pid, rounds, seconds, NATIVE_WAYS)
+    for way, of_rounds in figures.items():
+        add_row(table, frames, way, of_rounds, None)
     return table
