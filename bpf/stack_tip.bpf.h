@@ -97,6 +97,27 @@ static __noinline int tip_tell_with_stack(struct tip_with_stack *tip)
 	return 0;
 }
 
+/* Reads the `first` bytes up to the end of a page, and further pages; returns the number of bytes.
+ */
+static __always_inline __u32 tip_read_stack(struct user_stack *stack, __u64 pointer, __u32 first)
+{
+	__u32 size_bytes = first;
+
+	if (bpf_probe_read_user(stack->bytes, first, (void *)pointer))
+		return 0;
+	for (__u32 i = 1; i < USER_STACK_PAGES; i++) {
+		/* For the verifier. */
+		barrier_var(size_bytes);
+		if (size_bytes > USER_STACK_BYTES_MAX - USER_STACK_PAGE_BYTES)
+			break;
+		if (bpf_probe_read_user(stack->bytes + size_bytes, USER_STACK_PAGE_BYTES,
+					(void *)(pointer + size_bytes)))
+			break;
+		size_bytes += USER_STACK_PAGE_BYTES;
+	}
+	return size_bytes;
+}
+
 /*
  * Copies the current thread's registers and the top of its stack into the scratch space; not if it
  * runs Ruby's interpreter, whose callers nobody needs.
@@ -117,16 +138,10 @@ VERIFIED_ONCE int tip_copy_stack(__u64 life)
 	    room->tip.message.native_pc < layout->code_end)
 		return 0;
 	stack = &room->tip.stack;
-	stack->size_bytes = 0;
 	if (bpf_probe_read_kernel(stack->registers, sizeof(stack->registers),
 				  (void *)bpf_task_pt_regs(task)))
 		return 0;
-	if (!bpf_probe_read_user(stack->bytes, first, (void *)pointer))
-		stack->size_bytes = first;
-	if (stack->size_bytes && first <= USER_STACK_PAGE_BYTES &&
-	    !bpf_probe_read_user(stack->bytes + first, USER_STACK_PAGE_BYTES,
-				 (void *)(pointer + first)))
-		stack->size_bytes = first + USER_STACK_PAGE_BYTES;
+	stack->size_bytes = tip_read_stack(stack, pointer, first);
 	room->copied_ns = bpf_ktime_get_ns();
 	room->tip.message.has_stack = 1;
 	return 0;

@@ -17,7 +17,7 @@ enum stacks_sizes {
 	STACKS_RING_BYTES = 4 * 1024 * 1024, /* at least 170 stacks of 1,024 frames */
 	TIPS_TOLD_MAX = 16384, /* tips remembered as sent */
 	TIPS_RING_BYTES = 1024 * 1024, /* at least 1,000 tips of KERNEL_FRAMES_MAX */
-	TIPS_WITH_STACKS_RING_BYTES = 8 * 1024 * 1024, /* at least 850 of them */
+	TIPS_WITH_STACKS_RING_BYTES = 16 * 1024 * 1024, /* at least 900 of them */
 	/* The kernel's own default (kernel.perf_event_max_stack). */
 	KERNEL_FRAMES_MAX = 127,
 	STACKS_HZ_DEFAULT = 99, /* samples per second on each CPU */

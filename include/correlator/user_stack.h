@@ -26,13 +26,14 @@ enum {
 	 */
 	USER_RED_ZONE_BYTES = 128,
 	USER_STACK_PAGE_BYTES = 4096,
-	USER_STACK_BYTES_MAX = 2 * USER_STACK_PAGE_BYTES,
+	USER_STACK_PAGES = 4,
+	USER_STACK_BYTES_MAX = USER_STACK_PAGES * USER_STACK_PAGE_BYTES,
 };
 
 struct user_stack {
 	__u64 registers[USER_REGISTERS];
-	/* From USER_RED_ZONE_BYTES below the stack pointer on: up to the end of the page after
-	 * that, or of its own page if that one cannot be read; 0 = neither. */
+	/* From USER_RED_ZONE_BYTES below the stack pointer on: the rest of that page, and the next
+	 * three, up to the first that cannot be read; 0 = none. */
 	__u32 size_bytes;
 	__u32 reserved;
 	__u8 bytes[USER_STACK_BYTES_MAX];

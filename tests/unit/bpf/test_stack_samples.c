@@ -170,7 +170,7 @@ static long stacks_read_user(void *buffer, uint32_t size_bytes, const void *addr
 {
 	uint64_t from = (uint64_t)address;
 
-	if (from < STACK_POINTER - 4096 || from > STACK_POINTER + 2 * 4096)
+	if (from < STACK_POINTER - 4096 || from > STACK_POINTER + 4 * 4096)
 		return native_read_user(buffer, size_bytes, address);
 	if (from + size_bytes > bench.stack_end)
 		return -EFAULT;
@@ -814,9 +814,9 @@ FIXTURE_TEST(tip_has_top_of_native_stack_if_callers_are_wanted)
 	uint64_t page_left = USER_RED_ZONE_BYTES; /* the stack pointer is at a page's start */
 	uint64_t tip;
 
-	run_native(2 * 4096);
+	run_native(4 * 4096);
 	(void)meet_stack();
-	expect_stack(page_left + 4096);
+	expect_stack(page_left + 3 * 4096);
 	tip = bench.rows[0][0].key.tip;
 	assert_int_equal(bench.stack_sent.message.tip, tip);
 	assert_int_equal(bench.stack_sent.message.native_pc, 0x7f1234);
@@ -826,6 +826,9 @@ FIXTURE_TEST(tip_has_top_of_native_stack_if_callers_are_wanted)
 	assert_int_equal(bench.tip_sendings, 2);
 	assert_true(bench.rows[0][0].key.tip != tip);
 	/* As far as it can be read. */
+	run_native(2 * 4096 - 1);
+	(void)meet_stack();
+	expect_stack(page_left + 4096);
 	run_native(4095);
 	(void)meet_stack();
 	expect_stack(page_left);
@@ -839,7 +842,7 @@ FIXTURE_TEST(tip_has_no_stack_in_interpreter_or_where_it_waits)
 	unsigned long long arguments[] = { false, (uintptr_t)&kernel.current,
 					   (uintptr_t)&kernel.other };
 
-	run_native(2 * 4096);
+	run_native(4 * 4096);
 	bench.layout.code_begin = 0x7f1234;
 	bench.layout.code_end = 0x7f1235;
 	(void)meet_stack();
@@ -865,7 +868,7 @@ FIXTURE_TEST(tip_has_no_stack_in_interpreter_or_where_it_waits)
 
 FIXTURE_TEST(tip_with_stack_is_counted_if_ring_is_full)
 {
-	run_native(2 * 4096);
+	run_native(4 * 4096);
 	(void)meet_stack();
 	bench.is_ring_full = true;
 	(void)meet_stack();

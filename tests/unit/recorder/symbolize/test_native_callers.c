@@ -52,12 +52,12 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* As the kernel side does: of the page and the next one. */
+/* As the kernel side does. */
 static void copy_stack(struct user_stack *stack, uint64_t pointer)
 {
 	uint64_t from = pointer - USER_RED_ZONE_BYTES;
 	size_t first = USER_STACK_PAGE_BYTES - from % USER_STACK_PAGE_BYTES;
-	struct iovec here = { stack->bytes, first + USER_STACK_PAGE_BYTES };
+	struct iovec here = { stack->bytes, first + 3 * USER_STACK_PAGE_BYTES };
 	struct iovec there = { (void *)(uintptr_t)from, here.iov_len };
 	ssize_t copied = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
 
@@ -146,6 +146,11 @@ FIXTURE_TEST(native_callers_are_cut_at_end_of_copy)
 	struct bench *bench = *state;
 
 	assert_int_equal(capture(bench, 200), 200);
+	find(bench, true);
+	expect_known(bench);
+	assert_int_equal(bench->frames.end, NATIVE_END_CUT);
+	assert_int_equal(capture(bench, 3), 3);
+	bench->stack.size_bytes = 4096;
 	find(bench, true);
 	expect_known(bench);
 	assert_int_equal(bench->frames.end, NATIVE_END_CUT);
