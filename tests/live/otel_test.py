@@ -3,6 +3,7 @@
 import harness
 import otel
 import records
+import stacks_test
 from harness import EXIT_NO_TARGET, Recording, Workload, run_correlator
 from otel import FIXTURES, ROUTE_AND_USER, OtelWorkload, contexts_of
 
@@ -47,6 +48,19 @@ class OtherTest(otel.OtelTest):
             process[name] for name in ("otel_schema", "service.name", "service.instance.id",
                                        "deployment.environment.name")))
         self.assertEqual(0, records.books(found)["otel_keys_unknown"])
+
+    def test_samples_of_a_context_have_native_frames_from_the_first_on(self):
+        with OtelWorkload() as workload:
+            recording = self.record(workload, *IDS, "--stacks=997", "--native-stacks=full")
+            workload.do(f"swap {TRACE} {SPAN}", "spin 300", "clear")
+            found = self.end(recording)
+        frames = stacks_test.frames_of(found)
+        stacks = [[frame["name"] for frame in stacks_test.stack_of(frames, record["stack_id"])]
+                  for record in records.of_kind(found, "sample") if record["otel.trace_id"] == TRACE]
+        self.assertEqual({"[no Ruby]"}, {names[-1] for names in stacks})
+        self.assertTrue(stacks)
+        whole = [names for names in stacks if names[-2].startswith("_start") and "main" in names]
+        self.assertGreater(len(whole), 0.9 * len(stacks), stacks)
 
     def test_no_context_is_none_and_ids_need_no_process_context(self):
         with OtelWorkload() as workload:

@@ -56,9 +56,13 @@ static struct known_rule *read_rule(struct native_callers *callers, const struct
 				    struct native_process *process)
 {
 	struct known_rule *known = calloc(1, sizeof(*known));
-	int r = known ? unwind_rule_read(place->file, native_process_pid(process), place->path,
-					 key->address, &known->rule)
-		      : -ENOMEM;
+	int r = -ENOMEM;
+
+	if (known && place->file)
+		r = unwind_rule_read(place->file, native_process_pid(process), place->path,
+				     key->address, &known->rule);
+	else if (known)
+		r = unwind_rule_read_vdso(key->address, &known->rule);
 
 	if (r == -EPIPE)
 		native_process_note_cost(process);

@@ -250,6 +250,11 @@ static struct code *find_code(const struct native_process *process, uint64_t add
 		       : NULL;
 }
 
+static bool is_vdso(const struct memory_map_entry *entry)
+{
+	return strcmp(entry->path, "[vdso]") == 0;
+}
+
 static bool is_of_file(const struct memory_map_entry *entry)
 {
 	return entry->path[0] == '/' && entry->inode != 0;
@@ -525,6 +530,12 @@ int native_names_place(struct native_names *names, struct native_process *proces
 	struct code *code = NULL;
 	int r = locate(names, process, address, now_ns, may_read, &code);
 
+	if (code && is_vdso(&code->entry) && address > UINT32_MAX) {
+		*ret_place = (struct native_place){ .path = code->entry.path,
+						    .serial = UINT64_MAX,
+						    .address = address - code->entry.start };
+		return 0;
+	}
 	if (code && (!is_of_file(&code->entry) || (r == 0 && !object_file_image(code->file))))
 		return -ENXIO;
 	if (r < 0 || !code)
@@ -560,7 +571,7 @@ void native_names_find(struct native_names *names, struct native_process *proces
 	*ret_name = (struct native_name){ .label = FRAME_UNKNOWN };
 	if (!code)
 		return;
-	if (strcmp(code->entry.path, "[vdso]") == 0) {
+	if (is_vdso(&code->entry)) {
 		(void)strcpy(ret_name->label, "[vdso]");
 		return;
 	}

@@ -52,10 +52,11 @@ DEFINE_CLEANUP(struct native_names *, native_names_free);
 
 /* Where code of a process is. */
 struct native_place {
-	const struct object_file *file; /* with an ELF image; held until the next lookup */
+	/* With an ELF image; held until the next lookup; NULL = the vDSO of 64-bit processes. */
+	const struct object_file *file;
 	const char *path; /* as the process sees it; valid as long as file */
 	uint64_t serial; /* of the file: never used for another one */
-	uint64_t address; /* its virtual address in the file */
+	uint64_t address; /* its virtual address in the file; its distance from the vDSO's start */
 	uint64_t begin, end; /* the mapping, in the process */
 	bool is_ruby; /* in the file with Ruby's interpreter */
 };

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include <elfutils/libdw.h>
 
@@ -67,6 +68,17 @@ static int set_rule(Dwarf_Frame *frame, uint32_t register_count, struct unwind_r
 	return r;
 }
 
+/* The vDSO of this process, with its section headers, which are its end. */
+static Elf *open_vdso(void)
+{
+	char *begin = (char *)getauxval(AT_SYSINFO_EHDR);
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)begin;
+
+	return begin ? elf_memory(begin,
+				  header->e_shoff + (size_t)header->e_shnum * sizeof(Elf64_Shdr))
+		     : NULL;
+}
+
 /* Runs in the agent. */
 static int find_rule(int fd, const void *input, void *ret_output)
 {
@@ -79,7 +91,7 @@ static int find_rule(int fd, const void *input, void *ret_output)
 
 	memset(rule, 0, sizeof(*rule));
 	(void)elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	elf = fd < 0 ? open_vdso() : elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	if (elf)
 		cfi = dwarf_getcfi_elf(elf);
 	if (cfi && dwarf_cfi_addrframe(cfi, question->virtual_address, &frame) == 0)
@@ -90,19 +102,45 @@ static int find_rule(int fd, const void *input, void *ret_output)
 	return r;
 }
 
+static int ask(pid_t pid, const char *name, int path_fd, const struct question *question,
+	       struct unwind_rule *ret_rule)
+{
+	const struct agent_call call = { .function = find_rule,
+					 .input = question,
+					 .input_bytes = sizeof(*question),
+					 .output = ret_rule,
+					 .output_bytes = sizeof(*ret_rule) };
+
+	return agent_call(pid, name, path_fd, &call);
+}
+
+static uint32_t count_registers(uint16_t machine)
+{
+	return machine == EM_X86_64 ? 17 : UNWIND_REGISTERS;
+}
+
 int unwind_rule_read(const struct object_file *file, pid_t pid, const char *name,
 		     uint64_t virtual_address, struct unwind_rule *ret_rule)
 {
 	const struct elf_image *image = object_file_image(file);
 	const struct question question = {
 		.virtual_address = virtual_address,
-		.register_count = image && elf_image_machine(image) == EM_X86_64 ? 17 : 32,
+		.register_count = image ? count_registers(elf_image_machine(image)) : 0,
 	};
-	const struct agent_call call = { .function = find_rule,
-					 .input = &question,
-					 .input_bytes = sizeof(question),
-					 .output = ret_rule,
-					 .output_bytes = sizeof(*ret_rule) };
 
-	return image ? agent_call(pid, name, object_file_fd(file), &call) : -ENOENT;
+	return image ? ask(pid, name, object_file_fd(file), &question, ret_rule) : -ENOENT;
+}
+
+int unwind_rule_read_vdso(uint64_t distance, struct unwind_rule *ret_rule)
+{
+	const struct question question = {
+		.virtual_address = distance,
+#ifdef __aarch64__
+		.register_count = count_registers(EM_AARCH64),
+#else
+		.register_count = count_registers(EM_X86_64),
+#endif
+	};
+
+	return ask(0, NULL, -1, &question, ret_rule);
 }

@@ -49,3 +49,9 @@ struct unwind_rule {
  */
 int unwind_rule_read(const struct object_file *file, pid_t pid, const char *name,
 		     uint64_t virtual_address, struct unwind_rule *ret_rule);
+
+/*
+ * The rule for code of the vDSO, by its distance from the vDSO's start: the kernel maps the same
+ * pages to all 64-bit processes (vdso(7)), so that of the agent is read. As above.
+ */
+int unwind_rule_read_vdso(uint64_t distance, struct unwind_rule *ret_rule);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "unit_test.h"
@@ -115,6 +116,31 @@ FIXTURE_TEST(unwind_rule_is_none_outside_functions)
 
 	assert_int_equal(read_rule(known.original, 0, &rule), -ENOENT);
 	assert_int_equal(read_rule(known.original, UINT64_MAX, &rule), -ENOENT);
+}
+
+/* A function that programs call: it begins as others do. */
+FIXTURE_TEST(unwind_rule_of_vdso_is_that_of_own)
+{
+	const char *begin = (const char *)getauxval(AT_SYSINFO_EHDR);
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)begin;
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	struct elf_symbol symbol;
+	struct unwind_rule rule;
+
+	assert_non_null(begin);
+	assert_int_equal(
+		elf_image_open_memory(begin, header->e_shoff + header->e_shnum * sizeof(Elf64_Shdr),
+				      &image),
+		0);
+#ifdef __aarch64__
+	assert_true(elf_image_find_defined(image, "__kernel_clock_gettime", &symbol));
+#else
+	assert_true(elf_image_find_defined(image, "__vdso_clock_gettime", &symbol));
+#endif
+	assert_int_equal(unwind_rule_read_vdso(symbol.value, &rule), 0);
+	assert_int_equal(rule.step_count, 1);
+	assert_int_equal(rule.steps[0].operation, DW_OP_bregx);
+	assert_int_equal(unwind_rule_read_vdso(0, &rule), -ENOENT);
 }
 
 /* The section with that name, by headers that are right. */
