@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """
-Known answers, values of every kind, fibers told apart, waits for the GVL, garbage collections and GC stress with another
-Debian's Ruby and libc, in a container: the live tests, with their workloads moved there. CORRELATOR_ROOT names the root.
+Known answers, values of every kind, fibers told apart, stacks of Ractors with and without YJIT, waits for the GVL,
+garbage collections and GC stress with another Debian's Ruby and libc, in a container: the live tests, with their workloads moved there. CORRELATOR_ROOT names the root.
 """
 import os
 import pathlib
@@ -16,12 +16,14 @@ import gc_test
 import gvl_test
 import harness
 import known_answers_test
+import ractors_test
 import records
 import values_test
 from fibers_test import FibersTest
 from gc_test import GcTest
 from gvl_test import GvlTest
 from known_answers_test import KnownAnswersTest
+from ractors_test import RactorsTest
 from values_test import ContextTest, ValuesTest
 
 ROOT = pathlib.Path(os.environ["CORRELATOR_ROOT"]).resolve()
@@ -34,7 +36,7 @@ class MatrixWorkload(container.ContainedWorkload):
                          library=[GEM / "lib"])
 
 
-for module in fibers_test, gc_test, gvl_test, known_answers_test, values_test:
+for module in fibers_test, gc_test, gvl_test, known_answers_test, ractors_test, values_test:
     module.Workload = MatrixWorkload
 
 
