@@ -3,6 +3,7 @@
 what it said."""
 import argparse
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -15,10 +16,13 @@ import trials
 EPILOG = """examples:
   tests/steady -n 40 --noise live.service     one test, beside noise
   tests/steady -n 5 unit check                all unit tests and checks
+  tests/steady -n 40 --noise --resume         all tests; go on with the rounds of the last call
 Goals, of 40 runs with --noise: no failure of a test that is pure, at most one of a test that measures.
 Exit status: 0 if all keep to that rate, 1 if not.
 """
 KEPT = parts.RELEASE / "steady"
+# A line of JSON for each whole round: what run_of() says of each test.
+ROUNDS = KEPT / "rounds.jsonl"
 MEASURED_RATE = 1 / 40
 # In a test's output, what says why it failed; the last one counts.
 REASON = re.compile(r"^(\w*(Error|Exception|Failure)\b.*|.*\b(error|ERROR|FAILED|failed):.*|\[  ERROR.*)$",
@@ -48,6 +52,16 @@ def noise():
         yield
 
 
+def run_of(result):
+    """What is counted of a result, and kept for --resume."""
+    reason = None
+    if result.status == "failed":
+        found = [match[0].strip() for match in REASON.finditer(result.output)]
+        reason = found[-1][:200] if found else "(says nothing)"
+    return {"test": f"{result.name} ({result.build.name})", "seconds": result.seconds,
+            "measures": result.measures(), "reason": reason}
+
+
 class Tally:
     """How often each test ran, and failed."""
 
@@ -58,18 +72,22 @@ class Tally:
         self.seconds = {}
         self.measured = set()
 
-    def add(self, result):
-        name = f"{result.name} ({result.build.name})"
+    def add(self, run):
+        """Counts what run_of() says of a result."""
+        name = run["test"]
         self.runs[name] = self.runs.get(name, 0) + 1
-        self.seconds[name] = self.seconds.get(name, 0) + result.seconds
-        if result.measures():
+        self.seconds[name] = self.seconds.get(name, 0) + run["seconds"]
+        if run["measures"]:
             self.measured.add(name)
-        if result.status == "failed":
+        if run["reason"]:
             self.failures[name] = self.failures.get(name, 0) + 1
-            found = [match[0].strip() for match in REASON.finditer(result.output)]
-            self.reasons.setdefault(name, []).append(found[-1][:200] if found else "(says nothing)")
-            KEPT.mkdir(parents=True, exist_ok=True)
-            (KEPT / f"{result.name}.{self.failures[name]}.log").write_text(result.output)
+            self.reasons.setdefault(name, []).append(run["reason"])
+
+    def keep(self, result):
+        """Keeps the output of a result that was counted, if it failed."""
+        if result.status == "failed":
+            number = self.failures[run_of(result)["test"]]
+            (KEPT / f"{result.name}.{number}.log").write_text(result.output)
 
     def too_often(self):
         """Those that fail more often than the goal."""
@@ -93,15 +111,29 @@ def chosen_by(patterns):
     return ("-R", "|".join(patterns)) if patterns else ()
 
 
-def rounds(count, patterns):
+def one_round(patterns):
     """Yields each test's result, in the company that the gate gives it."""
     choice = chosen_by(patterns)
-    for number in range(count):
-        print(f"== round {number + 1} of {count}", flush=True)
-        for tests in parts.gate_tests():
-            if tests.build.exists():
-                yield from trials.run_ctest(tests.build, *tests.arguments, *choice, jobs=tests.jobs,
-                                            prefix=tests.prefix)
+    for tests in parts.gate_tests():
+        if tests.build.exists():
+            yield from trials.run_ctest(tests.build, *tests.arguments, *choice, jobs=tests.jobs, prefix=tests.prefix)
+
+
+def run_rounds(count, patterns, tally, resumes):
+    """Runs so many rounds, those of the last call included if it resumes."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    earlier = [json.loads(line) for line in ROUNDS.read_text().splitlines()] if resumes and ROUNDS.exists() else []
+    for run in (run for whole in earlier for run in whole):
+        tally.add(run)
+    with ROUNDS.open("a" if resumes else "w") as file:
+        for number in range(len(earlier), count):
+            print(f"== round {number + 1} of {count}", flush=True)
+            whole = []
+            for result in one_round(patterns):
+                whole.append(run_of(result))
+                tally.add(whole[-1])
+                tally.keep(result)
+            print(json.dumps(whole), file=file, flush=True)
 
 
 def main(words):
@@ -110,6 +142,8 @@ def main(words):
     parser.add_argument("-n", metavar="N", type=int, default=10, help="run each test N times (default 10)")
     parser.add_argument("--noise", action="store_true",
                         help="run beside a busy loop for each CPU, a hog of memory and one of the disk")
+    parser.add_argument("--resume", action="store_true",
+                        help="count the whole rounds of the last call, which was interrupted, and go on with them")
     parser.add_argument("--every", action="store_true", help="print a line for each test, not only for failures")
     parser.add_argument("patterns", metavar="PATTERN", nargs="*",
                         help="a regular expression of tests' names, as ctest -R (default: all)")
@@ -120,8 +154,7 @@ def main(words):
     with noise() if arguments.noise else contextlib.nullcontext():
         # Ctrl-C ends the rounds, not the table.
         with contextlib.suppress(KeyboardInterrupt):
-            for result in rounds(arguments.n, arguments.patterns):
-                tally.add(result)
+            run_rounds(arguments.n, arguments.patterns, tally, arguments.resume)
     if not tally.runs:
         sys.exit(f"no test is named like {' '.join(arguments.patterns)}")
     print(f"== of {sum(tally.runs.values())} runs of {len(tally.runs)} tests, {sum(tally.failures.values())} "
