@@ -549,7 +549,6 @@ static bool name_generated(struct native_process *process, uint64_t address, uin
 {
 	const char *text;
 
-	name->is_ruby = true;
 	if (!process->generated)
 		process->generated = perf_map_new(process->pid);
 	if (!process->generated)
@@ -557,9 +556,11 @@ static bool name_generated(struct native_process *process, uint64_t address, uin
 	if (may_read)
 		perf_map_look(process->generated, now_ns);
 	text = perf_map_find(process->generated, address);
-	if (text)
-		put_label(name, text);
-	return text;
+	if (!text)
+		return false;
+	put_label(name, text);
+	name->is_ruby = true;
+	return true;
 }
 
 void native_names_find(struct native_names *names, struct native_process *process, uint64_t address,
@@ -585,6 +586,6 @@ void native_names_find(struct native_names *names, struct native_process *proces
 	if (r == 0 && object_file_image(code->file))
 		name_in_file(names, process, code, address, may_read, ret_name);
 	/* Shared memory may have generated code, too. */
-	else if (!name_generated(process, address, now_ns, may_read, ret_name))
+	else if (r < 0 || !name_generated(process, address, now_ns, may_read, ret_name))
 		label_by_file(ret_name, code->entry.path);
 }

@@ -3,6 +3,7 @@
 #include "recorder/symbolize/native_names.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -196,6 +197,7 @@ FIXTURE_TEST(native_names_use_file_name_without_symbols)
 
 	assert_string_equal(name_at(bench, code)->label, "[no.so]");
 	assert_non_null(strstr(bench->name.path, "/no.so"));
+	assert_false(bench->name.is_ruby);
 	assert_int_equal(munmap(code, PAGE_BYTES), 0);
 }
 
@@ -233,6 +235,33 @@ FIXTURE_TEST(native_names_look_again_at_anonymous_mapping)
 	assert_int_equal(munmap(code, PAGE_BYTES), 0);
 }
 
+/* In no file, and in shared memory, which is one; both as perf-PID.map has it. */
+FIXTURE_TEST(native_names_find_names_of_generated_code)
+{
+	struct bench *bench = *state;
+	char *shared = map_file("shared", NULL), path[64];
+	char *own =
+		mmap(NULL, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(own != MAP_FAILED);
+	(void)fprintf(file, "%lx 10 shared\n%lx 10 own\n", (unsigned long)shared,
+		      (unsigned long)own);
+	assert_int_equal(fclose(file), 0);
+	assert_string_equal(name_at(bench, shared + 15)->label, "shared");
+	assert_true(bench->name.is_ruby);
+	assert_string_equal(name_at(bench, shared + 16)->label, "[shared]");
+	assert_false(bench->name.is_ruby);
+	assert_string_equal(name_at(bench, own)->label, "own");
+	assert_true(bench->name.is_ruby);
+	assert_string_equal(name_at(bench, own + 16)->label, "");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(munmap(shared, PAGE_BYTES) | munmap(own, PAGE_BYTES), 0);
+}
+
 FIXTURE_TEST(native_names_use_only_cached_files_if_reading_is_denied)
 {
 	struct bench *bench = *state;
@@ -246,6 +275,7 @@ FIXTURE_TEST(native_names_use_only_cached_files_if_reading_is_denied)
 	native_names_find(bench->names, bench->process, address, bench->now_ns, false,
 			  &bench->name);
 	assert_string_equal(bench->name.label, "[libc.so.6]");
+	assert_false(bench->name.is_ruby);
 	bench->now_ns += 10 * NS_PER_S;
 	native_names_find(bench->names, bench->process, address, bench->now_ns, false,
 			  &bench->name);
