@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "base/array.h"
 
-#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 void *array_resized(void *items, size_t *room, size_t count, size_t item_bytes)
 {
@@ -18,4 +18,21 @@ void *array_resized(void *items, size_t *room, size_t count, size_t item_bytes)
 	if (resized)
 		*room = wanted;
 	return resized;
+}
+
+size_t array_count_up_to(const void *items, size_t count, size_t item_bytes, uint64_t value)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		uint64_t first;
+
+		memcpy(&first, (const char *)items + middle * item_bytes, sizeof(first));
+		if (first <= value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }

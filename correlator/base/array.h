@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Grows items (owned; from malloc, or NULL with *room 0) to hold at least count items (>= 1) of
@@ -21,3 +22,9 @@ void *array_resized(void *items, size_t *room, size_t count, size_t item_bytes);
 			*(items) = resized_;                                                  \
 		resized_ ? 0 : -ENOMEM;                                                       \
 	})
+
+/*
+ * The number of items whose first member, a uint64_t, is at most value; the items are sorted by it.
+ * A binary search.
+ */
+size_t array_count_up_to(const void *items, size_t count, size_t item_bytes, uint64_t value);

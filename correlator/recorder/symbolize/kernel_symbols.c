@@ -176,16 +176,9 @@ int kernel_symbols_read_running(struct kernel_symbols *symbols)
 /* The last symbol at or below the address, under its preferred name; NULL = none. */
 static const struct kernel_symbol *find(const struct kernel_symbols *symbols, uint64_t address)
 {
-	size_t low = 0, high = symbols->count;
+	size_t low =
+		array_count_up_to(symbols->list, symbols->count, sizeof(*symbols->list), address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols->list[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == 0)
 		return NULL;
 	for (low--; low > 0 && symbols->list[low - 1].address == symbols->list[low].address;)

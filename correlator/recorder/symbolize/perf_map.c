@@ -143,22 +143,6 @@ static int compare(const void *left, const void *right)
 	return a->line < b->line ? -1 : 1;
 }
 
-/* The number of entries that start at or before an address. */
-static size_t count_before(const struct perf_map *map, uint64_t address)
-{
-	size_t low = 0, high = map->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (map->entries[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 const char *perf_map_find(struct perf_map *map, uint64_t address)
 {
 	const struct entry *best = NULL;
@@ -167,7 +151,7 @@ const char *perf_map_find(struct perf_map *map, uint64_t address)
 	if (!map->is_sorted && map->count > 0)
 		qsort(map->entries, map->count, sizeof(*map->entries), compare);
 	map->is_sorted = true;
-	end = count_before(map, address);
+	end = array_count_up_to(map->entries, map->count, sizeof(*map->entries), address);
 	for (size_t i = end; i-- > 0 && end - i <= LOOK_BACK;) {
 		const struct entry *entry = &map->entries[i];
 

@@ -52,6 +52,25 @@ TEST(array_with_spare_capacity_is_not_moved)
 	free(items);
 }
 
+TEST(array_counts_items_up_to_value)
+{
+	static const struct {
+		uint64_t first;
+		char other[5];
+	} items[] = { { 3, "a" }, { 5, "b" }, { 5, "c" }, { UINT64_MAX, "d" } };
+	static const struct {
+		uint64_t value;
+		size_t count;
+	} cases[] = {
+		{ 0, 0 }, { 2, 0 }, { 3, 1 }, { 4, 1 }, { 5, 3 }, { 6, 3 }, { UINT64_MAX, 4 }
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(array_count_up_to(items, 4, sizeof(items[0]), cases[i].value),
+				 cases[i].count);
+	assert_int_equal(array_count_up_to(NULL, 0, 8, 7), 0);
+}
+
 TEST(array_rejects_size_overflow_and_stays_unchanged)
 {
 	size_t room = 0;

@@ -154,25 +154,10 @@ size_t elf_functions_size_bytes(const struct elf_functions *functions)
 	       functions->text_capacity;
 }
 
-/* The number of functions that start at or before an address. */
-static size_t count_before(const struct elf_functions *functions, uint64_t address)
-{
-	size_t low = 0, high = functions->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (functions->list[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 const char *elf_functions_find(const struct elf_functions *functions, uint64_t virtual_address)
 {
-	size_t end = count_before(functions, virtual_address);
+	size_t end = array_count_up_to(functions->list, functions->count, sizeof(*functions->list),
+				       virtual_address);
 	const struct function *best = NULL;
 
 	/* The one that starts last wins; among equal starts the preferred one is visited last. */
