@@ -11,6 +11,7 @@
 #include "unit_test.h"
 
 #include "base/cleanup.h"
+#include "whole_file.h"
 
 enum {
 	ADDRESSES = 5000,
@@ -30,23 +31,13 @@ static struct {
 static int read_program(void)
 {
 	char command[256];
-	FILE *file;
-	long end;
 
 	(void)snprintf(command, sizeof(command), "objcopy --strip-debug /proc/%d/exe %s", getpid(),
 		       known.program);
 	if (system(command) != 0)
 		return -1;
-	file = fopen(known.program, "r");
-	if (!file || fseek(file, 0, SEEK_END) < 0)
-		return -1;
-	end = ftell(file);
-	rewind(file);
-	known.size_bytes = (size_t)end;
-	known.bytes = malloc(known.size_bytes);
-	end = known.bytes ? (long)fread(known.bytes, 1, known.size_bytes, file) : 0;
-	(void)fclose(file);
-	return end == (long)known.size_bytes ? 0 : -1;
+	known.bytes = whole_file_read(known.program, &known.size_bytes);
+	return known.bytes ? 0 : -1;
 }
 
 static int set_up(void **state)

@@ -16,7 +16,7 @@
 #include "unit_test.h"
 
 #include "base/cleanup.h"
-#include "recorder/target/proc/agent.h"
+#include "whole_file.h"
 
 enum {
 	FORGERIES = 300,
@@ -32,22 +32,6 @@ static struct {
 	uint64_t function; /* of the library: its virtual address */
 } known;
 
-static int read_original(void)
-{
-	FILE *file = fopen(known.original, "r");
-	long end;
-
-	if (!file || fseek(file, 0, SEEK_END) < 0)
-		return -1;
-	end = ftell(file);
-	rewind(file);
-	known.size_bytes = (size_t)end;
-	known.bytes = malloc(known.size_bytes);
-	end = known.bytes ? (long)fread(known.bytes, 1, known.size_bytes, file) : 0;
-	(void)fclose(file);
-	return end == (long)known.size_bytes ? 0 : -1;
-}
-
 static int set_up(void **state)
 {
 	Dl_info info;
@@ -61,7 +45,8 @@ static int set_up(void **state)
 	if (!mkdtemp(known.folder))
 		return -1;
 	(void)snprintf(known.path, sizeof(known.path), "%s/library", known.folder);
-	return read_original();
+	known.bytes = whole_file_read(known.original, &known.size_bytes);
+	return known.bytes ? 0 : -1;
 }
 
 static int tear_down(void **state)
