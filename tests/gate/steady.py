@@ -120,7 +120,7 @@ def one_round(patterns):
 
 
 def run_rounds(count, patterns, tally, resumes):
-    """Runs so many rounds, those of the last call included if it resumes."""
+    """Runs count rounds. If it resumes, the whole rounds of the last call count."""
     KEPT.mkdir(parents=True, exist_ok=True)
     earlier = [json.loads(line) for line in ROUNDS.read_text().splitlines()] if resumes and ROUNDS.exists() else []
     for run in (run for whole in earlier for run in whole):

@@ -52,7 +52,7 @@ class IoTest(harness.LiveTest):
             return moved["moved"], recording.records()
 
     def lost(self, found):
-        """At most so many calls are in no record: told of as lost, or the kernel left out our program at their exit,
+        """The number of calls that no record need have: counted as lost, or the kernel left out our program at their exit,
         as Linux 7 does on a CPU where it interrupted it."""
         skipped = sum(record.get("programs_skipped", 0) for record in records.of_kind(found, "self"))
         return records.books(found)["io_lost"] + skipped
@@ -74,7 +74,7 @@ class IoTest(harness.LiveTest):
     def test_requests_of_threads_and_fibers_have_what_they_moved(self):
         moved, found = self.observe()
         self.assert_moved(moved, found)
-        # What the others' ends of these connections read and wrote is in no context, except for the bytes of lost calls.
+        # The other ends of these connections are in no context; the bytes of lost calls are missing there.
         outside = moved_by(found, "request_id")[""]
         compare = self.assertGreaterEqual if self.lost(found) else self.assertEqual
         for kind in "tcp", "unix":

@@ -105,7 +105,7 @@ static void find(struct bench *bench, bool may_read)
 			    may_read, &bench->frames);
 }
 
-/* From a function that has called itself so often. */
+/* Captures the stack of a function that has called itself depth times. */
 __attribute__((noinline)) static int capture(struct bench *bench, int depth)
 {
 	return depth > 0 ? capture(bench, depth - 1) + 1 : capture_here(bench);

@@ -109,7 +109,7 @@ FIXTURE_TEST(native_names_leave_names_of_process_mangled_after_costly_ones)
 		/* It is known, and costs no more. */
 		assert_string_equal(name_at(bench, costly[i].function)->label, costly[i].name);
 	}
-	/* What is known costs nothing; all else stays as it is. */
+	/* Cached names stay demangled; new ones stay mangled. */
 	assert_string_equal(name_at(bench, of_cpp)->label, "foo::bar(int)");
 	assert_string_equal(name_at(bench, of_cpp_too)->label, "_ZN3foo3bazEi");
 	/* Only of that process. */

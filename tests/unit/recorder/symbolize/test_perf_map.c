@@ -170,7 +170,7 @@ FIXTURE_TEST(perf_map_follows_file_of_process)
 	/* Nothing new. */
 	look_later();
 	expect(0x2000, "second");
-	/* What is gone keeps its names; another file, or a shorter one, is read anew. */
+	/* A removed file keeps its names; another file, or a shorter one, is read anew. */
 	assert_int_equal(rename(path, old_path), 0);
 	look_later();
 	expect(0x1000, "first");

@@ -99,7 +99,7 @@ FIXTURE_TEST(unwind_frame_reads_copy_alone)
 	stack.size_bytes = 256;
 	rule.offsets[RETURN_ADDRESS] = -40 - USER_RED_ZONE_BYTES;
 	expect_unchanged(-EFAULT);
-	/* What another register had is not needed yet. */
+	/* The caller's value of another register is not needed yet. */
 	rule.offsets[RETURN_ADDRESS] = -8;
 	rule.places[RBP] = UNWIND_SAVED;
 	rule.offsets[RBP] = 4096;
