@@ -251,6 +251,8 @@ int on_sample(void *context)
 	boundary_close(thread, task, now_ns, BOUNDARY_SAMPLE, thread->clock.mode);
 	boundary_end(thread, task, now_ns, BOUNDARY_SAMPLE);
 	failed = sample_count(thread, stack, tip);
+	if (session.stall_least_ns)
+		hog_note_sample(&thread->hog, stack, tip, bpf_get_prandom_u32());
 	boundary_release(thread);
 	if (failed)
 		count_loss(thread->life, COUNTER_SAMPLE_LOST);

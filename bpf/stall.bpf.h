@@ -86,6 +86,9 @@ static __noinline int stall_enter(struct thread_state *thread, struct task_struc
 {
 	struct stall_watch *watch = &thread->stall;
 
+	if (session.has_wait_stacks && watch->left_ns)
+		hog_note_wait(&thread->hog, account_growth(now_ns, watch->left_ns), watch->stack,
+			      watch->tip);
 	if (!stall_is_long(watch, now_ns, session.stall_least_ns)) {
 		watch->left_ns = 0;
 		return 0;
@@ -206,11 +209,15 @@ static __always_inline void hog_send(struct thread_state *thread, __u64 now_ns)
 {
 	const struct hog_watch *watch = &thread->hog;
 	struct stall *stall = stall_reserve(thread, now_ns);
+	struct hog_place place;
 
 	if (!stall)
 		return;
 	stall_clear(thread, stall);
-	stall->flags = STALL_IS_HOG;
+	place = hog_place(watch, &stall->flags);
+	stall->stack = place.stack;
+	stall->tip = place.tip;
+	stall->flags |= STALL_IS_HOG;
 	stall->start_ns = watch->since_ns;
 	stall->end_ns = now_ns;
 	stall->cpu_ns = watch->cpu_ns;

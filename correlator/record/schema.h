@@ -269,7 +269,8 @@
 	  "the file that it waited on: a path; pipe:[INODE]; of a socket the peer's ADDRESS:PORT "                   \
 	  "or unix:PATH, of one that listens its own; left out: no one file, or not known")                          \
 	X(TEXT, stack_id, "stack_id", KNOWN, "",                                                                     \
-	  "the innermost frame of the stack that it waited in; only with --stacks=off-cpu")                          \
+	  "the innermost frame of the stack that it waited in (--stacks=off-cpu); hog: of its longest "              \
+	  "wait, or, if it ran for longer than it waited, of one of its samples (--stacks)")                         \
 	X(TEXT, woken_by, "woken_by", KNOWN, "",                                                                     \
 	  "thread; interrupt: a timer, a packet or a disk; left out: it did not sleep, or it "                       \
 	  "is not known")                                                                                            \

@@ -31,7 +31,9 @@ enum stall_flags {
 	STALL_BY_INTERRUPT = 1 << 1,
 	STALL_IS_INHERITED = 1 << 2, /* as ACCOUNT_INHERITED */
 	STALL_IS_OF_ORIGIN = 1 << 3, /* as ACCOUNT_OF_ORIGIN */
-	STALL_IS_HOG = 1 << 4, /* a fiber kept its thread: only times, context and thread are set */
+	/* A fiber kept its thread: only times, context, thread and stack are set. */
+	STALL_IS_HOG = 1 << 4,
+	STALL_STACK_IS_SAMPLED = 1 << 5, /* of a hog: the stack is a sample's, not a wait's */
 };
 
 /* The file that a thread waits on. */
@@ -55,7 +57,8 @@ struct stall {
 	__u64 thread_serial;
 	__u64 life; /* of the thread's process (life.h) */
 	__u64 inode; /* STALL_OBJECT_PIPE */
-	__u64 stack; /* in which it waited, and its tip, with --stacks=off-cpu (stacks.h) */
+	/* In which it waited, with --stacks=off-cpu (stacks.h); of a hog: hog_place(). */
+	__u64 stack;
 	__u64 tip;
 	__u32 tid; /* ids in the observer's pid namespace; 0 = not known */
 	__u32 ns_tid; /* in the thread's own pid namespace */
@@ -103,6 +106,17 @@ struct stall_watch {
 	char other_comm[COMM_BYTES];
 };
 
+struct hog_place {
+	__u64 stack; /* STACK_NOT_SEEN = none */
+	__u64 tip;
+};
+
+enum {
+	/* A sample replaces the one before with a probability of at least 1 in this: of a long time
+	 * the chosen one is of the end, as userspace forgets stacks after a window or two. */
+	HOG_SAMPLES = 32,
+};
+
 /* The time since a thread's last probe. All zeros: not known. */
 struct hog_watch {
 	__u64 since_ns; /* that probe; 0 = not known */
@@ -112,6 +126,10 @@ struct hog_watch {
 	__u64 run_queue_ns;
 	__u32 last_fiber; /* the last one that ran in a context; 0 = none, or not known */
 	__u32 has_turns; /* fibers take turns on the thread */
+	__u64 longest_wait_ns;
+	struct hog_place waited; /* in the longest wait; only with --stacks=off-cpu */
+	struct hog_place sampled; /* in one of the samples; only with --stacks */
+	__u64 samples; /* at most HOG_SAMPLES */
 };
 
 /* The pending totals are charged to that context. */
@@ -153,6 +171,41 @@ static inline void hog_begin(struct hog_watch *watch, __u64 now_ns, __u32 fiber)
 	watch->since_ns = fiber ? now_ns : 0;
 	watch->context_hash = 0;
 	watch->cpu_ns = watch->blocked_ns = watch->run_queue_ns = 0;
+	watch->longest_wait_ns = watch->samples = 0;
+	watch->waited.stack = watch->waited.tip = 0;
+	watch->sampled.stack = watch->sampled.tip = 0;
+}
+
+/* The thread was off its CPU for that long, in that stack. */
+static inline void hog_note_wait(struct hog_watch *watch, __u64 wait_ns, __u64 stack, __u64 tip)
+{
+	if (wait_ns < watch->longest_wait_ns)
+		return;
+	watch->longest_wait_ns = wait_ns;
+	watch->waited.stack = stack;
+	watch->waited.tip = tip;
+}
+
+/* A sample of the thread found it in that stack. Up to HOG_SAMPLES of them, each is as likely to be
+ * chosen. random: any number. */
+static inline void hog_note_sample(struct hog_watch *watch, __u64 stack, __u64 tip, __u32 random)
+{
+	if (watch->samples < HOG_SAMPLES)
+		watch->samples++;
+	if (random % (__u32)watch->samples)
+		return;
+	watch->sampled.stack = stack;
+	watch->sampled.tip = tip;
+}
+
+/* Where the fiber was: in its longest wait, or, if it ran for longer than it waited, in one of its
+ * samples. Sets *ret_flags: STALL_STACK_IS_SAMPLED or 0. */
+static inline struct hog_place hog_place(const struct hog_watch *watch, __u32 *ret_flags)
+{
+	int has_run = watch->cpu_ns > watch->blocked_ns + watch->run_queue_ns;
+
+	*ret_flags = has_run ? STALL_STACK_IS_SAMPLED : 0;
+	return has_run ? watch->sampled : watch->waited;
 }
 
 /* Adds the time off the CPU that became pending since the last call. */

@@ -177,6 +177,14 @@ class HogsTest(harness.LiveTest):
         self.assertGreater(hogs["spin"]["cpu_ns"], 2 * hogs["spin"]["blocked_ns"])
         self.assertGreater(hogs["wait"]["blocked_ns"], 2 * hogs["wait"]["cpu_ns"])
 
+    def test_each_is_in_the_method_that_kept_the_thread(self):
+        self.observe("--stacks=999,off-cpu")
+        report = json.loads(run_correlator("report", "--stalls", "-f", "json", self.output).stdout)
+        story = json.loads(run_correlator("report", "--request", "task-003", "-f", "json", self.output).stdout)
+        for hogs in self.longest(report["hogs"]), self.longest(story["stalls"]["hogs"]):
+            self.assertRegex(hogs["spin"]["method"], "spin|now_ns", hogs["spin"])
+            self.assertIn("nanosleep", hogs["wait"]["method"], hogs["wait"])
+
     def test_threads_of_their_own_are_none(self):
         _, found = self.observe("-i", "50ms")
         self.assertEqual([], [stall for stall in records.of_kind(found, "stall")

@@ -197,6 +197,7 @@ static void put_hog(struct view *view, const struct stalls_wait *hog)
 	put(view, COLUMN_CPU, hog->cpu_ns);
 	put(view, COLUMN_HELD, (int64_t)hog->held_count);
 	put(view, COLUMN_HELD_NS, hog->held_ns);
+	put_method(view, hog);
 	sheet_end_row(&view->sheet);
 }
 

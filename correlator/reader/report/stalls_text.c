@@ -50,6 +50,18 @@ struct view {
 	size_t wait_column_count;
 };
 
+/* Writes "" if it is not known. */
+static void write_method(const struct view *view, const struct stalls_wait *wait,
+			 char ret_text[static TABLE_CELL_BYTES])
+{
+	const struct frame *method = frames_method(view->frames, wait->texts[STALLS_STACK]);
+
+	ret_text[0] = '\0';
+	if (method)
+		cell_text_fit((struct record_text){ method->name->bytes, method->name->size_bytes },
+			      TABLE_TEXT_COLUMN_MAX, ret_text);
+}
+
 /* "POST /orders", "itself", "thread worker", "interrupt", "CPU of ruby", "idle CPU", "-". */
 static void write_ender(enum stalls_ender ender, struct record_text text, const char *by,
 			char ret_text[static TABLE_CELL_BYTES])
@@ -114,17 +126,6 @@ static const char *reason_of(const struct stalls_wait *wait, char room[static TA
 	return room;
 }
 
-static void write_method(const struct view *view, const struct stalls_wait *wait,
-			 char ret_text[static TABLE_CELL_BYTES])
-{
-	const struct frame *method = frames_method(view->frames, wait->texts[STALLS_STACK]);
-
-	ret_text[0] = '\0';
-	if (method)
-		cell_text_fit((struct record_text){ method->name->bytes, method->name->size_bytes },
-			      TABLE_TEXT_COLUMN_MAX, ret_text);
-}
-
 static void write_wait(const void *context, size_t row, size_t column,
 		       char ret_text[static TABLE_CELL_BYTES])
 {
@@ -164,6 +165,7 @@ enum hog_column {
 	HOG_REQUEST,
 	HOG_THREAD,
 	HOG_BEGAN,
+	HOG_METHOD, /* last: only with stacks */
 	_HOG_MAX,
 };
 
@@ -189,6 +191,9 @@ static void write_hog(const void *context, size_t row, size_t column,
 		return;
 	case HOG_HELD_TIME:
 		display_duration(hog->held_ns, ret_text);
+		return;
+	case HOG_METHOD:
+		write_method(view, hog, ret_text);
 		return;
 	case HOG_BEGAN:
 		cell_text_number(FIGURE_BEGAN, hog->start_ns, view->has_date, ret_text);
@@ -351,10 +356,11 @@ static void print_hogs(const struct view *view, const struct stalls_view_options
 		[HOG_HELD_TIME] = { "for, in sum", 1, false },
 		[HOG_REQUEST] = { "request_id", 2, true },
 		[HOG_THREAD] = { "thread", 5, true },
-		[HOG_BEGAN] = { began, 3, false },
+		[HOG_BEGAN] = { began, 4, false },
+		[HOG_METHOD] = { "method", 3, true },
 	};
 	const struct table table = { .columns = columns,
-				     .column_count = _HOG_MAX,
+				     .column_count = view->frames ? _HOG_MAX : HOG_METHOD,
 				     .row_count = view->hog_count,
 				     .width = options->width,
 				     .is_bold = options->is_bold,

@@ -227,16 +227,23 @@ static void print_cost(const struct page *page, const char *label, enum cost cos
 	print_item(page, label, "%s", text);
 }
 
-/* Writes ", GET /reports (r-17) 40.13 ms". Returns its length. */
-static size_t name_hog(const struct stalls_wait *hog, char *ret_text, size_t text_bytes)
+/* Writes ", GET /reports (r-17) 40.13 ms in Report#lines". Returns its length. */
+static size_t name_hog(const struct stalls_wait *hog, const struct frames *frames, char *ret_text,
+		       size_t text_bytes)
 {
+	const struct frame *method = frames_method(frames, hog->texts[STALLS_STACK]);
 	char endpoint[TABLE_CELL_BYTES], id[TABLE_CELL_BYTES], duration[DISPLAY_NUMBER_BYTES];
+	char name[TABLE_CELL_BYTES] = "";
 	int length;
 
 	cell_text_key(hog->texts[STALLS_VALUE], "endpoint", TABLE_TEXT_COLUMN_MAX, endpoint);
 	cell_text_fit(hog->texts[STALLS_REQUEST], TABLE_TEXT_COLUMN_MAX, id);
 	display_duration(hog->held_ns, duration);
-	length = snprintf(ret_text, text_bytes, ", %s (%s) %s", endpoint, id, duration);
+	if (method)
+		cell_text_fit((struct record_text){ method->name->bytes, method->name->size_bytes },
+			      TABLE_TEXT_COLUMN_MAX, name);
+	length = snprintf(ret_text, text_bytes, ", %s (%s) %s%s%s", endpoint, id, duration,
+			  method ? " in " : "", name);
 	return (size_t)length < text_bytes ? (size_t)length : text_bytes - 1;
 }
 
@@ -244,6 +251,7 @@ static size_t name_hog(const struct stalls_wait *hog, char *ret_text, size_t tex
 static void print_held(const struct page *page)
 {
 	const struct stalls *stalls = &page->story->stalls;
+	const struct frames *frames = story_frames(page->story);
 	char duration[DISPLAY_NUMBER_BYTES], names[SENTENCE_BYTES] = "", more[64] = "";
 	size_t length = 0, count = 0;
 
@@ -251,7 +259,8 @@ static void print_held(const struct page *page)
 		if (stalls->hogs[i]->held_ns == 0)
 			continue;
 		if (count++ < HOGS_NAMED)
-			length += name_hog(stalls->hogs[i], names + length, sizeof(names) - length);
+			length += name_hog(stalls->hogs[i], frames, names + length,
+					   sizeof(names) - length);
 	}
 	if (count == 0)
 		return;

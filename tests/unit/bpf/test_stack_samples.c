@@ -32,6 +32,7 @@ static uint64_t user_pc; /* where the thread is in user mode */
 #define bpf_ringbuf_output stacks_send
 #undef bpf_get_stack
 #define bpf_get_stack			      stacks_unwind
+#define bpf_get_prandom_u32()		      0
 #define compat_user_stack_pointer(task)	      STACK_POINTER
 #define compat_user_instruction_pointer(task) user_pc
 #define RUBY_FRAMES_READ(walk, buffer, size_bytes, address) \
@@ -412,6 +413,16 @@ FIXTURE_TEST(sample_compares_context_in_full_without_probes)
 	thread->compared_ns = 1;
 	meet();
 	assert_int_equal(thread->compared_ns, NOW_NS);
+}
+
+FIXTURE_TEST(sample_says_where_fiber_keeps_thread_with_stalls_alone)
+{
+	(void)meet_stack();
+	assert_int_equal(thread->hog.samples, 0);
+	native_session.stall_least_ns = 5;
+	assert_int_equal(meet_stack(), thread->hog.sampled.stack);
+	assert_int_equal(bench.rows[0][0].key.tip, thread->hog.sampled.tip);
+	assert_int_equal(thread->hog.samples, 1);
 }
 
 /* ---- what cannot be counted ---- */

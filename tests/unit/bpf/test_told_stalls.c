@@ -429,7 +429,9 @@ static void keep_thread(uint64_t ns)
 					  .blocked_ns = 2 * MS,
 					  .run_queue_ns = MS,
 					  .last_fiber = 7,
-					  .has_turns = 1 };
+					  .has_turns = 1,
+					  .waited = { 31, 32 },
+					  .sampled = { 41, 42 } };
 	kernel.now_ns += ns;
 }
 
@@ -440,7 +442,9 @@ STALL_TEST(hog_is_told_when_fiber_leaves)
 	keep_thread(8 * MS);
 	assert_int_equal(hog_tell(thread, 6, kernel.now_ns), 0);
 	assert_int_equal(kernel.stall_count, 1);
-	assert_int_equal(stall->flags, STALL_IS_HOG);
+	assert_int_equal(stall->flags, STALL_IS_HOG | STALL_STACK_IS_SAMPLED);
+	assert_int_equal(stall->stack, 41);
+	assert_int_equal(stall->tip, 42);
 	assert_int_equal(stall->start_ns, NOW_NS);
 	assert_int_equal(stall->end_ns, NOW_NS + 8 * MS);
 	assert_int_equal(stall->cpu_ns, 5 * MS);
@@ -456,6 +460,26 @@ STALL_TEST(hog_is_told_when_fiber_leaves)
 	assert_string_equal(stall->names[0], "");
 	assert_int_equal(thread->hog.since_ns, kernel.now_ns);
 	assert_int_equal(thread->hog.last_fiber, 6);
+}
+
+STALL_TEST(hog_that_waited_is_where_it_waited_longest)
+{
+	const struct stall *stall = &kernel.stall;
+
+	native_session.has_wait_stacks = 1;
+	keep_thread(0);
+	thread->hog.waited = (struct hog_place){ 0 };
+	thread->waited.next_stack = 51;
+	thread->waited.next_tip = 52;
+	(void)wait_for(4 * MS, 0);
+	thread->waited.next_stack = 61;
+	(void)wait_for(3 * MS, 0);
+	assert_int_equal(hog_tell(thread, 6, kernel.now_ns), 0);
+	assert_int_equal(kernel.stall_count, 1);
+	assert_int_equal(stall->flags, STALL_IS_HOG);
+	assert_int_equal(stall->stack, 51);
+	assert_int_equal(stall->tip, 52);
+	assert_int_equal(thread->hog.waited.stack, 0);
 }
 
 STALL_TEST(hog_is_not_told_if_short_or_in_no_context)

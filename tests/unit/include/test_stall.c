@@ -130,6 +130,51 @@ HOG_TEST(hog_adds_up_what_is_charged_since_probe)
 	assert_int_equal(hog.context_hash, 0);
 }
 
+HOG_TEST(hog_is_where_it_waited_longest_or_ran)
+{
+	const struct account_totals waits = { .user_ns = 3, .blocked_ns = 2, .run_queue_ns = 1 };
+	const struct account_totals runs = { .user_ns = 1 };
+	uint32_t flags;
+
+	pass_to(7, 0);
+	assert_int_equal(hog_place(&hog, &flags).stack, 0);
+	hog_note_wait(&hog, 2 * MS, 11, 12);
+	hog_note_wait(&hog, 3 * MS, 21, 22);
+	hog_note_wait(&hog, 3 * MS - 1, 31, 32);
+	hog_note_sample(&hog, 41, 42, 0);
+	hog_charged(&hog, &waits, CONTEXT);
+	assert_int_equal(hog_place(&hog, &flags).stack, 21);
+	assert_int_equal(hog_place(&hog, &flags).tip, 22);
+	assert_int_equal(flags, 0);
+	hog_charged(&hog, &runs, CONTEXT);
+	assert_int_equal(hog_place(&hog, &flags).stack, 41);
+	assert_int_equal(hog_place(&hog, &flags).tip, 42);
+	assert_int_equal(flags, STALL_STACK_IS_SAMPLED);
+	pass_to(8, MS);
+	hog_charged(&hog, &runs, CONTEXT);
+	assert_int_equal(hog_place(&hog, &flags).stack, 0);
+	pass_to(9, MS);
+	hog_charged(&hog, &waits, CONTEXT);
+	hog_note_wait(&hog, 1, 51, 52);
+	assert_int_equal(hog_place(&hog, &flags).stack, 51);
+}
+
+HOG_TEST(hog_chooses_each_sample_as_likely_and_at_last_the_later_ones)
+{
+	pass_to(7, 0);
+	hog_note_sample(&hog, 1, 1, 5);
+	assert_int_equal(hog.sampled.stack, 1);
+	hog_note_sample(&hog, 2, 2, 5);
+	assert_int_equal(hog.sampled.stack, 1);
+	hog_note_sample(&hog, 3, 3, 6);
+	assert_int_equal(hog.sampled.stack, 3);
+	for (uint64_t i = 4; i < 100; i++)
+		hog_note_sample(&hog, i, i, 1);
+	assert_int_equal(hog.sampled.stack, 3);
+	hog_note_sample(&hog, 100, 100, HOG_SAMPLES);
+	assert_int_equal(hog.sampled.stack, 100);
+}
+
 HOG_TEST(hog_needs_fibers_that_take_turns)
 {
 	pass_to(7, 0);

@@ -644,7 +644,7 @@ int window_stacks_put_stack(struct window_stacks *stacks, struct observed *proce
 	struct window_sample sample = { .owner.process = &process->books,
 					.stack = stall->stack,
 					.tip = stall->tip,
-					.is_wait = true };
+					.is_wait = !(stall->flags & STALL_STACK_IS_SAMPLED) };
 	int r;
 
 	ret_id[0] = '\0';

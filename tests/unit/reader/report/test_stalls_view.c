@@ -258,7 +258,7 @@ FIXTURE_TEST(stalls_filter_whole_requests)
 	assert_int_equal(stalls.blocked_ns, 5);
 }
 
-FIXTURE_TEST(stalls_have_innermost_ruby_method)
+static void give_frames(struct frames *frames)
 {
 	static const char *const records[] = {
 		"stack pid=7 stack_id=f1 name=main frame_kind=ruby file=a.rb line=3",
@@ -267,22 +267,28 @@ FIXTURE_TEST(stalls_have_innermost_ruby_method)
 		"stack pid=7 stack_id=f4 name=sleep frame_kind=native",
 	};
 	static struct record_view view;
-	struct frames frames;
 
-	frames_init(&frames);
+	frames_init(frames);
 	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
 		struct sample sample;
 
 		sample_record(&sample, "%s", records[i]);
 		sample_decode(&sample, &view);
-		assert_int_equal(frames_add(&frames, &view), 0);
+		assert_int_equal(frames_add(frames, &view), 0);
 		msgpack_sbuffer_destroy(&sample.buffer);
 	}
-	assert_int_equal(frames_finish(&frames), 0);
+	assert_int_equal(frames_finish(frames), 0);
+	shown_frames = frames;
+}
+
+FIXTURE_TEST(stalls_have_innermost_ruby_method)
+{
+	struct frames frames;
+
+	give_frames(&frames);
 	ADD(STALL("1", "100") " stack_id=f3");
 	ADD(STALL("1", "090") " stack_id=f4");
 	ADD(STALL("1", "080") " stack_id=f9");
-	shown_frames = &frames;
 	expect_part(print_stalls_csv, 100, ",,,,Worker#run,b,8\r\n");
 	expect_part(stalls_view_print, 200, "began (UTC)  method    \n");
 	expect_part(stalls_view_print, 200, "00:00:01.000  Worker#run\n");
@@ -334,6 +340,21 @@ FIXTURE_TEST(hogs_have_the_requests_that_were_under_way_on_their_thread)
 		    "hog,GET /a,,,,5,15,,,200,280,7,8,worker,a,,,,,,,,,60,2,80,,,\r\n");
 	expect_part(print_stalls_ndjson, 100,
 		    "\"cpu_ns\":60,\"held_requests\":2,\"held_ns\":80}\n");
+}
+
+FIXTURE_TEST(hogs_have_the_method_that_they_were_in)
+{
+	struct frames frames;
+
+	give_frames(&frames);
+	add_hogs();
+	ADD("stall pid=7 tid=8 request_id=a endpoint=\"GET /a\" hog=true start_ns=500 end_ns=510 "
+	    "cpu_ns=10 blocked_ns=0 run_queue_ns=0 stack_id=f3");
+	expect_part(print_stalls_csv, 100, ",10,0,0,Worker#run,b,8\r\n");
+	expect_part(stalls_view_print, 200, "began (UTC)  method    \n");
+	expect_part(stalls_view_print, 200, "00:00:00.000  Worker#run\n");
+	shown_frames = NULL;
+	frames_deinit(&frames);
 }
 
 FIXTURE_TEST(hogs_are_summed_up_by_key_and_those_that_held_most_up_come_first)

@@ -674,6 +674,12 @@ FIXTURE_TEST(story_formats_return_enomem_without_memory)
 }
 
 /* Another request kept the thread of the request, from and to this many ms behind SAMPLE_NS. */
+static void add_frame(struct story *story, const char *id, const char *name)
+{
+	sample_give_record(story, "stack pid=7 stack_id=\"%s\" name=\"%s\" frame_kind=ruby", id,
+			   name);
+}
+
 static void add_hog(struct story *story, const char *id, int64_t from_ms, int64_t to_ms)
 {
 	sample_give_record(story,
@@ -700,6 +706,21 @@ FIXTURE_TEST(story_names_hogs_that_kept_thread_of_its_request)
 	assert_int_equal(story_held_ns(&fixture->story), 81000000);
 }
 
+FIXTURE_TEST(story_names_method_that_hog_was_in)
+{
+	struct fixture *fixture = *state;
+
+	add_frame(&fixture->story, "1", "Order#total");
+	sample_add_window(&fixture->story, &own, 10000000, 200000000, 5000000);
+	sample_give_record(&fixture->story,
+			   "stall host_name=web-1 pid=7 tid=11 request_id=h-1 endpoint=\"GET /h\" "
+			   "hog=true start_ns=%ld end_ns=%ld blocked_ns=0 run_queue_ns=0 cpu_ns=1 "
+			   "stack_id=\"1\"",
+			   SAMPLE_NS + 50000000, SAMPLE_NS + 60000000);
+	print(fixture, 200);
+	has("other fibers kept its thread for 10.00 ms: GET /h (h-1) 10.00 ms in Order#total\n");
+}
+
 FIXTURE_TEST(story_without_hogs_has_no_sentence_about_them)
 {
 	struct fixture *fixture = *state;
@@ -709,12 +730,6 @@ FIXTURE_TEST(story_without_hogs_has_no_sentence_about_them)
 	print(fixture, 200);
 	has_not("kept its thread");
 	assert_int_equal(story_held_ns(&fixture->story), 0);
-}
-
-static void add_frame(struct story *story, const char *id, const char *name)
-{
-	sample_give_record(story, "stack pid=7 stack_id=\"%s\" name=\"%s\" frame_kind=ruby", id,
-			   name);
 }
 
 static void add_samples(struct story *story, const struct sample_place *place, const char *stack_id,
