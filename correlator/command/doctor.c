@@ -194,11 +194,13 @@ static void try_modules(const struct kernel_offers *kernel)
 {
 	struct load_mode modes[LOAD_MODES_MAX];
 	size_t count = load_modes_with_modules(kernel, modes);
+	bool are_taken = describe_programs(VERDICT_NOTE, &modes[0]) == 0;
 
-	if (describe_programs(VERDICT_NOTE, &modes[0]) == 0)
-		return;
 	for (size_t i = 1; i < count; i++)
-		(void)describe_programs(VERDICT_NOTE, &modes[i]);
+		if (are_taken || describe_programs(VERDICT_NOTE, &modes[i]) == 0)
+			doctor_say(VERDICT_OK, modes[i].name, "adds %s", modes[i].adds);
+	if (!kernel->can_walk_stacks)
+		doctor_say(VERDICT_NOTE, "--stacks", "needs Linux 5.17 (bpf_loop())");
 }
 
 /* Tries to load the programs of each mode. */

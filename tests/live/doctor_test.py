@@ -20,7 +20,8 @@ class DoctorTest(harness.LiveTest):
     def test_this_machine_has_all_that_is_needed(self):
         output = self.check(harness.EXIT_OK, says=[
             r"ok +kernel +" + os.uname().release, r"ok +BTF", r"ok +CAP_BPF", r"ok +sched_switch",
-            r"ok +run-queue time", r"ok +atomic operations", r"ok +programs +loaded and verified"])
+            r"ok +run-queue time", r"ok +atomic operations", r"ok +programs +loaded and verified",
+            r"ok +--timeline +adds ", r"ok +--stacks=off-cpu +adds "])
         self.assertNotIn("FAIL", output)
 
     def test_a_process_with_the_gem_has_all_that_is_needed(self):

@@ -12,6 +12,7 @@
 
 struct load_mode {
 	const char *name; /* static, as a user would ask for it: "--lean" */
+	const char *adds; /* static: the data that it adds to a recording; NULL: no module */
 	struct session_options options; /* its kernel is borrowed */
 };
 
@@ -25,7 +26,8 @@ size_t load_modes_basic(const struct kernel_offers *kernel,
 
 /*
  * Writes the modes with modules (--timeline, --syscalls, --io, --stall, --stacks as far as the
- * kernel can walk stacks): first all modules together, then each alone. Returns their number.
+ * kernel can walk stacks): first all modules together, then each alone. Returns their number, at
+ * least 2.
  */
 size_t load_modes_with_modules(const struct kernel_offers *kernel,
 			       struct load_mode ret_modes[static LOAD_MODES_MAX]);

@@ -361,17 +361,22 @@ static void tried(size_t number, bool has_timeline, bool counts_syscalls, bool c
 
 FIXTURE_TEST(doctor_tries_timeline_syscalls_io_stalls_and_stacks_together)
 {
+	static const char *const modules[] = { "--timeline", "--syscalls", "--io", "--stall",
+					       "--stacks=off-cpu" };
+
 	(void)doctor("doctor");
 	assert_int_equal(asked.load_count, 5);
 	tried(4, true, true, true, true, true);
 	says("ok", "programs",
 	     "verified: with --timeline, --syscalls, --io, --stall and --stacks=off-cpu");
+	for (size_t i = 0; i < sizeof(modules) / sizeof(*modules); i++)
+		says("ok", modules[i], "adds ");
 	world.kernel.can_walk_stacks = false;
 	(void)doctor("doctor");
 	assert_int_equal(asked.load_count, 5);
 	tried(4, true, true, true, true, false);
 	says("ok", "programs", "verified: with --timeline, --syscalls, --io and --stall");
-	says_nothing_of("--stacks");
+	says("note", "--stacks", "needs Linux 5.17");
 }
 
 FIXTURE_TEST(doctor_tries_extras_separately_after_combined_load_fails)
@@ -397,7 +402,7 @@ FIXTURE_TEST(doctor_tries_extras_separately_after_combined_load_fails)
 	world.kernel.can_walk_stacks = false;
 	(void)doctor("doctor");
 	assert_int_equal(asked.load_count, 9);
-	says_nothing_of("--stacks");
+	says("note", "--stacks", "needs Linux 5.17");
 }
 
 FIXTURE_TEST(doctor_fails_for_missing_feature_unless_optional)
