@@ -147,10 +147,22 @@ static __always_inline struct thread_state *collect_find(struct task_struct *tas
 	return thread;
 }
 
+/* The task that the iterator visits now; NULL: it has visited all. */
+static __always_inline struct task_struct *collect_visit(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+
+	if (task)
+		walk_is_whole = (__u64)task->thread_node.next ==
+				(__u64)task->signal +
+					bpf_core_field_offset(struct signal_struct, thread_head);
+	return task;
+}
+
 PROGRAM("?iter/task")
 int collect_tasks(struct bpf_iter__task *context)
 {
-	struct task_struct *task = context->task;
+	struct task_struct *task = collect_visit(context);
 	struct thread_state *thread = task ? collect_find(task) : NULL;
 
 	if (thread && flush_task(thread, task))
@@ -166,7 +178,7 @@ int collect_tasks(struct bpf_iter__task *context)
 PROGRAM("?iter/task")
 int collect_tasks_undisturbed(struct bpf_iter__task *context)
 {
-	struct task_struct *task = context->task;
+	struct task_struct *task = collect_visit(context);
 	struct thread_state *thread = task ? collect_find(task) : NULL;
 	bool is_held;
 

@@ -209,6 +209,11 @@ struct thread_info {
 	unsigned int status; /* x86-64: TS_* flags */
 };
 
+/* Shared by the threads of a process. */
+struct signal_struct {
+	struct list_head thread_head; /* of the threads, by thread_node */
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state; /* `state` before 5.14 */
@@ -226,6 +231,8 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct task_struct *group_leader;
 	struct task_struct *real_parent;
+	struct list_head thread_node;
+	struct signal_struct *signal;
 	unsigned long nvcsw;
 	unsigned long nivcsw;
 	char comm[16];

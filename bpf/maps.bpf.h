@@ -352,6 +352,12 @@ volatile __u32 generation;
 volatile __u32 is_stopped;
 volatile __u32 collect_phase;
 volatile __u64 collect_life; /* life that the interrupts are for; 0 = all */
+/*
+ * Whether a walk of one process's threads was whole: the last one that it visited was the last one
+ * of all. If a thread exits while it is visited, the kernel does not find the next one
+ * (task_group_seq_get_next(), kernel/bpf/task_iter.c, v6.1 to v6.18). Set by userspace before.
+ */
+volatile __u32 walk_is_whole;
 /* 1 in the flush after which the user/kernel split restarts: it determines the mode of each
  * thread. */
 volatile __u32 seeks_mode;

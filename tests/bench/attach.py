@@ -14,10 +14,15 @@ NAME = f"bench-{os.getpid()}"[:15]
 RUBIES = (1, 50, 200)
 WORKERS = 2000
 STRANGERS = (0, 2000)
+# Sleeping threads of another process, beside which windows end.
+TASKS = (0, 20000)
+WINDOW = "10ms"
+WINDOWS_SECONDS = 5
 # What only says that it runs.
 QUICK_RUBIES = (1, 4)
 QUICK_WORKERS = 10
 QUICK_STRANGERS = (0, 10)
+QUICK_TASKS = (0, 100)
 GOAL_SECONDS = {200: 2, WORKERS: 5}
 GOAL_PERCENT_PER_1000 = 0.1
 # A pass over all processes is due once a minute: one of them is in it.
@@ -51,6 +56,17 @@ class Strangers(Process):
                   "echo ready; read line; kill $(jobs -p) 2>/dev/null; wait")
         super().__init__(["bash", "-c", script], stdout=subprocess.PIPE,
                          stderr=subprocess.DEVNULL)
+        self.await_line(self.process.stdout, "ready")
+
+
+class Tasks(Process):
+    """A process with so many sleeping threads."""
+
+    def __init__(self, count):
+        script = (f"import sys, threading as t; t.stack_size(65536); e = t.Event(); "
+                  f"[t.Thread(target=e.wait, daemon=True).start() for _ in range({count})]; "
+                  "print('ready', flush=True); sys.stdin.read()")
+        super().__init__(["python3", "-c", script], stdout=subprocess.PIPE)
         self.await_line(self.process.stdout, "ready")
 
 
@@ -90,6 +106,17 @@ def watch(strangers, settled_seconds, watch_seconds):
         return 100 * (cpu_seconds(correlator.pid) - before) / (time.monotonic() - start)
 
 
+def end_windows(tasks, seconds):
+    """Microseconds of our CPU for the end of a window, beside so many tasks."""
+    with Tasks(tasks), Publishers(1), Searching("-i", WINDOW) as correlator:
+        correlator.await_observed(1)
+        time.sleep(QUICK_SECONDS)
+        start, before = time.monotonic(), cpu_seconds(correlator.pid)
+        time.sleep(seconds)
+        windows = (time.monotonic() - start) * 1000 / int(WINDOW.removesuffix("ms"))
+        return 1e6 * (cpu_seconds(correlator.pid) - before) / windows
+
+
 def run(quick, progress):
     rubies, workers_max = (QUICK_RUBIES, QUICK_WORKERS) if quick else (RUBIES, WORKERS)
     seconds = (QUICK_SECONDS, QUICK_SECONDS) if quick else (SETTLED_SECONDS, WATCH_SECONDS)
@@ -111,4 +138,8 @@ def run(quick, progress):
         table.add(f"{strangers:,} sleeping strangers", "",
                   f"{percent:.3f} % of a CPU{Table.mark(added, goal) if strangers else ''}",
                   f"≤ {goal} % more" if strangers else "")
+    for tasks in QUICK_TASKS if quick else TASKS:
+        progress(f"windows: beside {tasks} tasks")
+        took = end_windows(tasks, QUICK_SECONDS if quick else WINDOWS_SECONDS)
+        table.add(f"end of a window, beside {tasks:,} sleeping threads", "", f"{took:.0f} µs", "the same")
     return table

@@ -26,7 +26,9 @@ struct uprobed_files;
 struct session {
 	struct session_options options;
 	struct correlator_bpf *skeleton;
-	struct bpf_link *iterator;
+	const struct bpf_program *iterator_program; /* borrowed */
+	struct bpf_link *iterator; /* of all tasks */
+	bool walks_all; /* the kernel has no iterator of one process's threads */
 	struct bpf_link *sleepers; /* iterator that reads sleeping threads; NULL = impossible */
 	bool has_new_sleepers; /* or the places to read have changed */
 	struct ring_buffer *ring;
@@ -58,8 +60,9 @@ struct session {
 };
 
 /*
- * collector.c: runs the task iterator; writes up the running threads, by an interrupt on each CPU.
- * Not logged.
+ * collector.c: runs the task iterator over the threads of the observed processes, or, if that
+ * costs more, over all tasks; writes up the running threads, by an interrupt on each CPU. Not
+ * logged.
  */
 int collector_run_tasks(struct session *session, enum collect_phase phase);
 /* Reads threads that have not run since they are observed, if there may be new ones. */

@@ -64,11 +64,10 @@ static int prepare_maps(struct session *session)
 	    ring_buffer__add(session->ring, bpf_map__fd(skeleton->maps.strangers), forward_event,
 			     session))
 		return log_error_errno(errno, "cannot open the strangers' ring");
-	session->iterator =
-		bpf_program__attach_iter(bpf_program__autoload(skeleton->progs.collect_tasks)
-						 ? skeleton->progs.collect_tasks
-						 : skeleton->progs.collect_tasks_undisturbed,
-					 NULL);
+	session->iterator_program = bpf_program__autoload(skeleton->progs.collect_tasks)
+					    ? skeleton->progs.collect_tasks
+					    : skeleton->progs.collect_tasks_undisturbed;
+	session->iterator = bpf_program__attach_iter(session->iterator_program, NULL);
 	if (!session->iterator)
 		return log_error_errno(errno, "cannot make the task iterator");
 	if (!bpf_program__autoload(skeleton->progs.read_sleepers))
