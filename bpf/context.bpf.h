@@ -134,6 +134,19 @@ static __always_inline bool context_changes_unprobed(const struct thread_state *
 	return thread_is_lean(thread) || context_has_otel(thread);
 }
 
+/*
+ * Whether the edges of the thread's system calls may take the fast path: changes of its context are
+ * reported, or can be seen there (struct edge_watch). Counters are read on the slow path.
+ */
+static __always_inline bool context_lets_edges_pass(const struct thread_state *thread)
+{
+	if (!context_changes_unprobed(thread))
+		return true;
+	return !context_has_otel(thread) && thread->config.changes_words &&
+	       thread->tls_resolution == TLS_RESOLVED && thread->tls_address &&
+	       thread->knowledge == CONTEXT_KNOWN && !counters_are_known(thread);
+}
+
 /* The hash of what is in force: Ruby's context, and OpenTelemetry's as it was last read. */
 static __always_inline __u64 context_resolve(struct thread_state *thread)
 {
@@ -333,37 +346,20 @@ VERIFIED_ONCE int context_locate(struct thread_state *thread)
 	return thread->tls_resolution;
 }
 
-/*
- * Reads the thread-local, whose address is known, and our gem's count of changes, which is within a
- * few words of it. False: a fault.
- */
-static __always_inline bool context_read_both(struct thread_state *thread)
-{
-	__s32 distance = thread->config.changes_words;
-	__u32 span = (__u32)(distance < 0 ? -distance : distance);
-	__u64 words[1 + GEM_CHANGES_WORDS_MAX] = { 0 };
-	__u64 start = thread->tls_address;
-	__u64 last;
-
-	if (span > GEM_CHANGES_WORDS_MAX)
-		return false;
-	if (distance < 0)
-		start -= span * sizeof(words[0]);
-	if (bpf_probe_read_user(words, (1 + span) * sizeof(words[0]), (void *)start))
-		return false;
-	last = span == 2 ? words[2] : words[1];
-	thread->pointer_read = compat_untag(distance < 0 ? last : words[0]);
-	thread->changes_read = distance < 0 ? words[0] : last;
-	return true;
-}
-
-/* If probes report each change, the count is not needed. */
+/* Reads the thread-local, whose address is known. If probes report each change, the count of
+ * changes is not needed. False: a fault. */
 static __always_inline bool context_read_variable(struct thread_state *thread)
 {
+	struct variable_words both;
 	__u64 pointer;
 
-	if (thread->reads_changes)
-		return context_read_both(thread);
+	if (thread->reads_changes) {
+		if (!variable_read(thread->tls_address, thread->config.changes_words, &both))
+			return false;
+		thread->pointer_read = both.pointer;
+		thread->changes_read = both.changes;
+		return true;
+	}
 	if (bpf_probe_read_user(&pointer, sizeof(pointer), (void *)thread->tls_address))
 		return false;
 	thread->pointer_read = compat_untag(pointer);

@@ -15,6 +15,7 @@
 
 #include "hold.bpf.h"
 #include "identity.bpf.h"
+#include "variable.bpf.h"
 
 #include <correlator/edge_slot.h>
 
@@ -64,6 +65,16 @@ static __always_inline bool edge_remembers(const __u64 *addresses, __u64 address
 	return false;
 }
 
+/* At an entry into the kernel: whether the context is surely the one before. */
+static __always_inline bool edge_watch_holds(const struct edge_watch *watch)
+{
+	struct variable_words read;
+
+	return watch->generation == generation &&
+	       variable_read(watch->address, watch->changes_words, &read) &&
+	       read.pointer == watch->pointer && read.changes == watch->changes;
+}
+
 /*
  * Charges the time up to an edge (the begin or the end of a system call) of the task with these
  * saved registers to the slot. is_entry: the task enters the kernel. needs_books: not if it is an
@@ -83,6 +94,8 @@ static __always_inline enum edge_way edge_pass(struct edge_slot *slot, __u64 reg
 									     : EDGE_LONG;
 	if (needs_books)
 		return EDGE_LONG;
+	if (is_entry && slot->watch.address && !edge_watch_holds(&slot->watch))
+		return EDGE_LONG;
 	now_ns = bpf_ktime_get_ns();
 	if (!edge_slot_try_take(slot))
 		return EDGE_LONG;
@@ -91,6 +104,10 @@ static __always_inline enum edge_way edge_pass(struct edge_slot *slot, __u64 reg
 				   is_entry ? THREAD_MODE_KERNEL : THREAD_MODE_USER);
 		if (is_entry)
 			slot->times.syscalls++;
+		if (is_entry && slot->watch.address) {
+			slot->watch.sure_ns = slot->times.user_ns + slot->times.kernel_ns;
+			slot->watch.is_read = 1;
+		}
 		way = EDGE_DONE;
 	}
 	edge_slot_release(slot);
@@ -182,6 +199,19 @@ static __always_inline bool edge_slot_is_kept(const struct edge_slot *slot,
 	       account_growth(thread->clock.mark_ns, slot->times.mark_ns) < EDGE_KEPT_NS;
 }
 
+/* Its next readings are compared with the thread's last one. */
+static __always_inline void edge_watch(struct edge_watch *watch, const struct thread_state *thread)
+{
+	watch->is_read = 0;
+	watch->address = thread_is_lean(thread) ? thread->tls_address : 0;
+	if (!watch->address)
+		return;
+	watch->pointer = thread->state_pointer;
+	watch->changes = thread->changes;
+	watch->changes_words = thread->config.changes_words;
+	watch->generation = thread->generation;
+}
+
 /*
  * From here on the edges of this thread, which runs and whose books the caller holds, take the fast
  * path. Not if calls are counted by number, for which a slot has no space, or the next one must
@@ -201,6 +231,7 @@ static __always_inline void edge_arm(struct edge_slot *slot, struct thread_state
 	}
 	edge_slot_renew(slot, seen_registrations);
 	account_edges_open(&slot->times, &thread->clock);
+	edge_watch(&slot->watch, thread);
 	slot->serial = thread->serial;
 	slot->registers = registers;
 	thread->armed_cpu = bpf_get_smp_processor_id() + 1;
@@ -255,6 +286,9 @@ VERIFIED_ONCE int edge_fold_slot(struct thread_state *thread)
 			return 0;
 		if (slot->serial == thread->serial) {
 			slot->registers = 0;
+			if (slot->watch.address && slot->watch.is_read)
+				thread->sure_ns =
+					account_on_cpu(&thread->pending) + slot->watch.sure_ns;
 			account_edges_fold(&slot->times, &thread->clock, &thread->pending);
 			slot->serial = 0;
 		}

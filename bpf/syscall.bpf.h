@@ -74,7 +74,7 @@ int BPF_PROG(on_sys_enter, struct pt_regs *registers, long number)
 		return 0;
 	if (!enter_kernel(thread, task, bpf_ktime_get_ns(), (__u64)number, is_exec))
 		return 0;
-	if (!context_changes_unprobed(thread))
+	if (context_lets_edges_pass(thread))
 		edge_arm(slot, thread, (__u64)registers, seen_registrations);
 	thread_release(thread);
 	return 0;
@@ -109,7 +109,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs *registers, long result)
 		(void)syscall_counts_edge(thread, 0);
 	if (session.has_io && way)
 		(void)io_count(thread, way, result);
-	if (!context_changes_unprobed(thread))
+	if (context_lets_edges_pass(thread))
 		edge_arm(slot, thread, (__u64)registers, seen_registrations);
 	thread_release(thread);
 	return 0;

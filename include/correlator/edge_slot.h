@@ -13,6 +13,22 @@ enum {
 	EDGE_UNOBSERVED_TASKS = 4 /* remembered per CPU; a power of two */
 };
 
+/*
+ * The variable of a lean thread, for which no probe reports changes: it is read at each entry into
+ * the kernel. While neither the pointer nor our gem's count of changes moves, the context is the
+ * same, and all CPU time up to that reading surely belongs to it. All zeros: nothing is read.
+ */
+struct edge_watch {
+	__u64 address; /* of the pointer; 0 = nothing is read */
+	__u64 pointer; /* as last read */
+	__u64 changes;
+	__u64 sure_ns; /* of the slot's CPU time: up to the last reading */
+	__s32 changes_words; /* from the pointer to the count */
+	__u32 generation; /* of the configuration */
+	__u32 is_read; /* there was a reading since the slot was armed */
+	__u32 unused;
+};
+
 /* Value of the map `edge_slots`, by CPU. */
 struct edge_slot {
 	__u32 registrations; /* the addresses are valid while the global `registrations` is this */
@@ -25,9 +41,11 @@ struct edge_slot {
 	__u64 unobserved_tasks[EDGE_UNOBSERVED_TASKS];
 	__u64 serial; /* of the thread whose time is in times; 0 = none */
 	struct edge_times times;
+	struct edge_watch watch;
 };
 
-_Static_assert(sizeof(struct edge_slot) == 2 * 4 + 8 + 2 * 8 * EDGE_UNOBSERVED_TASKS + 8 + 5 * 8,
+_Static_assert(sizeof(struct edge_slot) ==
+		       2 * 4 + 8 + 2 * 8 * EDGE_UNOBSERVED_TASKS + 8 + 5 * 8 + 4 * 8 + 4 * 4,
 	       "layout");
 
 /* The first part of a value of the map `threads`. */

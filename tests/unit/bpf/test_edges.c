@@ -265,6 +265,79 @@ FIXTURE_TEST(edges_fast_path_requires_stable_context)
 	assert_true(goes_the_short_way());
 }
 
+/* Its gem counts changes: so many until now. */
+static void be_lean(uint64_t changes)
+{
+	const uint64_t variable[] = { 0, changes };
+
+	thread->tls_address = forged_words(&memory, variable, 2);
+	thread->config.flags |= PROCESS_IS_LEAN;
+	thread->config.changes_words = 1;
+	thread->knowledge = CONTEXT_KNOWN;
+	thread->changes = changes;
+}
+
+FIXTURE_TEST(edges_of_lean_thread_pass_while_no_change_is_counted)
+{
+	be_lean(5);
+	enter(0);
+	leave(0);
+	enter(0);
+	leave(0);
+	enter(0);
+	assert_int_equal(thread->pending.syscalls, 1);
+	assert_int_equal(calls(thread), 3);
+	assert_int_equal(thread->pending.ambiguous_ns, 0);
+	assert_int_equal(thread->sure_ns, account_on_cpu(&thread->pending));
+	thread->config.flags &= ~(__u32)PROCESS_IS_LEAN;
+	assert_true(goes_the_short_way());
+	assert_int_equal(kernel.edge_slot.watch.address, 0);
+}
+
+FIXTURE_TEST(edges_of_lean_thread_are_ambiguous_from_last_reading_before_change)
+{
+	be_lean(5);
+	enter(0);
+	leave(0);
+	enter(0);
+	leave(0);
+	forged_write_u64(&memory, thread->tls_address + 8, 6);
+	enter(0);
+	assert_int_equal(thread->pending.syscalls, 3);
+	/* The last call and what followed. */
+	assert_int_equal(thread->pending.ambiguous_ns, 20);
+	assert_int_equal(thread->changes, 6);
+}
+
+FIXTURE_TEST(edges_of_lean_thread_are_in_doubt_without_reading)
+{
+	be_lean(5);
+	enter(0);
+	leave(0);
+	assert_int_equal(calls(thread), 1);
+	assert_int_equal(thread->sure_ns + 10, account_on_cpu(&thread->pending));
+}
+
+FIXTURE_TEST(edges_of_lean_thread_are_read_by_books_where_needed)
+{
+	be_lean(5);
+	thread->tls_resolution = TLS_UNRESOLVED;
+	leave(0);
+	assert_int_equal(thread->armed_cpu, 0);
+	thread->tls_resolution = TLS_RESOLVED;
+	thread->gvl.serial = 7;
+	leave(0);
+	assert_int_equal(thread->armed_cpu, 0);
+	thread->gvl.serial = 0;
+	leave(0);
+	assert_int_not_equal(thread->armed_cpu, 0);
+	/* A new configuration is taken at the next entry, and a fault met there. */
+	process_of(LIFE)->config = thread->config;
+	process_of(LIFE)->config.generation = ++generation;
+	enter(0);
+	assert_int_equal(thread->generation, generation);
+}
+
 FIXTURE_TEST(edges_fast_path_waits_for_reconfiguration)
 {
 	process_of(LIFE)->config.generation = ++generation;

@@ -1111,12 +1111,32 @@ static void look_before_exec(struct view *view)
 	give_so_far(view);
 }
 
+/* Whether the next edges pass without the books, if nothing happens before. */
+static bool becomes_short(struct view *view)
+{
+	bool is_seen = !view->is_lean || (view->is_found && model.world->mode.counts_changes &&
+					  view->knowledge == KNOWN && !knows_counters(view));
+
+	return is_seen && !model.world->mode.counts_syscalls && !view->is_change_open &&
+	       view->knowledge != KNOWN_TILL_IT_RUNS &&
+	       view->seen_generation == model.world->generation;
+}
+
+/* Whether an edge that passes without the books would find what was read last. */
+static bool finds_the_same(struct view *view)
+{
+	return !truth(view)->is_hidden && truth(view)->table == view->table &&
+	       truth(view)->changes == view->changes &&
+	       view->seen_generation == model.world->generation;
+}
+
 static void meet_edge(struct view *view, bool is_entry)
 {
 	struct account_totals *interval;
 	bool is_exec = is_entry && !model.world->mode.tells_execs && truth(view)->call == CALL_EXEC;
-	bool is_short =
-		view->is_short && view->short_registrations == model.registrations && !is_exec;
+	bool looks = is_entry && view->is_lean;
+	bool is_short = view->is_short && view->short_registrations == model.registrations &&
+			!is_exec && (!looks || finds_the_same(view));
 
 	if (!model.world->sees_edges)
 		return;
@@ -1134,11 +1154,11 @@ static void meet_edge(struct view *view, bool is_entry)
 		interval = add_on_cpu(view, now());
 	interval->syscalls += is_entry;
 	view->is_in_kernel = is_entry;
+	if (is_short && looks)
+		view->sure_ns = on_cpu_ns(view);
 	if (is_short)
 		return;
-	view->is_short = !model.world->mode.counts_syscalls && !view->is_lean &&
-			 !view->is_change_open && view->knowledge != KNOWN_TILL_IT_RUNS &&
-			 view->seen_generation == model.world->generation;
+	view->is_short = becomes_short(view);
 	view->short_registrations = model.registrations;
 }
 
