@@ -338,7 +338,10 @@ static void put_field(struct record_encoder *encoder, const struct record_field_
 		return put_text_field(encoder, field,
 				      watch_mode_name(*(const enum watch_mode *)member));
 	case RECORD_TYPE_TEXTS:
-		return put_texts(encoder, field->name, *(const char *const *const *)member, *count);
+		if (*count > 0 || field->presence != RECORD_PRESENCE_KNOWN)
+			put_texts(encoder, field->name, *(const char *const *const *)member,
+				  *count);
+		return;
 	case RECORD_TYPE_KEYS:
 		for (size_t i = 0; i < *count; i++) {
 			const struct record_key *key =

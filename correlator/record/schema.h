@@ -97,7 +97,9 @@
 	  "moved from user to kernel time for each system call, at first")                                     \
 	X(U64, clock_offset_ns, "clock_offset_ns", KNOWN, "ns",                                                \
 	  "CLOCK_REALTIME - CLOCK_MONOTONIC")                                                                  \
-	X(TEXTS, key_names, "keys", ALWAYS, "", "the keys that are recorded, by their fields")
+	X(TEXTS, key_names, "keys", ALWAYS, "", "the keys that are recorded, by their fields")                 \
+	X(TEXTS, module_names, "modules", KNOWN, "",                                                           \
+	  "recorded, too: timeline, syscalls, io, stall, stacks, off-cpu, native, native callers")
 
 #define RECORD_PROCESS_FIELDS(X)                                                               \
 	X(EVENT, event, "event", ALWAYS, "", "found, fork, exec, load, unload, mode or exit")  \

@@ -178,7 +178,8 @@ class HogsTest(harness.LiveTest):
         self.assertGreater(hogs["wait"]["blocked_ns"], 2 * hogs["wait"]["cpu_ns"])
 
     def test_each_is_in_the_method_that_kept_the_thread(self):
-        self.observe("--stacks=999,off-cpu")
+        _, found = self.observe("--stacks=999,off-cpu")
+        self.assertEqual(["stall", "stacks", "off-cpu", "native"], records.of_kind(found, "meta")[0]["modules"])
         report = json.loads(run_correlator("report", "--stalls", "-f", "json", self.output).stdout)
         story = json.loads(run_correlator("report", "--request", "task-003", "-f", "json", self.output).stdout)
         for hogs in self.longest(report["hogs"]), self.longest(story["stalls"]["hogs"]):

@@ -295,8 +295,23 @@ static void add_mode(struct recording *recording, const struct record_view *reco
 		recording->modes[recording->mode_count++] = mode;
 }
 
+static void add_module(struct recording *recording, struct record_text name)
+{
+	char *module = recording->modules[recording->module_count];
+
+	for (size_t i = 0; i < recording->module_count; i++)
+		if (record_text_is(name, recording->modules[i]))
+			return;
+	if (recording->module_count == RECORDING_MODULES_MAX)
+		return;
+	(void)text_escape(name.bytes, name.size_bytes, 0, module, RECORDING_TEXT_BYTES);
+	recording->module_count++;
+}
+
 static void add_meta(struct recording *recording, const struct record_view *record)
 {
+	const struct record_field *modules =
+		record_view_find(record, RECORD_FIELD(meta, module_names));
 	const struct record_field *keys = record_view_find(record, RECORD_FIELD(meta, key_names));
 	const struct record_field *children =
 		record_view_find(record, RECORD_FIELD(meta, children));
@@ -319,6 +334,8 @@ static void add_meta(struct recording *recording, const struct record_view *reco
 	recording->are_keys_untold |= !keys || keys->item_count == 0;
 	for (size_t i = 0; keys && i < keys->item_count; i++)
 		add_key(recording, keys->items[i]);
+	for (size_t i = 0; modules && i < modules->item_count; i++)
+		add_module(recording, modules->items[i]);
 }
 
 int recording_add(struct recording *recording, const struct record_view *record)

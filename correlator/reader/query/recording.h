@@ -14,6 +14,7 @@
 
 enum {
 	RECORDING_KEYS_MAX = 64,
+	RECORDING_MODULES_MAX = 16,
 	RECORDING_PROCESSES_MAX = 65536,
 	RECORDING_MODES_MAX = 16,
 	RECORDING_TEXT_BYTES = 128, /* per text, escaped and cut */
@@ -44,6 +45,8 @@ struct recording {
 	uint64_t modes_left_out;
 	char keys[RECORDING_KEYS_MAX][RECORDING_TEXT_BYTES]; /* in order of appearance */
 	size_t key_count;
+	char modules[RECORDING_MODULES_MAX][RECORDING_TEXT_BYTES]; /* likewise */
+	size_t module_count;
 	bool are_keys_untold; /* some meta record does not list its keys */
 	/* Wall clock of the first window's start and the last window's end, as if it had never been
 	 * set; both 0 = no window. */

@@ -275,13 +275,13 @@ static void print_system(const struct recording *recording, const struct view_op
 	list_end(&list);
 }
 
-static void print_keys(const struct recording *recording, const struct view_options *options,
-		       FILE *out)
+static void print_names(const char *label, const char names[][RECORDING_TEXT_BYTES], size_t count,
+			const struct view_options *options, FILE *out)
 {
-	struct item_list list = list_begin("keys", options, out);
+	struct item_list list = list_begin(label, options, out);
 
-	for (size_t i = 0; i < recording->key_count; i++)
-		add_labelled(&list, "", recording->keys[i]);
+	for (size_t i = 0; i < count; i++)
+		add_labelled(&list, "", names[i]);
 	list_end(&list);
 }
 
@@ -294,9 +294,11 @@ void heading_text_print(const struct totals *totals, const struct view_options *
 	print_time(recording, options, out);
 	print_processes(recording, options, out);
 	print_mode(recording, options, out);
+	if (recording->module_count > 0)
+		print_names("modules", recording->modules, recording->module_count, options, out);
 	if (options->has_books) {
 		print_system(recording, options, out);
-		print_keys(recording, options, out);
+		print_names("keys", recording->keys, recording->key_count, options, out);
 	}
 	if (totals->selection.filter.condition_count == 0)
 		return;

@@ -231,6 +231,19 @@ static void set_modes(json_t *object, const struct recording *recording, int *r)
 	json_part_set(object, "modes", array, r);
 }
 
+/* The modules that were on, if any. */
+static void set_modules(json_t *object, const struct recording *recording, int *r)
+{
+	json_t *array;
+
+	if (recording->module_count == 0)
+		return;
+	array = json_array();
+	for (size_t i = 0; i < recording->module_count; i++)
+		json_part_append(array, json_part_text(recording->modules[i]), r);
+	json_part_set(object, "modules", array, r);
+}
+
 static json_t *conditions_array(const struct filter *filter, int *r)
 {
 	json_t *array = json_array();
@@ -268,6 +281,7 @@ static void add_meta(struct sheet *sheet, const struct totals *totals,
 	for (size_t i = 0; i < recording->key_count; i++)
 		json_part_append(keys, json_part_text(recording->keys[i]), &sheet->r);
 	json_part_set(object, "keys", keys, &sheet->r);
+	set_modules(object, recording, &sheet->r);
 	if (totals->selection.filter.condition_count > 0)
 		json_part_set(object, "where",
 			      conditions_array(&totals->selection.filter, &sheet->r), &sheet->r);

@@ -57,10 +57,40 @@ static enum watch_mode mode_of_all(const struct recorder *recorder)
 			    recorder->mode);
 }
 
+enum {
+	MODULES_MAX = 8
+};
+
+/* Sets the names of all modules that are on. Returns their number. */
+static size_t list_modules(const struct recorder_options *options,
+			   const char *ret_names[static MODULES_MAX])
+{
+	const struct {
+		bool is_on;
+		const char *name;
+	} modules[MODULES_MAX] = {
+		{ options->has_timeline, "timeline" },
+		{ options->counts_syscalls, "syscalls" },
+		{ options->counts_io, "io" },
+		{ options->stall_least_ns > 0, "stall" },
+		{ options->stacks_hz > 0, "stacks" },
+		{ options->has_wait_stacks, "off-cpu" },
+		{ options->stacks_hz > 0 && options->has_native, "native" },
+		{ options->stacks_hz > 0 && options->has_callers, "native callers" },
+	};
+	size_t count = 0;
+
+	for (size_t i = 0; i < MODULES_MAX; i++)
+		if (modules[i].is_on)
+			ret_names[count++] = modules[i].name;
+	return count;
+}
+
 int watching_tell(struct recorder *recorder, const char *reason)
 {
 	const struct recorder_options *options = recorder->options;
 	const struct window *window = &recorder->window;
+	const char *modules[MODULES_MAX];
 	struct utsname system;
 	struct meta_record record = {
 		.tool_version = CORRELATOR_VERSION,
@@ -78,6 +108,8 @@ int watching_tell(struct recorder *recorder, const char *reason)
 		.clock_offset_ns = window->wall_offset_ns <= INT64_MAX ? window->wall_offset_ns : 0,
 		.key_names = options->targets.keys.record_names,
 		.key_names_count = options->targets.keys.count,
+		.module_names = modules,
+		.module_names_count = list_modules(options, modules),
 	};
 
 	(void)uname(&system);

@@ -21,6 +21,7 @@ ENCODER_TEST(encoder_writes_time_as_ten_big_endian_bytes)
 ENCODER_TEST(encoder_meta_record_round_trips)
 {
 	static const char *const keys[] = { "request_id", "endpoint" };
+	static const char *const modules[] = { "stacks", "off-cpu" };
 	struct meta_record record = {
 		.common = common,
 		.tool_version = "0.1.0",
@@ -36,13 +37,15 @@ ENCODER_TEST(encoder_meta_record_round_trips)
 		.clock_offset_ns = 1699990000000000000,
 		.key_names = keys,
 		.key_names_count = 2,
+		.module_names = modules,
+		.module_names_count = 2,
 	};
 	msgpack_unpacked unpacked;
 	msgpack_object_map map;
 
 	assert_int_equal(record_encode(*state, &record), 0);
 	map = decode(*state, &unpacked);
-	expect_common(&map, "meta", 17);
+	expect_common(&map, "meta", 18);
 	expect_number(&map, "cpu_count", 8);
 	assert_null(find(&map, "reason"));
 	expect_text(&map, "tool_version", "0.1.0");
@@ -56,6 +59,7 @@ ENCODER_TEST(encoder_meta_record_round_trips)
 	expect_number(&map, "transition_ns", 150);
 	expect_number(&map, "clock_offset_ns", 1699990000000000000);
 	expect_texts(&map, "keys", keys, 2);
+	expect_texts(&map, "modules", modules, 2);
 	msgpack_unpacked_destroy(&unpacked);
 
 	record_encoder_reset(*state);

@@ -257,11 +257,14 @@ FIXTURE_TEST(json_meta_contains_keys_files_and_time)
 	expect_none(meta, "mode");
 	expect_none(meta, "tool_version");
 	expect_none(meta, "double_records");
+	expect_none(meta, "modules");
 	assert_int_equal(json_array_size(json_object_get(meta, "keys")), 0);
 	assert_int_equal(json_array_size(json_object_get(meta, "processes")), 0);
 	(void)strcpy(totals.selection.recording.keys[0], "request_id");
 	(void)strcpy(totals.selection.recording.keys[1], "tenant");
 	totals.selection.recording.key_count = 2;
+	(void)strcpy(totals.selection.recording.modules[0], "stall");
+	totals.selection.recording.module_count = 1;
 	totals.selection.recording.start_ns = 1;
 	totals.selection.recording.end_ns = 4;
 	totals.selection.double_records = 1;
@@ -272,6 +275,8 @@ FIXTURE_TEST(json_meta_contains_keys_files_and_time)
 	meta = json_object_get(printed, "meta");
 	assert_string_equal(json_string_value(json_array_get(json_object_get(meta, "keys"), 1)),
 			    "tenant");
+	assert_string_equal(json_string_value(json_array_get(json_object_get(meta, "modules"), 0)),
+			    "stall");
 	expect_number(meta, "start_ns", 1);
 	expect_number(meta, "end_ns", 4);
 	expect_number(meta, "duration_ns", 3);

@@ -199,6 +199,19 @@ FIXTURE_TEST(table_header_limits_listed_processes)
 	assert_non_null(strstr(printed, "11 app, 12 app, … 1 more\n"));
 }
 
+FIXTURE_TEST(table_header_lists_modules_if_any_was_on)
+{
+	struct recording *recording = &totals.selection.recording;
+
+	print();
+	says_nothing_of("modules");
+	(void)strcpy(recording->modules[0], "stall");
+	(void)strcpy(recording->modules[1], "stacks");
+	recording->module_count = 2;
+	print();
+	says("modules stall, stacks");
+}
+
 FIXTURE_TEST(table_header_lists_each_mode_with_its_time)
 {
 	struct recording *recording = &totals.selection.recording;
