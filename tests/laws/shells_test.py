@@ -12,8 +12,8 @@ from law import harness, records
 
 RESIDUAL_NS = 1_000
 PIDS = 60
-# About a minute of each, and some seconds; or 3 s of those that matter most.
-CHILDREN = 12_000 if harness.IS_LONG else 600
+# About a minute of each, and some seconds; or a few seconds of those that matter most.
+CHILDREN = 12_000 if harness.IS_LONG else 240
 MODES = {mode: CHILDREN for mode in ((), ("--lean",), ("--no-kernel-split",), ("--lean", "--no-kernel-split"))}
 if harness.IS_LONG:
     MODES |= {(mode,): 2_000 for mode in ("--timeline", "--syscalls", "--stacks", "--no-children")}
