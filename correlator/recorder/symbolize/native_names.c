@@ -29,6 +29,7 @@
 struct code {
 	struct memory_map_entry entry; /* path points into native_process.paths */
 	struct object_file *file; /* held; NULL = not opened yet */
+	uint64_t mapped_ns; /* when the file was last found to be mapped there */
 };
 
 struct native_process {
@@ -286,8 +287,12 @@ static int hold_file(const struct native_names *names, const struct native_proce
 		r = open_file(names, process, now_ns, code);
 	if (r < 0)
 		return r;
+	if (code->mapped_ns == now_ns)
+		return 0;
+	code->mapped_ns = now_ns;
 	if (object_file_is_mapped(code->file, process->pid, &code->entry))
 		return 0;
+	code->mapped_ns = 0;
 	object_file_release(TAKE_PTR(code->file));
 	return -ESTALE;
 }

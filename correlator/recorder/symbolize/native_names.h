@@ -8,7 +8,7 @@
  *
  * All data comes from the target: reads and the cache are bounded; the functions of the least
  * recently used files are dropped first. Between a sample and its naming a mapping may have been
- * replaced: each lookup checks that the file is still mapped there.
+ * replaced: the first lookup at a time (now_ns) checks that the file is still mapped there.
  */
 #pragma once
 
@@ -82,7 +82,8 @@ int native_names_place(struct native_names *names, struct native_process *proces
 
 /*
  * Names the code at an address of the process. may_read: if false, reads neither new files nor the
- * mappings, which takes some ms; names are less precise then. now_ns: CLOCK_MONOTONIC.
+ * mappings, which takes some ms; names are less precise then. now_ns: CLOCK_MONOTONIC; the same for
+ * all frames of a stack.
  */
 void native_names_find(struct native_names *names, struct native_process *process, uint64_t address,
 		       uint64_t now_ns, bool may_read, struct native_name *ret_name);

@@ -78,13 +78,13 @@ static struct native_process *native_of(struct process_stacks *stacks, pid_t pid
 }
 
 void process_stacks_name_native(struct process_stacks *stacks, struct native_names *names,
-				pid_t pid, uint64_t address, bool may_read,
+				pid_t pid, uint64_t address, uint64_t now_ns, bool may_read,
 				struct native_name *ret_name)
 {
 	struct native_process *native = native_of(stacks, pid);
 
 	if (native)
-		native_names_find(names, native, address, clock_monotonic_ns(), may_read, ret_name);
+		native_names_find(names, native, address, now_ns, may_read, ret_name);
 	else
 		*ret_name = (struct native_name){ .label = FRAME_UNKNOWN };
 }
@@ -100,13 +100,12 @@ int process_stacks_place_native(struct process_stacks *stacks, struct native_nam
 }
 
 void process_stacks_find_callers(struct process_stacks *stacks, struct native_callers *callers,
-				 pid_t pid, const struct user_stack *stack, bool may_read,
-				 struct native_frames *ret_frames)
+				 pid_t pid, const struct user_stack *stack, uint64_t now_ns,
+				 bool may_read, struct native_frames *ret_frames)
 {
 	struct native_process *native = native_of(stacks, pid);
 
 	*ret_frames = (struct native_frames){ .count = 0 };
 	if (native)
-		native_callers_find(callers, native, stack, clock_monotonic_ns(), may_read,
-				    ret_frames);
+		native_callers_find(callers, native, stack, now_ns, may_read, ret_frames);
 }

@@ -51,7 +51,7 @@ int process_stacks_meet(struct process_stacks *stacks, pid_t pid, struct ruby_sy
  * for that. Without memory the name is FRAME_UNKNOWN.
  */
 void process_stacks_name_native(struct process_stacks *stacks, struct native_names *names,
-				pid_t pid, uint64_t address, bool may_read,
+				pid_t pid, uint64_t address, uint64_t now_ns, bool may_read,
 				struct native_name *ret_name);
 
 /* The file that an address is in, as native_names_place(); reads nothing. -ENOMEM, too. */
@@ -60,8 +60,8 @@ int process_stacks_place_native(struct process_stacks *stacks, struct native_nam
 
 /* Finds the native frames of a thread, as native_callers_find(). Without memory there are none. */
 void process_stacks_find_callers(struct process_stacks *stacks, struct native_callers *callers,
-				 pid_t pid, const struct user_stack *stack, bool may_read,
-				 struct native_frames *ret_frames);
+				 pid_t pid, const struct user_stack *stack, uint64_t now_ns,
+				 bool may_read, struct native_frames *ret_frames);
 
 /* Call after an exec, and at the end. */
 void process_stacks_forget(struct process_stacks *stacks);

@@ -331,13 +331,13 @@ static void tell_interpreter(struct window_stacks *stacks, struct observed *proc
 }
 
 static void find_frames(struct window_stacks *stacks, struct observed *process,
-			const struct tip_message *message, bool may_read,
+			const struct tip_message *message, uint64_t now_ns, bool may_read,
 			struct native_frames *frames)
 {
 	if (message->has_stack && stacks->callers) {
 		process_stacks_find_callers(&process->stacks, stacks->callers, process->pid,
 					    &((const struct tip_with_stack *)message)->stack,
-					    may_read, frames);
+					    now_ns, may_read, frames);
 		return;
 	}
 	frames->addresses[0] = message->native_pc;
@@ -354,10 +354,11 @@ static void name_natives(struct window_stacks *stacks, struct observed *process,
 	bool may_read = look_budget_next_ns(budget, begin_ns) == begin_ns;
 	struct native_frames frames;
 
-	find_frames(stacks, process, message, may_read, &frames);
+	find_frames(stacks, process, message, begin_ns, may_read, &frames);
 	for (size_t i = 0; i < frames.count; i++) {
 		process_stacks_name_native(&process->stacks, stacks->native, process->pid,
-					   frames.addresses[i], may_read, &stacks->named[i]);
+					   frames.addresses[i], begin_ns, may_read,
+					   &stacks->named[i]);
 		if (strcmp(stacks->named[i].label, FRAME_UNKNOWN) == 0)
 			count_unreadable(&process->books, COUNTER_NATIVE_UNNAMED, 1);
 	}

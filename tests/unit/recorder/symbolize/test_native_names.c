@@ -209,7 +209,7 @@ FIXTURE_TEST(native_names_do_not_name_replaced_mapping_after_old_file)
 	uint64_t then_ns;
 
 	assert_string_equal(name_at(bench, code)->label, "[one.so]");
-	then_ns = bench->now_ns;
+	then_ns = bench->now_ns + 1;
 	assert_ptr_equal(map_file("two.so", code), code);
 	native_names_find(bench->names, bench->process, (uint64_t)code, then_ns, true,
 			  &bench->name);
