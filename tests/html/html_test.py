@@ -194,6 +194,21 @@ class FiguresTest(PageTest):
         self.check_groups(self.json("--by", "endpoint"))
         self.check_quiet()
 
+    def test_long_waits_are_those_of_report_stalls(self):
+        self.show(Story(41, stalls=True))
+        said = self.json("--stalls", "--top", "50")
+        counts = self.browser.evaluate("[...document.querySelectorAll('table.stalls tbody')].map(body => body.rows.length)")
+        self.assertEqual([len(said[name]) for name in ("ended_by", "stalls", "hog_sums", "hogs")], counts)
+        self.assertGreater(min(counts), 3)
+        keys = self.browser.evaluate("[...document.querySelectorAll('table.stalls')].map(table => "
+                                     "[...table.tBodies[0].rows].map(row => row.cells[0].textContent))")
+        # As the screen has them: cut, and with what cannot be printed escaped.
+        for name, shown in zip(("ended_by", "stalls", "hog_sums", "hogs"), keys):
+            self.assertEqual([(row.get("endpoint") or "(no endpoint)")[:4] for row in said[name]],
+                             [key[:4] for key in shown])
+        self.check_all()
+        self.check_quiet()
+
     def test_by_request_the_page_has_all_of_them(self):
         """Their groups are endpoints."""
         self.show(Story(2), "--by", "request_id")

@@ -18,7 +18,7 @@ ENDPOINTS = ["GET /orders/:id", "POST /orders", "GET /cart", *HOSTILE]
 
 class Story:
     def __init__(self, seed, windows=12, requests=120, timeline=False, holes=False, fibers=0, frames=0,
-                 late_frames=0, waits=False, vm=False):
+                 late_frames=0, waits=False, vm=False, stalls=False):
         self.random = random.Random(seed)
         self.data = bytearray()
         self.number = 0
@@ -29,9 +29,11 @@ class Story:
         self.frames = frames  # of all stacks
         self.waits = waits  # told by stacks, too
         self.vm = vm  # the GVL and collections are counted
+        self.stalls = stalls  # long waits are told, one by one
         self.write("meta", 9, START_NS, tool_version="0.1.0", kernel_release="6.1.0", machine="x86_64",
                    boot_id="b", cpu_count=4, mode="exact", kernel_split=True, interval_ns=WINDOW_NS,
-                   transition_ns=70, keys=["request_id", "endpoint"])
+                   transition_ns=70, keys=["request_id", "endpoint"],
+                   **({"stall_ns": 1, "modules": ["stall"]} if stalls else {}))
         self.write("process", 7, START_NS, event="found", ppid=1, comm="puma</script>", mode="exact")
         # Some requests know their endpoint late, some never, and some live for several windows.
         self.requests = [{"id": self.name_request(number), "from": self.random.randrange(windows),
@@ -79,6 +81,8 @@ class Story:
             self.sample(tid, fields)
         if self.waits:
             self.wait(tid, fields, figures["blocked_ns"], figures["run_queue_ns"])
+        if self.stalls and fields.get("request_id"):
+            self.stall(tid, fields, begin, end)
         return figures["cpu_ns"]
 
     def frame(self, frame):
@@ -102,6 +106,18 @@ class Story:
             self.write("sample", 7, self.end_ns, tid=tid, thread_name=f"worker <{tid}>", window_ns=WINDOW_NS,
                        stack_id=f"s{self.random.randrange(self.frames)}", **fields,
                        **{name: figure for name, figure in figures.items() if figure})
+
+    def stall(self, tid, fields, begin, end):
+        """A long wait, or a hog."""
+        parts = {"blocked_ns": (end - begin) // 2, "run_queue_ns": (end - begin) // 3}
+        if self.random.random() < 0.2:
+            more = {"hog": True, "cpu_ns": 1}
+        elif self.random.random() < 0.5:
+            more = {"woken_by": "interrupt", "blocked_on": "sleep", "waited_on": self.random.choice(HOSTILE)}
+        else:
+            more = {"woken_by": "thread", "woken_by_tid": 5, "woken_by_thread_name": self.random.choice(HOSTILE),
+                    "woken_by_request_id": "x", "woken_by_endpoint": self.random.choice(ENDPOINTS)}
+        self.write("stall", 7, self.end_ns, tid=tid, start_ns=begin, end_ns=end, **fields, **parts, **more)
 
     def reasons(self, blocked_ns):
         """Two that come to it; one that is 0 is not there."""

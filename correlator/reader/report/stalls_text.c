@@ -3,12 +3,17 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/display.h"
 #include "reader/aggregate/top.h"
 #include "reader/report/cell_text.h"
+
+enum {
+	SENTENCE_BYTES = 512
+};
 
 enum pair_column {
 	PAIR_VALUE,
@@ -60,6 +65,30 @@ static void write_method(const struct view *view, const struct stalls_wait *wait
 	if (method)
 		cell_text_fit((struct record_text){ method->name->bytes, method->name->size_bytes },
 			      TABLE_TEXT_COLUMN_MAX, ret_text);
+}
+
+static void put_table(const struct stalls_view_options *options, const struct table *table,
+		      FILE *out)
+{
+	if (options->printer)
+		options->printer->table(table, out);
+	else
+		(void)table_print(table, out);
+}
+
+__attribute__((format(printf, 3, 4))) static void
+put_sentence(const struct stalls_view_options *options, FILE *out, const char *format, ...)
+{
+	char text[SENTENCE_BYTES];
+	va_list values;
+
+	va_start(values, format);
+	(void)vsnprintf(text, sizeof(text), format, values);
+	va_end(values);
+	if (options->printer)
+		options->printer->sentence(text, out);
+	else
+		display_sentence(out, options->width, DISPLAY_INDENT, "%s", text);
 }
 
 /* "POST /orders", "itself", "thread worker", "interrupt", "CPU of ruby", "idle CPU", "-". */
@@ -225,7 +254,7 @@ static void print_pairs(const struct view *view, const struct stalls_view_option
 				     .cell = write_pair,
 				     .context = view };
 
-	(void)table_print(&table, out);
+	put_table(options, &table, out);
 }
 
 static void name_began(char *title, size_t size)
@@ -276,7 +305,7 @@ static void print_waits(struct view *view, const struct stalls_view_options *opt
 		shown[i] = columns[view->wait_columns[i]];
 	table.column_count = view->wait_column_count;
 	name_began(began, sizeof(began));
-	(void)table_print(&table, out);
+	put_table(options, &table, out);
 }
 
 enum hog_sum_column {
@@ -341,7 +370,7 @@ static void print_hog_sums(const struct view *view, const struct stalls_view_opt
 				     .cell = write_hog_sum,
 				     .context = view };
 
-	(void)table_print(&table, out);
+	put_table(options, &table, out);
 }
 
 static void print_hogs(const struct view *view, const struct stalls_view_options *options,
@@ -368,10 +397,10 @@ static void print_hogs(const struct view *view, const struct stalls_view_options
 				     .context = view };
 
 	name_began(began, sizeof(began));
-	(void)table_print(&table, out);
-	display_sentence(out, options->width, DISPLAY_INDENT,
-			 "Held up: requests that were under way in other fibers of that thread, "
-			 "whatever they waited for.");
+	put_table(options, &table, out);
+	put_sentence(options, out,
+		     "Held up: requests that were under way in other fibers of that thread, "
+		     "whatever they waited for.");
 }
 
 /* 0, -ENOMEM. */
@@ -410,7 +439,8 @@ static bool has_interrupt(const struct stalls *stalls)
 	return false;
 }
 
-static void print_sums(const struct view *view, size_t width, FILE *out)
+static void print_sums(const struct view *view, const struct stalls_view_options *options,
+		       FILE *out)
 {
 	const struct stalls *stalls = view->stalls;
 	char count[DISPLAY_NUMBER_BYTES], lost[DISPLAY_NUMBER_BYTES];
@@ -422,17 +452,15 @@ static void print_sums(const struct view *view, size_t width, FILE *out)
 	display_number((int64_t)stalls->count, count);
 	display_duration(stalls->blocked_ns, blocked);
 	display_duration(stalls->run_queue_ns, queued);
-	display_sentence(out, width, DISPLAY_INDENT, "%s wait%s%s%s: %s blocked, %s for a CPU.%s",
-			 count, display_plural(stalls->count), least_ns > 0 ? " of at least " : "",
-			 least_ns > 0 ? least : "", blocked, queued,
-			 has_interrupt(stalls) ? " An interrupt is a timer, a packet or a disk."
-					       : "");
+	put_sentence(options, out, "%s wait%s%s%s: %s blocked, %s for a CPU.%s", count,
+		     display_plural(stalls->count), least_ns > 0 ? " of at least " : "",
+		     least_ns > 0 ? least : "", blocked, queued,
+		     has_interrupt(stalls) ? " An interrupt is a timer, a packet or a disk." : "");
 	if (stalls->lost <= 0)
 		return;
 	display_number(stalls->lost, lost);
-	display_sentence(out, width, DISPLAY_INDENT,
-			 "%s long wait%s of all processes could not be recorded.", lost,
-			 display_plural((uint64_t)stalls->lost));
+	put_sentence(options, out, "%s long wait%s of all processes could not be recorded.", lost,
+		     display_plural((uint64_t)stalls->lost));
 }
 
 static void print_tables(struct view *view, const struct stalls_view_options *options, FILE *out)
@@ -449,7 +477,7 @@ static void print_tables(struct view *view, const struct stalls_view_options *op
 		print_hogs(view, options, out);
 		(void)fputc('\n', out);
 	}
-	print_sums(view, options->width, out);
+	print_sums(view, options, out);
 }
 
 int stalls_text_print(const struct stalls *stalls, const struct stalls_view_options *options,

@@ -84,6 +84,25 @@ static int put_books(const struct page *page)
 	return 0;
 }
 
+/* The whole section: it is left out if there are no long waits. */
+static int put_stalls(const struct page *page)
+{
+	const struct page_data *data = page->recordings[0].data;
+	int r;
+
+	if (data->stalls.count + data->stalls.hog_count == 0)
+		return 0;
+	(void)fputs("<section id=\"stalls\" aria-labelledby=\"stalls-title\">\n"
+		    "<h2 id=\"stalls-title\">Long waits</h2>\n"
+		    "<p class=\"hint\">Of the whole recording, whatever is selected: what ended "
+		    "them, and the longest ones; then the fibers that kept the thread of an event "
+		    "loop, if there were any.</p>\n",
+		    page->out);
+	r = page_tables_stalls(data, page->out);
+	(void)fputs("</section>\n", page->out);
+	return r;
+}
+
 /* Prints the output of `report --format json` and the columns, each in an element of its own. */
 static int put_recording(const struct page_recording *recording, size_t index, FILE *out)
 {
@@ -119,9 +138,9 @@ static const struct {
 	const char *name;
 	int (*put)(const struct page *page);
 } places[] = {
-	{ "nonce", put_nonce }, { "title", put_title },	  { "css", put_css },
-	{ "facts", put_facts }, { "groups", put_groups }, { "books", put_books },
-	{ "data", put_data },	{ "js", put_js },
+	{ "nonce", put_nonce },	  { "title", put_title },   { "css", put_css },
+	{ "facts", put_facts },	  { "groups", put_groups }, { "books", put_books },
+	{ "stalls", put_stalls }, { "data", put_data },	    { "js", put_js },
 };
 
 /* Prints the part of the page for the place {{name}}. */

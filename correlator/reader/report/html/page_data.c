@@ -154,13 +154,28 @@ static int add_sample(struct page_data *data, const struct selection_record *tak
 	return r < 0 ? r : page_reduce(data);
 }
 
+/* Takes the wanted records, and all hogs, which may have held up a wanted request. */
+static int add_stall(struct page_data *data, const struct selection_record *taken)
+{
+	if (data->totals->selection.recording.stall_ns == 0)
+		return 0;
+	data->stalls.by = page_data_by(data);
+	return taken->is_wanted || record_view_find(taken->view, RECORD_FIELD(stall, is_hog))
+		       ? stalls_add(&data->stalls, taken->view)
+		       : 0;
+}
+
 static int take(void *context, const struct selection_record *taken)
 {
 	struct page_data *data = context;
+	int r;
 
 	switch (taken->view->kind) {
 	case RECORD_KIND_CPU:
-		return page_times_add(&data->times, taken->view);
+		r = page_times_add(&data->times, taken->view);
+		return r < 0 ? r : add_stall(data, taken);
+	case RECORD_KIND_STALL:
+		return add_stall(data, taken);
 	case RECORD_KIND_SLICE:
 		return add_slice(data, taken);
 	case RECORD_KIND_SAMPLE:
@@ -173,9 +188,14 @@ static int take(void *context, const struct selection_record *taken)
 static int other(void *context, const struct record_view *record)
 {
 	struct page_data *data = context;
+	int r;
 
 	switch (record->kind) {
+	case RECORD_KIND_META:
+		return stalls_add(&data->stalls, record);
 	case RECORD_KIND_BALANCE:
+		r = stalls_add(&data->stalls, record);
+		return r < 0 ? r : page_times_add(&data->times, record);
 	case RECORD_KIND_GAP:
 	case RECORD_KIND_SELF:
 		return page_times_add(&data->times, record);
@@ -227,6 +247,7 @@ int page_data_init(struct page_data *data, struct totals *totals, const struct p
 		.listener = { other, take, charge, settle, data },
 	};
 	frames_init(&data->frames);
+	stalls_init(&data->stalls, &(struct filter){ 0 }, NULL, PAGE_STALLS_MAX);
 	page_names_init(&data->groups, data->limits.groups);
 	page_names_init(&data->threads, data->limits.threads);
 	totals->listener = &data->listener;
@@ -240,6 +261,7 @@ void page_data_deinit(struct page_data *data)
 	free(data->nobody.cells);
 	free(data->nobody.samples);
 	frames_deinit(&data->frames);
+	stalls_deinit(&data->stalls);
 	page_names_deinit(&data->groups);
 	page_names_deinit(&data->threads);
 	page_times_deinit(&data->times);
@@ -279,6 +301,8 @@ int page_data_finish(struct page_data *data)
 	r = page_reduce_finally(data);
 	if (r == 0)
 		r = frames_finish(&data->frames);
+	if (r == 0)
+		r = stalls_finish(&data->stalls);
 	page_merge_cells(data);
 	find_origin(data);
 	return r;

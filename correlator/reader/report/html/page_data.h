@@ -7,6 +7,8 @@
  * - the time charged to no request;
  * - the books of each window.
  *
+ * And the long waits of all of it.
+ *
  * It listens to totals, so that both have the same records.
  *
  * Bounded by page_limits. If there are too many requests, the most expensive ones by CPU and by
@@ -23,6 +25,7 @@
 
 #include "base/hash_table.h"
 #include "figures/costs.h"
+#include "reader/aggregate/stalls.h"
 #include "reader/aggregate/totals.h"
 #include "reader/profile/frames.h"
 #include "reader/profile/stacks.h"
@@ -37,6 +40,7 @@ enum {
 	PAGE_SAMPLES_MAX = 500000, /* 20 MB */
 	PAGE_GROUPS_MAX = 10000,
 	PAGE_THREADS_MAX = 65536,
+	PAGE_STALLS_MAX = 50, /* rows of each table of long waits */
 };
 
 struct page_limits {
@@ -110,7 +114,8 @@ struct page_data {
 	uint64_t folded_requests; /* only in the sums */
 	uint64_t dropped_slices;
 	uint64_t dropped_samples;
-	struct frames frames; /* of samples */
+	struct frames frames; /* of samples and waits */
+	struct stalls stalls; /* grouped by page_data_by(); nothing if they were not recorded */
 	struct page_times times;
 	int64_t origin_ns; /* wall clock; set by page_data_finish: start of the first window */
 	struct page_names groups;

@@ -9,6 +9,7 @@
 #include "base/display.h"
 #include "reader/report/cell_text.h"
 #include "reader/report/html/page_text.h"
+#include "reader/report/stalls_view.h"
 
 static void put(FILE *out, const char *text)
 {
@@ -234,4 +235,60 @@ void page_tables_facts(const struct totals *totals, const struct view_options *o
 		filter_describe(&totals->selection.filter.conditions[i], text);
 		print_definition("only", text, out);
 	}
+}
+
+static void print_table_head(const struct table *table, FILE *out)
+{
+	(void)fputs("<thead><tr>", out);
+	for (size_t i = 0; i < table->column_count; i++) {
+		(void)fprintf(out, "<th scope=\"col\"%s>",
+			      table->columns[i].is_text ? " class=\"text\"" : "");
+		put(out, table->columns[i].title);
+		(void)fputs("</th>", out);
+	}
+	(void)fputs("</tr></thead>", out);
+}
+
+static void print_table(const struct table *table, FILE *out)
+{
+	char text[TABLE_CELL_BYTES];
+
+	(void)fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+		    "aria-labelledby=\"stalls-title\"><table class=\"stalls\">",
+		    out);
+	print_table_head(table, out);
+	(void)fputs("<tbody>", out);
+	for (size_t row = 0; row < table->row_count; row++) {
+		(void)fputs("\n<tr>", out);
+		for (size_t i = 0; i < table->column_count; i++) {
+			table->cell(table->context, row, i, text);
+			(void)fprintf(out, i == 0 ? "<th scope=\"row\">" : "<td%s>",
+				      table->columns[i].is_text ? " class=\"text\"" : "");
+			put(out, text);
+			(void)fputs(i == 0 ? "</th>" : "</td>", out);
+		}
+		(void)fputs("</tr>", out);
+	}
+	(void)fputs("</tbody></table></div>", out);
+}
+
+static void print_sentence(const char *text, FILE *out)
+{
+	(void)fputs("<p class=\"hint\">", out);
+	put(out, text);
+	(void)fputs("</p>", out);
+}
+
+int page_tables_stalls(const struct page_data *data, FILE *out)
+{
+	static const struct stalls_printer printer = { print_table, print_sentence };
+	const struct stalls_view_options options = {
+		.top_count = PAGE_STALLS_MAX,
+		.frames = data->frames.count > 0 ? &data->frames : NULL,
+		.printer = &printer,
+	};
+
+	if (data->stalls.count + data->stalls.hog_count == 0)
+		return 0;
+	return stalls_text_print(&data->stalls, &options, out);
 }

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The tables that a page has before any script runs: the groups with all their figures, the books,
- * and facts about the recording. page.js takes the columns of the first table from its head.
+ * The tables that a page has before any script runs: the groups with all their figures, long waits,
+ * the books, and facts about the recording. page.js takes the columns of the first table from its
+ * head.
  */
 #pragma once
 
 #include <stdio.h>
 
+#include "reader/report/html/page_data.h"
 #include "reader/report/totals_view.h"
 
 /* Each writes the inside of an element. 0, -ENOMEM; the caller checks ferror(out). */
 int page_tables_groups(const struct totals *totals, const struct view_options *options, FILE *out);
 void page_tables_books(const struct totals *totals, FILE *out);
 void page_tables_facts(const struct totals *totals, const struct view_options *options, FILE *out);
+/* The tables of long waits and hogs, each an element, and sentences; nothing if there are none. */
+int page_tables_stalls(const struct page_data *data, FILE *out);

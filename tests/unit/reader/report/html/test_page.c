@@ -148,6 +148,63 @@ FIXTURE_TEST(page_tables_show_figures)
 	expect("<dt>from</dt><dd>1970-01-01 00:00:00 UTC</dd>");
 }
 
+/* The page of requests that waited for long. filter: a condition; NULL: none. */
+static void record_long_waits(const char *filter)
+{
+	static const char *const by[] = { "endpoint" };
+
+	page_data_deinit(&data);
+	totals_deinit(&totals);
+	assert_int_equal(totals_init(&totals, by, 1), 0);
+	if (filter)
+		assert_int_equal(filter_add(&totals.selection.filter, filter), 0);
+	assert_int_equal(page_data_init(&data, &totals, NULL), 0);
+	story_record(&totals, 1000, "meta pid=9 stall_ns=5000000 keys=[request_id endpoint]");
+	story_record(&totals, 1000, "stack pid=42 stack_id=s1 name=\"<run>\" frame_kind=ruby");
+	story_cpu(&totals, (struct story_cpu){ 1000, 1, "a", "GET <a>", 2000, 900, 990 });
+	story_cpu(&totals, (struct story_cpu){ 1000, 1, "b", "GET /b", 2000, 900, 990 });
+	for (int i = 0; i < 2; i++)
+		story_record(&totals, 1000,
+			     "stall pid=42 tid=1 request_id=%s endpoint=\"GET %s\" start_ns=0 "
+			     "end_ns=7000000 blocked_ns=7000000 run_queue_ns=0 blocked_on=futex "
+			     "stack_id=s1 woken_by=thread woken_by_tid=9 woken_by_thread_name=<w>",
+			     i ? "b" : "a", i ? "/b" : "<a>");
+	story_record(&totals, 1000,
+		     "stall pid=42 tid=1 request_id=a endpoint=\"GET <a>\" hog=true start_ns=910 "
+		     "end_ns=980 blocked_ns=0 run_queue_ns=0 cpu_ns=70");
+	story_record(&totals, 1000,
+		     "balance pid=42 window_ns=100 exec_ns=0 attributed_ns=0 "
+		     "unattributed_ns=0 overflow_ns=0 residual_ns=0 stalls_lost=3");
+	assert_int_equal(totals_finish(&totals), 0);
+	assert_int_equal(page_data_finish(&data), 0);
+}
+
+FIXTURE_TEST(page_shows_long_waits_and_hogs_if_recorded)
+{
+	assert_int_equal(try_print(1), 0);
+	assert_int_equal(count_of("id=\"stalls\""), 0);
+	record_long_waits(NULL);
+	assert_int_equal(try_print(1), 0);
+	assert_int_equal(count_of("id=\"stalls\""), 1);
+	assert_int_equal(count_of("<table class=\"stalls\">"), 4);
+	expect("<th scope=\"col\">wait</th><th scope=\"col\" class=\"text\">on</th>");
+	expect("<tr><th scope=\"row\">GET &lt;a&gt;</th><td class=\"text\">thread &lt;w&gt;</td>"
+	       "<td>1</td><td>7.000 ms</td><td>50.00 %</td>");
+	expect("<td class=\"text\">&lt;run&gt;</td></tr>");
+	expect("<p class=\"hint\">2 waits of at least 5.000 ms: 14.00 ms blocked, 0 ns for a CPU.");
+	expect("<p class=\"hint\">3 long waits of all processes could not be recorded.</p>");
+	assert_int_equal(count_of("<run>"), 0);
+}
+
+FIXTURE_TEST(page_shows_long_waits_of_selected_requests_alone)
+{
+	record_long_waits("request_id=b");
+	assert_int_equal(try_print(1), 0);
+	expect("<p class=\"hint\">1 wait of at least 5.000 ms: 7.000 ms blocked");
+	/* The one that held it up. */
+	expect("<th scope=\"row\">GET &lt;a&gt;</th><td>1</td><td>70 ns</td>");
+}
+
 FIXTURE_TEST(page_omits_time_without_windows)
 {
 	totals.selection.recording.start_ns = totals.selection.recording.end_ns = 0;
