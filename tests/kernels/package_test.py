@@ -24,9 +24,9 @@ DEADLINE_SECONDS = 300
 # In place of a systemd that runs.
 SYSTEMCTL = '#!/bin/sh\necho "$*" >>/run/told_systemd\n'
 SYSTEMD_LOG = ROOT / "run/told_systemd"
-# What apt and dpkg keep for themselves, of any package.
+# What apt and dpkg keep for themselves, of any package, and groupadd, of any group.
 OF_APT = re.compile(r"/(var/(lib/(apt|dpkg)|cache|log)|run|tmp|mnt|proc|sys|dev)/|"
-                    r"/etc/ld\.so\.cache$")
+                    r"/etc/(ld\.so\.cache|g(roup|shadow)-)$")
 UNIT = "usr/lib/systemd/system/correlator.service"
 CONFIGURATION = "etc/correlator/record.conf"
 # What the administrator and the service add.
