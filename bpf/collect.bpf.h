@@ -203,6 +203,7 @@ int collect_current(void *context)
 
 	thread = thread_find(task);
 	slot = edge_slot_here();
+	edge_note_running(slot, thread != NULL);
 	/* In the middle of a boundary, which splits the interval itself. */
 	if (!thread || thread->is_busy || (slot && slot->is_busy))
 		return 0;

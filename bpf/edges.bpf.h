@@ -169,6 +169,13 @@ static __always_inline struct thread_state *edge_find_switching(struct edge_slot
 	return thread;
 }
 
+/* At a switch on this CPU: whether an observed thread gets it. */
+static __always_inline void edge_note_running(struct edge_slot *slot, __u32 is_observed)
+{
+	if (slot)
+		*(volatile __u32 *)&slot->runs_observed = is_observed;
+}
+
 /*
  * The slow path: looks up the state of the task with these saved registers; NULL = not observed,
  * and remembered as such. *ret_seen_registrations: `registrations` from before the lookup, for

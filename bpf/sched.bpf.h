@@ -164,6 +164,7 @@ int BPF_PROG(on_sched_switch, bool is_preempted, struct task_struct *prev, struc
 	if (leaving) {
 		now_ns = clock_of_switch(prev);
 		switch_out(leaving, prev, next, now_ns, is_preempted);
+		edge_note_running(slot, 0);
 	}
 	/* Looked up only here: otherwise the verifier would follow all of the above with and
 	 * without it. */
@@ -172,6 +173,7 @@ int BPF_PROG(on_sched_switch, bool is_preempted, struct task_struct *prev, struc
 	entering = edge_find_switching(slot, next);
 	if (!entering)
 		return 0;
+	edge_note_running(slot, 1);
 	if (!now_ns)
 		now_ns = clock_of_switch(next);
 	switch_in(entering, next, prev, now_ns);

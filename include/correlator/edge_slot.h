@@ -42,10 +42,14 @@ struct edge_slot {
 	__u64 serial; /* of the thread whose time is in times; 0 = none */
 	struct edge_times times;
 	struct edge_watch watch;
+	/* At the last switch that was seen here an observed thread got the CPU. May be out of date:
+	 * a thread may begin to be observed while it runs, and a switch may be missed. */
+	__u32 runs_observed;
+	__u32 unused;
 };
 
-_Static_assert(sizeof(struct edge_slot) ==
-		       2 * 4 + 8 + 2 * 8 * EDGE_UNOBSERVED_TASKS + 8 + 5 * 8 + 4 * 8 + 4 * 4,
+_Static_assert(sizeof(struct edge_slot) == 2 * 4 + 8 + 2 * 8 * EDGE_UNOBSERVED_TASKS + 8 + 5 * 8 +
+						   4 * 8 + 4 * 4 + 2 * 4,
 	       "layout");
 
 /* The first part of a value of the map `threads`. */

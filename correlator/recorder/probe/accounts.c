@@ -39,12 +39,19 @@ static int stop_programs(struct session *session)
 	return wait_for_programs(session);
 }
 
-/* One round: meets running threads by an interrupt, others by the iterator. 1: some are left. */
-static int meet_threads(struct session *session, bool is_last, enum collect_phase phase)
+/*
+ * One round: meets running threads by an interrupt, others by the iterator. The first one leaves
+ * out the CPUs that are not known to run one; a thread that runs there is left. 1: some are left.
+ */
+static int meet_threads(struct session *session, bool is_last, bool is_first,
+			enum collect_phase phase)
 {
 	struct correlator_bpf__bss *shared = session->skeleton->bss;
-	int r = is_last ? 0 : collector_interrupt_cpus(session);
+	int r = 0;
 
+	if (!is_last)
+		r = is_first ? collector_interrupt_observing_cpus(session)
+			     : collector_interrupt_cpus(session);
 	__atomic_store_n(&shared->stragglers, 0, __ATOMIC_SEQ_CST);
 	if (r == 0)
 		r = collector_run_tasks(session, phase);
@@ -81,7 +88,7 @@ static int end_window(struct session *session, bool is_last)
 	for (int round = 0; round < rounds_max && r > 0; round++) {
 		r = round == rounds_max / 2 ? wait_for_programs(session) : 0;
 		if (r == 0)
-			r = meet_threads(session, is_last, COLLECT_PHASE_FLUSH);
+			r = meet_threads(session, is_last, round == 0, COLLECT_PHASE_FLUSH);
 		/*
 		 * A thread that holds its books may have lost its CPU, for as long as its quota
 		 * dictates.
@@ -90,7 +97,7 @@ static int end_window(struct session *session, bool is_last)
 			(void)nanosleep(&pause, NULL);
 	}
 	if (r > 0)
-		r = meet_threads(session, is_last, COLLECT_PHASE_FLUSH_LATE);
+		r = meet_threads(session, is_last, false, COLLECT_PHASE_FLUSH_LATE);
 	if (r < 0)
 		return r;
 	__atomic_store_n(&shared->open_epoch, shared->current_epoch, __ATOMIC_SEQ_CST);

@@ -2,10 +2,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 
+#include <correlator/edge_slot.h>
 #include <correlator/life.h>
 
 #include "base/cleanup.h"
@@ -117,20 +119,42 @@ int collector_read_sleepers(struct session *session)
 	return run_iterator(bpf_link__fd(session->sleepers));
 }
 
-int collector_interrupt_cpus(struct session *session)
+/* slots: by CPU, to interrupt those alone that run an observed thread; NULL = all. */
+static int interrupt_cpus(const struct session *session, int cpus, const struct edge_slot *slots)
 {
 	int fd = bpf_program__fd(session->skeleton->progs.collect_current);
-	int cpus = libbpf_num_possible_cpus();
 
-	if (cpus < 0)
-		return cpus;
 	for (int cpu = 0; cpu < cpus; cpu++) {
 		LIBBPF_OPTS(bpf_test_run_opts, options, .flags = BPF_F_TEST_RUN_ON_CPU,
 			    .cpu = (__u32)cpu);
 
+		if (slots && !slots[cpu].runs_observed)
+			continue;
 		/* -ENXIO: possible, but not online. */
 		if (bpf_prog_test_run_opts(fd, &options) && errno != ENXIO)
 			return -errno;
 	}
 	return 0;
+}
+
+int collector_interrupt_cpus(struct session *session)
+{
+	int cpus = libbpf_num_possible_cpus();
+
+	return cpus < 0 ? cpus : interrupt_cpus(session, cpus, NULL);
+}
+
+int collector_interrupt_observing_cpus(struct session *session)
+{
+	int cpus = libbpf_num_possible_cpus();
+	_cleanup_free_ struct edge_slot *slots = NULL;
+	__u32 key = 0;
+
+	if (cpus < 0)
+		return cpus;
+	slots = calloc((size_t)cpus, sizeof(*slots));
+	if (slots &&
+	    bpf_map_lookup_elem(bpf_map__fd(session->skeleton->maps.edge_slots), &key, slots))
+		return -errno;
+	return interrupt_cpus(session, cpus, slots);
 }

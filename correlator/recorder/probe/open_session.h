@@ -61,13 +61,15 @@ struct session {
 
 /*
  * collector.c: runs the task iterator over the threads of the observed processes, or, if that
- * costs more, over all tasks; writes up the running threads, by an interrupt on each CPU. Not
+ * costs more, over all tasks; writes up the running threads, by an interrupt on each CPU, or on
+ * those alone of which the programs have noted that they run an observed thread (edge_slot.h). Not
  * logged.
  */
 int collector_run_tasks(struct session *session, enum collect_phase phase);
 /* Reads threads that have not run since they are observed, if there may be new ones. */
 int collector_read_sleepers(struct session *session);
 int collector_interrupt_cpus(struct session *session);
+int collector_interrupt_observing_cpus(struct session *session);
 
 /* epochs.c: sets the programs' two maps of windows, by parity. 0 or -errno (logged). */
 int epochs_set(const struct bpf_map *both, const struct bpf_map *even, const struct bpf_map *odd);

@@ -80,6 +80,16 @@ FIXTURE_TEST(collect_leaves_running_thread_to_interrupt)
 	assert_int_equal(stragglers, 2);
 }
 
+FIXTURE_TEST(collect_interrupt_notes_whether_observed_thread_runs)
+{
+	kernel.edge_slot.runs_observed = 0;
+	interrupt();
+	assert_int_equal(kernel.edge_slot.runs_observed, 1);
+	kernel.has_state[0] = false;
+	interrupt();
+	assert_int_equal(kernel.edge_slot.runs_observed, 0);
+}
+
 FIXTURE_TEST(collect_skips_threads_without_books)
 {
 	thread->clock.is_off_cpu = 1;

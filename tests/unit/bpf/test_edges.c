@@ -360,6 +360,20 @@ FIXTURE_TEST(switches_are_accounted_without_edge_slot)
 	assert_false(thread->clock.is_off_cpu);
 }
 
+FIXTURE_TEST(switches_note_whether_observed_thread_has_cpu)
+{
+	switch_tasks(&kernel.current, &idle);
+	assert_int_equal(kernel.edge_slot.runs_observed, 0);
+	switch_tasks(&idle, &kernel.current);
+	assert_int_equal(kernel.edge_slot.runs_observed, 1);
+	switch_tasks(&kernel.current, &kernel.other);
+	assert_int_equal(kernel.edge_slot.runs_observed, 0);
+	/* Nobody who is not observed pays for it. */
+	kernel.edge_slot.runs_observed = 1;
+	switch_tasks(&kernel.other, &idle);
+	assert_int_equal(kernel.edge_slot.runs_observed, 1);
+}
+
 FIXTURE_TEST(switches_beyond_missed_capacity_are_counted_lost)
 {
 	const struct process_books *process = &process_of(LIFE)->books;
