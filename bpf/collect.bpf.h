@@ -75,8 +75,9 @@ static __always_inline void flush_missed(struct thread_state *thread)
 /* Holds the books of a thread for a flush; false: not now, or there is nothing to write up. */
 static __always_inline bool flush_hold(struct thread_state *thread, struct task_struct *task)
 {
-	/* Running threads are left to the interrupt: held here, they would miss boundaries. */
-	if (!is_stopped && !thread->clock.is_off_cpu) {
+	/* Running threads are left to the interrupt: held here, they would miss boundaries. So is a
+	 * thread that got its CPU unseen, whose CPU may not have been interrupted yet. */
+	if (!is_stopped && (!thread->clock.is_off_cpu || task->on_cpu)) {
 		if (thread->epoch != current_epoch)
 			(void)leave_for_later(thread, task);
 		return false;

@@ -90,6 +90,18 @@ FIXTURE_TEST(collect_interrupt_notes_whether_observed_thread_runs)
 	assert_int_equal(kernel.edge_slot.runs_observed, 0);
 }
 
+FIXTURE_TEST(collect_leaves_thread_that_got_its_cpu_unseen_to_interrupt)
+{
+	thread->clock.is_off_cpu = 1;
+	kernel.current.on_cpu = 1;
+	meet(&kernel.current);
+	assert_written_up(false);
+	assert_int_equal(stragglers, 2);
+	interrupt();
+	assert_written_up(true);
+	assert_int_equal(thread->clock.is_off_cpu, 0);
+}
+
 FIXTURE_TEST(collect_skips_threads_without_books)
 {
 	thread->clock.is_off_cpu = 1;

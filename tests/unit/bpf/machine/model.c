@@ -1281,7 +1281,7 @@ static void visit(struct view *view, bool is_late)
 
 	if (!thread->is_held)
 		apply_noted(view);
-	is_left = view->is_on_cpu && !model.world->is_stopped;
+	is_left = (view->is_on_cpu || thread->cpu != CPUS) && !model.world->is_stopped;
 	if (is_left || thread->is_held) {
 		is_left &= view->window == model.world->window;
 		model.stragglers += !is_left;
