@@ -3,24 +3,23 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/hash_table.h"
+#include "base/array.h"
 #include "recorder/symbolize/unwind_frame.h"
 
-struct rule_key {
-	uint64_t serial; /* of the file */
-	uint64_t address; /* virtual address in the file */
-};
-
+/* A rule, for a part of a file: one for each address would be read thousands of times. */
 struct known_rule {
-	struct rule_key key;
-	struct unwind_rule rule; /* without steps: the file has none */
-	UT_hash_handle hh;
+	uint64_t serial; /* of the file */
+	uint64_t begin, end; /* virtual addresses in the file, end excluded */
+	struct unwind_rule rule; /* without steps: the file has none there */
 };
 
 struct native_callers {
 	struct native_names *names;
-	struct known_rule *rules; /* uthash, by key */
+	struct known_rule **rules; /* by serial and address, without overlaps */
+	size_t count;
+	size_t capacity;
 };
 
 struct native_callers *native_callers_new(struct native_names *names)
@@ -34,12 +33,8 @@ struct native_callers *native_callers_new(struct native_names *names)
 
 static void forget(struct native_callers *callers)
 {
-	struct known_rule *known, *next;
-
-	HASH_ITER(hh, callers->rules, known, next) {
-		HASH_DEL(callers->rules, known);
-		free(known);
-	}
+	while (callers->count > 0)
+		free(callers->rules[--callers->count]);
 }
 
 void native_callers_free(struct native_callers *callers)
@@ -47,11 +42,61 @@ void native_callers_free(struct native_callers *callers)
 	if (!callers)
 		return;
 	forget(callers);
+	free(callers->rules);
 	free(callers);
 }
 
+/* The number of the first rule that ends behind an address: the only one that may hold there. */
+static size_t search(const struct native_callers *callers, uint64_t serial, uint64_t address)
+{
+	size_t low = 0, high = callers->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct known_rule *known = callers->rules[middle];
+
+		if (known->serial < serial || (known->serial == serial && known->end <= address))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Takes ownership of a rule for an address of which none is known. The file states its range: what
+ * others hold for is not in it. False: no memory. */
+static bool keep_rule(struct native_callers *callers, struct known_rule *known, uint64_t address)
+{
+	size_t number;
+
+	if (callers->count >= NATIVE_RULES_MAX)
+		forget(callers);
+	if (array_reserve(&callers->rules, &callers->capacity, callers->count + 1) < 0) {
+		free(known);
+		return false;
+	}
+	number = search(callers, known->serial, address);
+	known->begin = known->rule.begin;
+	known->end = known->rule.end;
+	if (address < known->begin || address >= known->end) {
+		known->begin = address;
+		known->end = address + 1;
+	}
+	if (number > 0 && callers->rules[number - 1]->serial == known->serial &&
+	    callers->rules[number - 1]->end > known->begin)
+		known->begin = callers->rules[number - 1]->end;
+	if (number < callers->count && callers->rules[number]->serial == known->serial &&
+	    callers->rules[number]->begin < known->end)
+		known->end = callers->rules[number]->begin;
+	memmove(callers->rules + number + 1, callers->rules + number,
+		(callers->count - number) * sizeof(struct known_rule *));
+	callers->rules[number] = known;
+	callers->count++;
+	return true;
+}
+
 /* NULL: no memory, or the file did not answer. */
-static struct known_rule *read_rule(struct native_callers *callers, const struct rule_key *key,
+static struct known_rule *read_rule(struct native_callers *callers,
 				    const struct native_place *place,
 				    struct native_process *process)
 {
@@ -60,9 +105,9 @@ static struct known_rule *read_rule(struct native_callers *callers, const struct
 
 	if (known && place->file)
 		r = unwind_rule_read(place->file, native_process_pid(process), place->path,
-				     key->address, &known->rule);
+				     place->address, &known->rule);
 	else if (known)
-		r = unwind_rule_read_vdso(key->address, &known->rule);
+		r = unwind_rule_read_vdso(place->address, &known->rule);
 
 	if (r == -EPIPE)
 		native_process_note_cost(process);
@@ -73,14 +118,8 @@ static struct known_rule *read_rule(struct native_callers *callers, const struct
 	}
 	if (r < 0)
 		known->rule = (struct unwind_rule){ 0 };
-	known->key = *key;
-	if (HASH_COUNT(callers->rules) >= NATIVE_RULES_MAX)
-		forget(callers);
-	HASH_ADD(hh, callers->rules, key, sizeof(known->key), known);
-	if (known->hh.tbl)
-		return known;
-	free(known);
-	return NULL;
+	known->serial = place->serial;
+	return keep_rule(callers, known, place->address) ? known : NULL;
 }
 
 /* NULL: not known, or not yet. */
@@ -88,12 +127,13 @@ static const struct unwind_rule *find_rule(struct native_callers *callers,
 					   const struct native_place *place,
 					   struct native_process *process, bool may_read)
 {
-	const struct rule_key key = { place->serial, place->address };
-	struct known_rule *known;
+	size_t number = search(callers, place->serial, place->address);
+	struct known_rule *known = number < callers->count ? callers->rules[number] : NULL;
 
-	HASH_FIND(hh, callers->rules, &key, sizeof(key), known);
+	if (known && (known->serial != place->serial || known->begin > place->address))
+		known = NULL;
 	if (!known && may_read && !native_process_is_costly(process))
-		known = read_rule(callers, &key, place, process);
+		known = read_rule(callers, place, process);
 	return known && known->rule.step_count > 0 ? &known->rule : NULL;
 }
 

@@ -59,9 +59,12 @@ static int set_register(Dwarf_Frame *frame, int number, struct unwind_rule *rule
 
 static int set_rule(Dwarf_Frame *frame, uint32_t register_count, struct unwind_rule *rule)
 {
-	int number = dwarf_frame_info(frame, NULL, NULL, &rule->is_signal);
+	Dwarf_Addr begin = 0, end = 0;
+	int number = dwarf_frame_info(frame, &begin, &end, &rule->is_signal);
 	int r = number < 0 || number >= UNWIND_REGISTERS ? -ENOTSUP : set_steps(frame, rule);
 
+	rule->begin = begin;
+	rule->end = end;
 	rule->return_register = (uint8_t)number;
 	for (uint32_t i = 0; i < register_count && r == 0; i++)
 		r = set_register(frame, (int)i, rule);

@@ -34,6 +34,7 @@ enum unwind_place {
 };
 
 struct unwind_rule {
+	uint64_t begin, end; /* virtual addresses in the file: it holds from begin to before end */
 	struct unwind_step steps[UNWIND_STEPS_MAX]; /* yield the frame's address (CFA) */
 	int32_t offsets[UNWIND_REGISTERS]; /* of UNWIND_SAVED */
 	uint8_t places[UNWIND_REGISTERS]; /* enum unwind_place */
@@ -44,8 +45,8 @@ struct unwind_rule {
 
 /*
  * The rule for the code at a virtual address of a file that process pid maps, called name there.
- * 0; -ENOENT: the file has none; -ENOTSUP: a rule that cannot be expressed as above; -EPIPE, and
- * others, as agent_call().
+ * Its range is as the file says: it need not have the address. 0; -ENOENT: the file has none;
+ * -ENOTSUP: a rule that cannot be expressed as above; -EPIPE, and others, as agent_call().
  */
 int unwind_rule_read(const struct object_file *file, pid_t pid, const char *name,
 		     uint64_t virtual_address, struct unwind_rule *ret_rule);

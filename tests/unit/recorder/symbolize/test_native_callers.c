@@ -18,6 +18,11 @@
 
 enum {
 	DEPTH_MAX = 256,
+#ifdef __aarch64__
+	PC = 32, /* its number in the registers */
+#else
+	PC = 16,
+#endif
 };
 
 struct bench {
@@ -158,6 +163,18 @@ FIXTURE_TEST(native_callers_are_cut_at_end_of_copy)
 	find(bench, true);
 	assert_int_equal(bench->frames.count, 1);
 	assert_int_equal(bench->frames.end, NATIVE_END_CUT);
+}
+
+FIXTURE_TEST(native_callers_need_one_rule_for_code_with_the_same)
+{
+	struct bench *bench = *state;
+
+	assert_int_equal(capture(bench, 3), 3);
+	find(bench, true);
+	bench->stack.registers[PC]++;
+	find(bench, false);
+	expect_known(bench);
+	assert_true(bench->frames.count > 4);
 }
 
 FIXTURE_TEST(native_callers_need_rules)

@@ -78,6 +78,7 @@ FIXTURE_TEST(unwind_rule_is_known_where_function_begins)
 
 	assert_int_equal(read_rule(known.original, known.function, &rule), 0);
 	assert_false(rule.is_signal);
+	assert_in_range(known.function, rule.begin, rule.end - 1);
 	assert_int_equal(rule.step_count, 1);
 	assert_int_equal(rule.steps[0].operation, DW_OP_bregx);
 #ifdef __aarch64__
