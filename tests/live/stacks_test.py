@@ -340,7 +340,7 @@ class StacksTest(harness.LiveTest):
         self.below = collections.Counter()
         for request, frames in stacks_of(found):
             stack = [frame for frame in frames if frame["frame_kind"] != "kernel"]
-            if (request == "native" and stack[0]["frame_kind"] == "native"
+            if (request == "native" and stack[0]["frame_kind"] == "native" and stack[0]["name"] != "[vdso]"
                     and stack[0].get("file") == (file and str(library))):
                 tops[stack[0]["name"]] += 1
                 self.below[tuple(frame["name"].rpartition("#")[2] for frame in stack[1:])] += 1
@@ -447,7 +447,8 @@ class StacksTest(harness.LiveTest):
 
     def test_libraries_of_rubys_own_extensions_have_their_shares(self):
         """As much as the thread's clock says, within 3 sigma and a point for the clock's own calls; and nearly
-        all samples of a call are in its library: the rest is memory, the kernel, and Ruby itself."""
+        all samples of a call are in its library, in copies of memory for it, or in the kernel, as at the first use of
+        memory: the rest is Ruby itself."""
         libraries = {"in_zlib": "libz.so", "in_openssl": "libcrypto.so", "in_digest": "sha2.so"}
         found = self.record(Burner("libraries.rb"), sampled(3 * SAMPLES, "libraries"), "--native-stacks=full")
         within = collections.defaultdict(list)
@@ -460,14 +461,18 @@ class StacksTest(harness.LiveTest):
             share = self.said[name] / used_ns
             sigma = math.sqrt(share * (1 - share) / total)
             self.assertAlmostEqual(share, len(within[name]) / total, delta=3 * sigma + 0.01, msg=name)
-            met = [stack for stack in within[name]
-                   if pathlib.Path(stack[0].get("file", "")).name.startswith(library)]
-            self.assertGreater(len(met), 0.9 * len(within[name]), name)
-            cut = [stack for stack in within[name] if "cut" in {frame["frame_kind"] for frame in stack}]
-            self.assertLess(len(cut), 0.03 * len(within[name]) + 3, name)
-        # An assembler's function, which keeps its caller's frame below the stack.
-        called = [stack for stack in within["in_openssl"] if stack[1]["name"] == "SHA512_Update"]
-        self.assertGreater(len(called), 0.8 * len(within["in_openssl"]))
+            # Once the rules of all these functions are read, which takes a while on a slow machine.
+            late = within[name][len(within[name]) // 2:]
+            outside = [[frame for frame in stack if frame["frame_kind"] != "kernel"] for stack in late]
+            met = [stack for stack in outside
+                   if pathlib.Path(stack[0].get("file", "")).name.startswith((library, "libc.so"))]
+            self.assertGreater(len(met), 0.9 * len(late), name)
+            cut = [stack for stack in late if "cut" in {frame["frame_kind"] for frame in stack}]
+            self.assertLess(len(cut), 0.03 * len(late) + 3, name)
+            # An assembler's function, which keeps its caller's frame below the stack.
+            if name == "in_openssl":
+                called = [stack for stack in outside if stack[1]["name"] == "SHA512_Update"]
+                self.assertGreater(len(called), 0.8 * len(outside))
 
     def test_functions_without_a_name_are_told_apart_by_where_they_begin(self):
         tops = self.burn_natively("-DHIDDEN", strip=self.strip)
