@@ -60,7 +60,7 @@ class Strangers(Process):
 
 
 class Tasks(Process):
-    """A process with so many sleeping threads."""
+    """A process with a number of sleeping threads."""
 
     def __init__(self, count):
         script = (f"import sys, threading as t; t.stack_size(65536); e = t.Event(); "
@@ -107,7 +107,7 @@ def watch(strangers, settled_seconds, watch_seconds):
 
 
 def end_windows(tasks, seconds):
-    """Microseconds of our CPU for the end of a window, beside so many tasks."""
+    """Microseconds of our CPU for the end of a window, beside a number of tasks."""
     with Tasks(tasks), Publishers(1), Searching("-i", WINDOW) as correlator:
         correlator.await_observed(1)
         time.sleep(QUICK_SECONDS)

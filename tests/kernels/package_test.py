@@ -24,7 +24,7 @@ DEADLINE_SECONDS = 300
 # In place of a systemd that runs.
 SYSTEMCTL = '#!/bin/sh\necho "$*" >>/run/told_systemd\n'
 SYSTEMD_LOG = ROOT / "run/told_systemd"
-# What apt and dpkg keep for themselves, of any package, and groupadd, of any group.
+# Kept by apt and dpkg for any package, and by groupadd for any group.
 OF_APT = re.compile(r"/(var/(lib/(apt|dpkg)|cache|log)|run|tmp|mnt|proc|sys|dev)/|"
                     r"/etc/(ld\.so\.cache|g(roup|shadow)-)$")
 UNIT = "usr/lib/systemd/system/correlator.service"

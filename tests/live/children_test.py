@@ -195,7 +195,7 @@ class ChildrenTest(harness.LiveTest):
         started = [record for number in range(3) for record in self.children(found, workload, f"r{number}")]
         self.assert_close(truth, started)
         rows = {row["key"]: row for row in self.report("--by", "endpoint")["rows"]}
-        # What a child does before its exec, some ms on a slow machine, is the forking program's.
+        # The time of a child before its exec, some ms on a slow machine, is the forking program's.
         self.assertEqual(sum(record["cpu_ns"] for record in started if BY_EXEC in record.get("flags", ())),
                          rows["GET /started"]["children_cpu_ns"])
         self.assertGreater(rows["GET /started"]["cpu_ns"], rows["GET /started"]["children_cpu_ns"])

@@ -265,7 +265,7 @@ FIXTURE_TEST(edges_fast_path_requires_stable_context)
 	assert_true(goes_the_short_way());
 }
 
-/* Its gem counts changes: so many until now. */
+/* Its gem counts changes, and has counted this number. */
 static void be_lean(uint64_t changes)
 {
 	const uint64_t variable[] = { 0, changes };
