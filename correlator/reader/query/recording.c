@@ -193,13 +193,18 @@ bool recording_next_process(const struct recording *recording, const void **curs
 	return true;
 }
 
-bool recording_has_key(const struct recording *recording, const char *name)
+static bool has_name(const char names[][RECORDING_TEXT_BYTES], size_t count, const char *name)
 {
-	for (size_t i = 0; i < recording->key_count; i++) {
-		if (strcmp(recording->keys[i], name) == 0)
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(names[i], name) == 0)
 			return true;
 	}
 	return false;
+}
+
+bool recording_has_key(const struct recording *recording, const char *name)
+{
+	return has_name(recording->keys, recording->key_count, name);
 }
 
 const char *recording_usual_key(const struct recording *recording)
@@ -216,18 +221,25 @@ bool recording_may_have_key(const struct recording *recording, const char *name)
 	       recording_has_key(recording, name);
 }
 
-static void add_key(struct recording *recording, struct record_text name)
+/* Adds a name to a list, escaped, unless it is there or the list is full. */
+static void add_name(char names[][RECORDING_TEXT_BYTES], size_t max, size_t *count,
+		     struct record_text name)
 {
-	char key[RECORDING_TEXT_BYTES];
+	char escaped[RECORDING_TEXT_BYTES];
 
 	/* Compares the raw name first: most names need no escaping. */
-	for (size_t i = 0; i < recording->key_count; i++) {
-		if (record_text_is(name, recording->keys[i]))
+	for (size_t i = 0; i < *count; i++) {
+		if (record_text_is(name, names[i]))
 			return;
 	}
-	(void)text_escape(name.bytes, name.size_bytes, 0, key, sizeof(key));
-	if (recording->key_count < RECORDING_KEYS_MAX && !recording_has_key(recording, key))
-		memcpy(recording->keys[recording->key_count++], key, sizeof(key));
+	(void)text_escape(name.bytes, name.size_bytes, 0, escaped, sizeof(escaped));
+	if (*count < max && !has_name(names, *count, escaped))
+		memcpy(names[(*count)++], escaped, sizeof(escaped));
+}
+
+static void add_key(struct recording *recording, struct record_text name)
+{
+	add_name(recording->keys, RECORDING_KEYS_MAX, &recording->key_count, name);
 }
 
 uint64_t recording_duration_ns(const struct recording *recording)
@@ -295,19 +307,6 @@ static void add_mode(struct recording *recording, const struct record_view *reco
 		recording->modes[recording->mode_count++] = mode;
 }
 
-static void add_module(struct recording *recording, struct record_text name)
-{
-	char *module = recording->modules[recording->module_count];
-
-	for (size_t i = 0; i < recording->module_count; i++)
-		if (record_text_is(name, recording->modules[i]))
-			return;
-	if (recording->module_count == RECORDING_MODULES_MAX)
-		return;
-	(void)text_escape(name.bytes, name.size_bytes, 0, module, RECORDING_TEXT_BYTES);
-	recording->module_count++;
-}
-
 static void add_meta(struct recording *recording, const struct record_view *record)
 {
 	const struct record_field *modules =
@@ -335,7 +334,8 @@ static void add_meta(struct recording *recording, const struct record_view *reco
 	for (size_t i = 0; keys && i < keys->item_count; i++)
 		add_key(recording, keys->items[i]);
 	for (size_t i = 0; modules && i < modules->item_count; i++)
-		add_module(recording, modules->items[i]);
+		add_name(recording->modules, RECORDING_MODULES_MAX, &recording->module_count,
+			 modules->items[i]);
 }
 
 int recording_add(struct recording *recording, const struct record_view *record)

@@ -231,17 +231,13 @@ static void set_modes(json_t *object, const struct recording *recording, int *r)
 	json_part_set(object, "modes", array, r);
 }
 
-/* The modules that were on, if any. */
-static void set_modules(json_t *object, const struct recording *recording, int *r)
+static json_t *names_array(const char names[][RECORDING_TEXT_BYTES], size_t count, int *r)
 {
-	json_t *array;
+	json_t *array = json_array();
 
-	if (recording->module_count == 0)
-		return;
-	array = json_array();
-	for (size_t i = 0; i < recording->module_count; i++)
-		json_part_append(array, json_part_text(recording->modules[i]), r);
-	json_part_set(object, "modules", array, r);
+	for (size_t i = 0; i < count; i++)
+		json_part_append(array, json_part_text(names[i]), r);
+	return array;
 }
 
 static json_t *conditions_array(const struct filter *filter, int *r)
@@ -262,7 +258,6 @@ static void add_meta(struct sheet *sheet, const struct totals *totals,
 {
 	const struct recording *recording = &totals->selection.recording;
 	json_t *object = json_object();
-	json_t *keys = json_array();
 
 	if (recording->meta_count > 0) {
 		json_part_set(object, "tool_version", json_part_text(recording->tool_version),
@@ -278,10 +273,12 @@ static void add_meta(struct sheet *sheet, const struct totals *totals,
 	if (recording->clock_set_ns != 0)
 		json_part_set(object, "clock_set_ns", json_integer(recording->clock_set_ns),
 			      &sheet->r);
-	for (size_t i = 0; i < recording->key_count; i++)
-		json_part_append(keys, json_part_text(recording->keys[i]), &sheet->r);
-	json_part_set(object, "keys", keys, &sheet->r);
-	set_modules(object, recording, &sheet->r);
+	json_part_set(object, "keys", names_array(recording->keys, recording->key_count, &sheet->r),
+		      &sheet->r);
+	if (recording->module_count > 0)
+		json_part_set(object, "modules",
+			      names_array(recording->modules, recording->module_count, &sheet->r),
+			      &sheet->r);
 	if (totals->selection.filter.condition_count > 0)
 		json_part_set(object, "where",
 			      conditions_array(&totals->selection.filter, &sheet->r), &sheet->r);
