@@ -11,7 +11,6 @@
 /* A rule, for a part of a file: one for each address would be read thousands of times. */
 struct known_rule {
 	uint64_t serial; /* of the file */
-	uint64_t begin, end; /* virtual addresses in the file, end excluded */
 	struct unwind_rule rule; /* without steps: the file has none there */
 };
 
@@ -55,7 +54,8 @@ static size_t search(const struct native_callers *callers, uint64_t serial, uint
 		size_t middle = low + (high - low) / 2;
 		const struct known_rule *known = callers->rules[middle];
 
-		if (known->serial < serial || (known->serial == serial && known->end <= address))
+		if (known->serial < serial ||
+		    (known->serial == serial && known->rule.end <= address))
 			low = middle + 1;
 		else
 			high = middle;
@@ -63,8 +63,22 @@ static size_t search(const struct native_callers *callers, uint64_t serial, uint
 	return low;
 }
 
-/* Takes ownership of a rule for an address of which none is known. The file states its range: what
- * others hold for is not in it. False: no memory. */
+/* Makes the range that the file states have the address, and leave out what the rules before and
+ * behind hold for; NULL: there is none. */
+static void limit_range(struct unwind_rule *rule, uint64_t address, uint64_t serial,
+			const struct known_rule *before, const struct known_rule *behind)
+{
+	if (address < rule->begin || address >= rule->end) {
+		rule->begin = address;
+		rule->end = address + 1;
+	}
+	if (before && before->serial == serial && before->rule.end > rule->begin)
+		rule->begin = before->rule.end;
+	if (behind && behind->serial == serial && behind->rule.begin < rule->end)
+		rule->end = behind->rule.begin;
+}
+
+/* Takes ownership of a rule for an address of which none is known. False: no memory. */
 static bool keep_rule(struct native_callers *callers, struct known_rule *known, uint64_t address)
 {
 	size_t number;
@@ -76,18 +90,9 @@ static bool keep_rule(struct native_callers *callers, struct known_rule *known, 
 		return false;
 	}
 	number = search(callers, known->serial, address);
-	known->begin = known->rule.begin;
-	known->end = known->rule.end;
-	if (address < known->begin || address >= known->end) {
-		known->begin = address;
-		known->end = address + 1;
-	}
-	if (number > 0 && callers->rules[number - 1]->serial == known->serial &&
-	    callers->rules[number - 1]->end > known->begin)
-		known->begin = callers->rules[number - 1]->end;
-	if (number < callers->count && callers->rules[number]->serial == known->serial &&
-	    callers->rules[number]->begin < known->end)
-		known->end = callers->rules[number]->begin;
+	limit_range(&known->rule, address, known->serial,
+		    number > 0 ? callers->rules[number - 1] : NULL,
+		    number < callers->count ? callers->rules[number] : NULL);
 	memmove(callers->rules + number + 1, callers->rules + number,
 		(callers->count - number) * sizeof(struct known_rule *));
 	callers->rules[number] = known;
@@ -130,7 +135,7 @@ static const struct unwind_rule *find_rule(struct native_callers *callers,
 	size_t number = search(callers, place->serial, place->address);
 	struct known_rule *known = number < callers->count ? callers->rules[number] : NULL;
 
-	if (known && (known->serial != place->serial || known->begin > place->address))
+	if (known && (known->serial != place->serial || known->rule.begin > place->address))
 		known = NULL;
 	if (!known && may_read && !native_process_is_costly(process))
 		known = read_rule(callers, place, process);

@@ -289,10 +289,10 @@ static int hold_file(const struct native_names *names, const struct native_proce
 		return r;
 	if (code->mapped_ns == now_ns)
 		return 0;
-	code->mapped_ns = now_ns;
-	if (object_file_is_mapped(code->file, process->pid, &code->entry))
+	if (object_file_is_mapped(code->file, process->pid, &code->entry)) {
+		code->mapped_ns = now_ns;
 		return 0;
-	code->mapped_ns = 0;
+	}
 	object_file_release(TAKE_PTR(code->file));
 	return -ESTALE;
 }
