@@ -55,11 +55,10 @@ struct view {
 	size_t wait_column_count;
 };
 
-/* Writes "" if it is not known. */
-static void write_method(const struct view *view, const struct stalls_wait *wait,
-			 char ret_text[static TABLE_CELL_BYTES])
+void stalls_text_method(const struct stalls_wait *wait, const struct frames *frames,
+			char ret_text[static TABLE_CELL_BYTES])
 {
-	const struct frame *method = frames_method(view->frames, wait->texts[STALLS_STACK]);
+	const struct frame *method = frames_method(frames, wait->texts[STALLS_STACK]);
 
 	ret_text[0] = '\0';
 	if (method)
@@ -176,7 +175,7 @@ static void write_wait(const void *context, size_t row, size_t column,
 	else if (column == WAIT_ON)
 		(void)strcpy(ret_text, reason_of(wait, room));
 	else if (column == WAIT_METHOD)
-		write_method(view, wait, ret_text);
+		stalls_text_method(wait, view->frames, ret_text);
 	else if (column == WAIT_ENDER)
 		write_ender(wait->ender, wait->texts[STALLS_ENDER], view->stalls->by, ret_text);
 	else if (column == WAIT_BEGAN)
@@ -222,7 +221,7 @@ static void write_hog(const void *context, size_t row, size_t column,
 		display_duration(hog->held_ns, ret_text);
 		return;
 	case HOG_METHOD:
-		write_method(view, hog, ret_text);
+		stalls_text_method(hog, view->frames, ret_text);
 		return;
 	case HOG_BEGAN:
 		cell_text_number(FIGURE_BEGAN, hog->start_ns, view->has_date, ret_text);

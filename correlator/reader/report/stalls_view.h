@@ -32,5 +32,8 @@ int stalls_view_print(const struct stalls *stalls, const struct stalls_view_opti
 /* Prints only the waits, all of one request, as a table; and how many are left out. */
 void stalls_text_print_of_request(const struct stalls *stalls,
 				  const struct stalls_view_options *options, FILE *out);
+/* Writes the innermost Ruby method of a wait or a hog; "": it is not known. frames: as above. */
+void stalls_text_method(const struct stalls_wait *wait, const struct frames *frames,
+			char ret_text[static TABLE_CELL_BYTES]);
 int stalls_text_print(const struct stalls *stalls, const struct stalls_view_options *options,
 		      FILE *out);

@@ -231,19 +231,16 @@ static void print_cost(const struct page *page, const char *label, enum cost cos
 static size_t name_hog(const struct stalls_wait *hog, const struct frames *frames, char *ret_text,
 		       size_t text_bytes)
 {
-	const struct frame *method = frames_method(frames, hog->texts[STALLS_STACK]);
 	char endpoint[TABLE_CELL_BYTES], id[TABLE_CELL_BYTES], duration[DISPLAY_NUMBER_BYTES];
-	char name[TABLE_CELL_BYTES] = "";
+	char method[TABLE_CELL_BYTES];
 	int length;
 
 	cell_text_key(hog->texts[STALLS_VALUE], "endpoint", TABLE_TEXT_COLUMN_MAX, endpoint);
 	cell_text_fit(hog->texts[STALLS_REQUEST], TABLE_TEXT_COLUMN_MAX, id);
 	display_duration(hog->held_ns, duration);
-	if (method)
-		cell_text_fit((struct record_text){ method->name->bytes, method->name->size_bytes },
-			      TABLE_TEXT_COLUMN_MAX, name);
+	stalls_text_method(hog, frames, method);
 	length = snprintf(ret_text, text_bytes, ", %s (%s) %s%s%s", endpoint, id, duration,
-			  method ? " in " : "", name);
+			  method[0] != '\0' ? " in " : "", method);
 	return (size_t)length < text_bytes ? (size_t)length : text_bytes - 1;
 }
 

@@ -288,7 +288,5 @@ int page_tables_stalls(const struct page_data *data, FILE *out)
 		.printer = &printer,
 	};
 
-	if (data->stalls.count + data->stalls.hog_count == 0)
-		return 0;
 	return stalls_text_print(&data->stalls, &options, out);
 }

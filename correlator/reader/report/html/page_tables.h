@@ -15,5 +15,5 @@
 int page_tables_groups(const struct totals *totals, const struct view_options *options, FILE *out);
 void page_tables_books(const struct totals *totals, FILE *out);
 void page_tables_facts(const struct totals *totals, const struct view_options *options, FILE *out);
-/* The tables of long waits and hogs, each an element, and sentences; nothing if there are none. */
+/* The tables of long waits and hogs, each an element, and sentences. */
 int page_tables_stalls(const struct page_data *data, FILE *out);

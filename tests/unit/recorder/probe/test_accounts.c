@@ -33,7 +33,7 @@ static struct fake {
 	struct correlator_bpf__data_registrations remembered;
 	int busy_rounds; /* for how many of them a thread is met in the middle of a boundary */
 	int interrupt_error, walk_error, wait_error, drain_error;
-	/* What was done, a letter each: i interrupt of all, o of observing CPUs, w walk, l late
+	/* All that was done, a letter each: i interrupt of all, o of observing CPUs, w walk, l late
 	 * walk, s sleepers, a wait for programs that began before, p pause, d drain of either map.
 	 */
 	char done[8192];
