@@ -208,6 +208,39 @@ bool costs_has(const struct costs *costs, enum cost cost)
 	return (costs->missing & 1U << cost) == 0;
 }
 
+/* False: not measured. */
+static bool io_of(const struct costs *costs, double *ret_io_ns, double *ret_cpu_ns)
+{
+	if (!costs_has(costs, COST_CPU) || !costs_has(costs, COST_BLOCKED_FUTEX))
+		return false;
+	*ret_io_ns = (double)(costs->sums[COST_BLOCKED] - costs->sums[COST_BLOCKED_FUTEX]);
+	/* Records that were read back may say anything. */
+	if (*ret_io_ns < 0)
+		*ret_io_ns = 0;
+	*ret_cpu_ns = (double)costs->sums[COST_CPU];
+	return true;
+}
+
+bool costs_io_percent(const struct costs *costs, double *ret_percent)
+{
+	double io_ns, cpu_ns;
+
+	if (!io_of(costs, &io_ns, &cpu_ns) || io_ns + cpu_ns == 0)
+		return false;
+	*ret_percent = 100.0 * io_ns / (io_ns + cpu_ns);
+	return true;
+}
+
+bool costs_usable_threads(const struct costs *costs, double *ret_threads)
+{
+	double io_ns, cpu_ns;
+
+	if (!io_of(costs, &io_ns, &cpu_ns) || cpu_ns == 0)
+		return false;
+	*ret_threads = (io_ns + cpu_ns) / cpu_ns;
+	return true;
+}
+
 bool costs_share_percent(const struct costs *costs, const struct costs *all, double *ret_percent)
 {
 	if (!costs_has(costs, COST_CPU) || !costs_has(all, COST_CPU) || all->sums[COST_CPU] == 0)

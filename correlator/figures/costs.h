@@ -58,5 +58,13 @@ bool costs_parked_ns(const struct costs *costs, int64_t *ret_parked_ns);
 enum cost costs_blocked_on(uint32_t reason);
 /* The reason for most of the time asleep, BLOCKED_ON_OTHER if there was none; -1 = not measured. */
 int costs_most_blocked_on(const struct costs *costs);
+/*
+ * Time on I/O: blocked on anything but a lock (BLOCKED_ON_FUTEX), where no thread needs the GVL.
+ * Its percentage of that time and cpu together, and the number of threads that this lets run on one
+ * GVL: both together by cpu. Waiting for a CPU and for the GVL is in neither, so the figures do not
+ * depend on the load. False: not measured, or neither was used.
+ */
+bool costs_io_percent(const struct costs *costs, double *ret_percent);
+bool costs_usable_threads(const struct costs *costs, double *ret_threads);
 /* CPU of costs in percent of that of all; false if either is not measured or that of all is 0. */
 bool costs_share_percent(const struct costs *costs, const struct costs *all, double *ret_percent);

@@ -71,6 +71,10 @@ bool rows_real(const struct rows *rows, const struct row *row, enum figure figur
 		return totals_cpu_percent(totals, row->costs, ret_value);
 	case FIGURE_MACHINE_PERCENT:
 		return totals_machine_percent(totals, row->costs, ret_value);
+	case FIGURE_IO_PERCENT:
+		return costs_io_percent(row->costs, ret_value);
+	case FIGURE_USABLE_THREADS:
+		return costs_usable_threads(row->costs, ret_value);
 	case FIGURE_RATE:
 		return rate_of(rows, row, ret_value);
 	case FIGURE_SYSCALLS_MEAN:

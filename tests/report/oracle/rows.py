@@ -6,8 +6,10 @@ from figures import (HISTOGRAM_PART, NAMES, SHARES_HOLD, Near, billionths, check
                      load, read_row, shown_label, shown_name)
 
 PERCENTS = ("50", "90", "99")
+FRACTIONS = ("requests_per_second", "syscalls_mean", "usable_threads")
 FIGURES = {*rule.COSTS, "requests", "share_percent", "children_cpu_ns", "requests_per_second", "syscalls_mean",
-           "first_ns", "last_ns", "cpu_percent", "machine_percent", "wall_ns", "parked_ns", "groups", *NAMES,
+           "first_ns", "last_ns", "cpu_percent", "machine_percent", "io_percent", "usable_threads", "wall_ns",
+           "parked_ns", "groups", *NAMES,
            *(f"{figure}_{what}_ns" for figure in ("cpu", "wall", "parked")
              for what in ("mean", "p50", "p90", "p99", "max"))}
 
@@ -17,6 +19,14 @@ def describe_costs(costs):
     if costs.children_ns:
         figures["children_cpu_ns"] = costs.children_ns
     return figures
+
+
+def describe_io(costs):
+    io_ns, cpu_ns = costs.io_ns(), costs.get("cpu_ns")
+    if None in (io_ns, cpu_ns):
+        return {}
+    figures = {"io_percent": billionths(100 * io_ns / (io_ns + cpu_ns))} if io_ns + cpu_ns else {}
+    return figures | ({"usable_threads": billionths((io_ns + cpu_ns) / cpu_ns)} if cpu_ns else {})
 
 
 def describe_distribution(row):
@@ -87,6 +97,7 @@ class Rows:
             costs = None
         if costs:
             figures["share_percent"] = share(costs, total)
+            figures |= describe_io(costs)
         elif total.get("cpu_ns"):
             figures["share_percent"] = 0
         figures |= self.describe_requests(kind, row)
@@ -213,7 +224,7 @@ def parse_ndjson(output, question):
 def csv_value(name, cell):
     if name in NAMES:
         return csv_text(cell)
-    return float(cell) if "percent" in name or name in ("requests_per_second", "syscalls_mean") else int(cell)
+    return float(cell) if "percent" in name or name in FRACTIONS else int(cell)
 
 
 def parse_csv(output, question):

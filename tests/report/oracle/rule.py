@@ -169,6 +169,11 @@ class Costs:
     def wall_ns(self):
         return None if self.lacks_span or not self.record_count else self.last_ns - self.first_ns
 
+    def io_ns(self):
+        """Blocked on anything but a lock."""
+        blocked_ns, lock_ns = self.get("blocked_ns"), self.get("blocked_futex_ns")
+        return None if lock_ns is None else max(blocked_ns - lock_ns, 0)
+
     def parked_ns(self):
         wall_ns = self.wall_ns()
         if wall_ns is None or self.missing & set(ON_THREAD):

@@ -9,7 +9,7 @@ from rows import Rows
 # Four digits are shown.
 SHOWN_PART = 0.0006
 LABEL_MOST = 28
-TABLE_COLUMNS = ("cpu", "user", "kernel", "run_queue", "blocked", "share", "slices")
+TABLE_COLUMNS = ("cpu", "user", "kernel", "run_queue", "blocked", "share", "slices", "io_percent", "usable_threads")
 GROUP_COLUMNS = ("requests", *TABLE_COLUMNS, "cpu_mean", "cpu_p50", "cpu_p99", "cpu_max", "wall_mean", "wall_p99",
                  "wall_max", "parked_mean", "switches")
 REQUEST_COLUMNS = (*TABLE_COLUMNS, "wall", "parked", "switches")
@@ -32,7 +32,7 @@ def columns_of(by):
 def full_name(column):
     """By which the other views have it."""
     names = {"share": "share_percent", "rate": "requests_per_second"}
-    if column in COUNTS or column in ("syscalls_mean", "cpu_percent"):
+    if column in COUNTS or column in ("syscalls_mean", "cpu_percent", "io_percent", "usable_threads"):
         return column
     return names.get(column, f"{column}_ns")
 

@@ -35,6 +35,44 @@ TEST(costs_reject_missing_or_reversed_span)
 	assert_true(lacks_span(5, -1));
 }
 
+static struct costs costs_that(uint64_t cpu_ns, uint64_t blocked_ns, uint64_t lock_ns)
+{
+	return costs_of_written(&(struct cpu_record){
+		.cpu_ns = cpu_ns, .blocked_ns = blocked_ns, .blocked_futex_ns = lock_ns });
+}
+
+TEST(costs_count_waits_for_locks_as_no_io)
+{
+	struct costs costs = costs_that(25, 110, 35);
+	double value;
+
+	assert_true(costs_io_percent(&costs, &value));
+	assert_true(value == 75);
+	assert_true(costs_usable_threads(&costs, &value));
+	assert_true(value == 4);
+	costs = costs_that(25, 35, 35);
+	assert_true(costs_io_percent(&costs, &value) && value == 0);
+	assert_true(costs_usable_threads(&costs, &value) && value == 1);
+	/* Such a record is forged. */
+	costs = costs_that(25, 35, 36);
+	assert_true(costs_usable_threads(&costs, &value) && value == 1);
+}
+
+TEST(costs_without_cpu_or_reasons_tell_no_threads)
+{
+	struct costs costs = costs_that(0, 8, 1);
+	double value;
+
+	assert_true(costs_io_percent(&costs, &value) && value == 100);
+	assert_false(costs_usable_threads(&costs, &value));
+	costs = costs_that(0, 0, 0);
+	assert_false(costs_io_percent(&costs, &value));
+	/* Blocked, but on nothing: reasons were not recorded. */
+	costs = costs_that(5, 8, 0);
+	assert_false(costs_io_percent(&costs, &value));
+	assert_false(costs_usable_threads(&costs, &value));
+}
+
 static const struct cpu_record whole = {
 	.common = { .wall_ns = 1600000000000000000, .record_id = "1", .host_name = "h", .pid = 1 },
 	.tid = 1,
