@@ -128,6 +128,12 @@ class MetricsTest(harness.LiveTest):
             sum_ns = sum(record["cpu_ns"] for record in records.of_kind(found, "cpu")
                          if record.get("endpoint") in values)
             self.assertAlmostEqual(sum_ns / 1e9, seconds, delta=ROUNDING_SECONDS)
+            for name in "user", "kernel", "run_queue", "blocked", "blocked_sleep", "blocked_futex":
+                sum_ns = sum(record.get(f"{name}_ns", 0) for record in records.of_kind(found, "cpu")
+                             if record.get("endpoint") in values)
+                counter = {sample.labels["endpoint"]: sample.value
+                           for sample in families[f"correlator_request_{name}_seconds"].samples}
+                self.assertAlmostEqual(sum_ns / 1e9, counter[endpoint], delta=ROUNDING_SECONDS, msg=name)
         below = {sample.labels["endpoint"]: sample.value
                  for sample in families["correlator_request_cpu_seconds"].samples
                  if sample.labels.get("le") == "0.1"}

@@ -20,8 +20,7 @@ static struct metrics_process *find(struct metrics *metrics, uint32_t pid)
 
 static void add(struct metrics_process *sum, const struct metrics_process *process)
 {
-	costs_add(&sum->costs, &process->costs);
-	sum->measured |= process->measured;
+	cost_counters_add_all(&sum->costs, &process->costs);
 	sum->exec_ns += process->exec_ns;
 	sum->attributed_ns += process->attributed_ns;
 	sum->unattributed_ns += process->unattributed_ns;
@@ -114,11 +113,9 @@ void metrics_add_process(struct metrics *metrics, const struct process_record *r
 
 void metrics_add_cpu(struct metrics *metrics, const struct cpu_record *record)
 {
-	struct metrics_process *process = find(metrics, record->common.pid);
 	const struct costs costs = costs_of_written(record);
 
-	costs_add(&process->costs, &costs);
-	process->measured |= ~costs.missing;
+	cost_counters_add(&find(metrics, record->common.pid)->costs, &costs);
 }
 
 void metrics_add_balance(struct metrics *metrics, const struct balance_record *record)

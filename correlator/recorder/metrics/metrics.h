@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "figures/costs.h"
 #include "record/record.h"
 #include "recorder/forward/sender.h"
+#include "recorder/metrics/cost_counters.h"
 #include "recorder/metrics/request_figures.h"
 #include "recorder/queue/backlog.h"
 
@@ -28,8 +28,7 @@ enum {
 struct metrics_process {
 	uint32_t pid;
 	char comm[METRICS_COMM_BYTES];
-	struct costs costs; /* in all contexts, and outside any */
-	uint32_t measured; /* bit per enum cost: some record contained it */
+	struct cost_counters costs; /* in all contexts, and outside any */
 	uint64_t exec_ns;
 	uint64_t attributed_ns;
 	uint64_t unattributed_ns;

@@ -63,7 +63,8 @@ struct process_family {
 	size_t offset; /* of the figure in struct metrics_process, 64 bits; ns, or the count */
 	enum openmetrics_type type;
 	const char *help;
-	uint32_t needs; /* bit of its enum cost, if that may be unmeasured; 0 = always measured */
+	bool is_cost;
+	enum cost cost; /* if it is one; it may be unmeasured */
 };
 
 #define BOOK(field, type_, help_)                                                        \
@@ -96,7 +97,7 @@ static void put_process(const struct writer *writer, const struct process_family
 {
 	int64_t figure;
 
-	if (family->needs && !(process->measured & family->needs))
+	if (family->is_cost && !cost_counters_has(&process->costs, family->cost))
 		return;
 	memcpy(&figure, (const char *)process + family->offset, sizeof(figure));
 	(void)fprintf(writer->file, PREFIX "%s%s{pid=\"%s\",comm=\"", family->name,
@@ -125,34 +126,54 @@ static void put_family(const struct writer *writer, const struct metrics *metric
 	put_process(writer, family, "ended", &metrics->ended);
 }
 
-static void put_costs(const struct writer *writer, const struct metrics *metrics)
+/* A counter of a cost: process_cpu_seconds, or of requests, request_cpu_seconds. */
+struct cost_family {
+	enum cost cost;
+	char name[NAME_BYTES - sizeof(PREFIX)];
+	const char *unit; /* NULL = a count */
+	const char *help;
+};
+
+/* Returns how many. */
+static size_t find_cost_families(const char *of, struct cost_family ret_families[static _COST_MAX])
 {
 	enum figure figures[_FIGURE_MAX];
-	size_t count = figures_of_view(FIGURE_VIEW_METRICS, figures);
+	size_t count = figures_of_view(FIGURE_VIEW_METRICS, figures), found = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct figure_info *info = &figure_infos[figures[i]];
+		struct cost_family *family = &ret_families[found];
 		bool is_time = info->unit == FIGURE_UNIT_NS;
-		char name[NAME_BYTES - sizeof(PREFIX)];
-		struct process_family family = { .name = name,
-						 .unit = is_time ? "seconds" : NULL,
-						 .type = OPENMETRICS_COUNTER,
-						 .help = info->text };
-		enum cost cost;
 
-		if (!figure_cost(figures[i], &cost))
+		if (!figure_cost(figures[i], &family->cost))
 			continue;
-		family.offset = offsetof(struct metrics_process, costs.sums[cost]);
-		family.needs = costs_is_in_each_record(cost) ? 0 : 1U << cost;
-		(void)snprintf(name, sizeof(name), "process_%s%s", info->name,
+		family->unit = is_time ? "seconds" : NULL;
+		family->help = info->text;
+		(void)snprintf(family->name, sizeof(family->name), "%s_%s%s", of, info->name,
 			       is_time ? "_seconds" : "");
-		put_family(writer, metrics, &family);
+		found++;
 	}
+	return found;
 }
 
 static void put_processes(const struct writer *writer, const struct metrics *metrics)
 {
-	put_costs(writer, metrics);
+	struct cost_family costs[_COST_MAX];
+	size_t count = find_cost_families("process", costs);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct process_family family = {
+			.name = costs[i].name,
+			.unit = costs[i].unit,
+			.offset = offsetof(struct metrics_process, costs.sums[costs[i].cost]),
+			.type = OPENMETRICS_COUNTER,
+			.help = costs[i].help,
+			.is_cost = true,
+			.cost = costs[i].cost,
+		};
+
+		put_family(writer, metrics, &family);
+	}
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
 		put_family(writer, metrics, &families[i]);
 }
@@ -285,6 +306,48 @@ static void put_histogram(FILE *file, const char *name, const struct request_fig
 	}
 }
 
+/* A counter's sample. */
+static void put_sum(const struct writer *writer, const char *name, const char *unit,
+		    const struct request_figures *figures, const struct request_series *series,
+		    int64_t sum)
+{
+	(void)fprintf(writer->file, PREFIX "%s_total{%s=\"", name, figures->label);
+	openmetrics_put_label(writer->file, series->value);
+	(void)fputs("\"} ", writer->file);
+	if (unit)
+		put_seconds(writer->file, sum);
+	else
+		(void)fprintf(writer->file, "%" PRId64 "\n", sum);
+}
+
+/* But cpu: that is the sum of its histogram. */
+static void put_request_costs(const struct writer *writer, const struct request_figures *figures)
+{
+	struct cost_family costs[_COST_MAX];
+	size_t count = find_cost_families("request", costs);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct cost_family *of_cost = &costs[i];
+
+		if (of_cost->cost == COST_CPU)
+			continue;
+		(void)begin(writer, OPENMETRICS_COUNTER, of_cost->name, of_cost->unit,
+			    of_cost->help);
+		for (size_t j = 0; j < figures->series_count; j++) {
+			const struct request_series *series = &figures->series[j];
+
+			if (cost_counters_has(&series->costs, of_cost->cost))
+				put_sum(writer, of_cost->name, of_cost->unit, figures, series,
+					series->costs.sums[of_cost->cost]);
+		}
+	}
+	(void)begin(writer, OPENMETRICS_COUNTER, "request_parked_seconds", "seconds",
+		    figure_infos[FIGURE_PARKED].text);
+	for (size_t i = 0; i < figures->series_count; i++)
+		put_sum(writer, "request_parked_seconds", "seconds", figures, &figures->series[i],
+			figures->series[i].parked_ns);
+}
+
 static void put_requests(const struct writer *writer, const struct request_figures *figures)
 {
 	(void)begin(writer, OPENMETRICS_HISTOGRAM, "request_cpu_seconds", "seconds",
@@ -297,6 +360,7 @@ static void put_requests(const struct writer *writer, const struct request_figur
 	for (size_t i = 0; i < figures->series_count; i++)
 		put_histogram(writer->file, "request_wall_seconds", figures, &figures->series[i],
 			      &figures->series[i].wall);
+	put_request_costs(writer, figures);
 }
 
 static void put_build(const struct writer *writer, const struct metrics *metrics)

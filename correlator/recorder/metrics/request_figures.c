@@ -149,6 +149,14 @@ static void add_histogram(struct metrics_histogram *to, const struct metrics_his
 	to->sum_ns += from->sum_ns;
 }
 
+static void add_series(struct request_series *to, const struct request_series *from)
+{
+	add_histogram(&to->cpu, &from->cpu);
+	add_histogram(&to->wall, &from->wall);
+	cost_counters_add_all(&to->costs, &from->costs);
+	saturated_add_to(&to->parked_ns, from->parked_ns);
+}
+
 /* Adds the series to METRICS_OTHER, and moves the last series to its index. */
 static void remove_place(struct request_metrics *metrics, struct place *place)
 {
@@ -157,8 +165,7 @@ static void remove_place(struct request_metrics *metrics, struct place *place)
 	struct request_series *last = &figures->series[figures->series_count - 1];
 	struct owner *owner = find_owner(metrics, place->pid);
 
-	add_histogram(&figures->series[0].cpu, &series->cpu);
-	add_histogram(&figures->series[0].wall, &series->wall);
+	add_series(&figures->series[0], series);
 	if (series != last) {
 		find_place(metrics, last->value)->index = place->index;
 		*series = *last;
@@ -324,6 +331,19 @@ static void count(struct metrics_histogram *histogram, int64_t ns)
 	histogram->sum_ns += (uint64_t)ns;
 }
 
+static void count_request(struct request_series *series, const struct costs *costs)
+{
+	int64_t ns;
+
+	if (costs_has(costs, COST_CPU))
+		count(&series->cpu, costs->sums[COST_CPU]);
+	if (costs_wall_ns(costs, &ns))
+		count(&series->wall, ns);
+	if (costs_parked_ns(costs, &ns))
+		saturated_add_to(&series->parked_ns, ns);
+	cost_counters_add(&series->costs, costs);
+}
+
 static void count_windows(struct request_metrics *metrics)
 {
 	const struct ended_request *request;
@@ -332,15 +352,8 @@ static void count_windows(struct request_metrics *metrics)
 	while (request_tracker_next_window(metrics->tracker, &window))
 		;
 
-	while ((request = request_tracker_next_ended(metrics->tracker))) {
-		struct request_series *series = find_series(metrics, request->value, request->pid);
-		int64_t wall_ns;
-
-		if (costs_has(&request->costs, COST_CPU))
-			count(&series->cpu, request->costs.sums[COST_CPU]);
-		if (costs_wall_ns(&request->costs, &wall_ns))
-			count(&series->wall, wall_ns);
-	}
+	while ((request = request_tracker_next_ended(metrics->tracker)))
+		count_request(find_series(metrics, request->value, request->pid), &request->costs);
 }
 
 int request_metrics_add_cpu(struct request_metrics *metrics, const struct cpu_record *record)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Distributions of requests' CPU and wall time, by the value of one key, for a monitoring system:
- * histograms in fixed buckets. At most series_max values have a series of their own; the rest go to
- * METRICS_OTHER. When all are in use, a process with less than its share of series takes the least
- * recently used one from the process with the most. A series that was not used for METRICS_IDLE_NS
- * is removed. METRICS_OTHER inherits the figures of removed series. Values are untrusted: escaped,
- * truncated, and looked up by a keyed hash. Holds nothing that identifies a request for longer than
- * it runs.
+ * What requests used, by the value of one key, for a monitoring system: sums of each cost, and the
+ * distributions of CPU and wall time, as histograms in fixed buckets. At most series_max values
+ * have a series of their own; the rest go to METRICS_OTHER. When all are in use, a process with
+ * less than its share of series takes the least recently used one from the process with the most. A
+ * series that was not used for METRICS_IDLE_NS is removed. METRICS_OTHER inherits the figures of
+ * removed series. Values are untrusted: escaped, truncated, and looked up by a keyed hash. Holds
+ * nothing that identifies a request for longer than it runs.
  */
 #pragma once
 
@@ -16,13 +16,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "record/record.h"
+#include "recorder/metrics/cost_counters.h"
 
 #define METRICS_OTHER	"other"
 #define METRICS_IDLE_NS (3600 * NS_PER_S)
 
 enum {
 	METRICS_SERIES = 100, /* default */
-	METRICS_SERIES_MAX = 10000, /* each takes some 600 bytes here, and 46 lines of text */
+	METRICS_SERIES_MAX = 10000, /* each takes some 850 bytes here, and 70 lines of text */
 	METRICS_LABEL_BYTES = 64, /* of the key, with its NUL; longer names are truncated */
 	METRICS_VALUE_BYTES = 256, /* of an escaped value, with its NUL; longer: truncated */
 	METRICS_BUCKETS = 19, /* the last one has no upper bound */
@@ -45,6 +46,8 @@ struct request_series {
 	char value[METRICS_VALUE_BYTES]; /* printable; "" = the request had no value */
 	struct metrics_histogram cpu;
 	struct metrics_histogram wall;
+	struct cost_counters costs;
+	int64_t parked_ns; /* of the requests that wall counts */
 };
 
 /* Plain data, without pointers: may be copied. */

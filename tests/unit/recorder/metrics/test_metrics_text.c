@@ -39,19 +39,35 @@ struct row {
 	{                                                                         \
 		"forward_process_dropped_records", "counter", NULL, labels, count \
 	}
-/* Only of those that were split. */
-#define SPLIT(name, worker)                                                     \
-	{ "process_" name "_seconds", "counter", "seconds", WORKER, worker },   \
-	{                                                                       \
-		"process_" name "_seconds", "counter", "seconds", ENDED, worker \
+/* Only of those that it was measured of. */
+#define PART(name, unit, worker)                                \
+	{ "process_" name, "counter", unit, WORKER, worker },   \
+	{                                                       \
+		"process_" name, "counter", unit, ENDED, worker \
 	}
+#define PART_TIME(name, worker) PART(name "_seconds", "seconds", worker)
 
 static const struct row of_processes[] = {
 	FIGURE("cpu", "counter", "2.000000002"),
-	SPLIT("user", "4.000000004"),
-	SPLIT("kernel", "6.000000006"),
+	PART_TIME("user", "4.000000004"),
+	PART_TIME("kernel", "6.000000006"),
 	FIGURE("run_queue", "counter", "8.000000008"),
 	FIGURE("blocked", "counter", "10.000000010"),
+	FIGURE("stolen", "counter", "0.000000040"),
+	PART("syscalls", NULL, "42"),
+	PART_TIME("blocked_disk", "0.000000002"),
+	PART_TIME("blocked_network", "0.000000004"),
+	PART_TIME("blocked_poll", "0.000000006"),
+	PART_TIME("blocked_pipe", "0.000000008"),
+	PART_TIME("blocked_futex", "0.000000010"),
+	PART_TIME("blocked_sleep", "0.000000012"),
+	PART_TIME("blocked_child", "0.000000014"),
+	PART_TIME("blocked_fault", "0.000000016"),
+	PART_TIME("blocked_other", "0.000000018"),
+	PART_TIME("gvl", "0.000000044"),
+	PART("gvl_waits", NULL, "46"),
+	PART_TIME("gc", "0.000000048"),
+	PART("gc_runs", NULL, "50"),
 	FIGURE("exec", "counter", "12.000000012"),
 	FIGURE("attributed", "counter", "14.000000014"),
 	FIGURE("unattributed", "counter", "16.000000016"),
@@ -112,7 +128,25 @@ static void add_window(struct metrics *metrics, uint32_t pid)
 						       .user_ns = SECONDS(2),
 						       .kernel_ns = SECONDS(3),
 						       .run_queue_ns = SECONDS(4),
-						       .blocked_ns = SECONDS(5) });
+						       .blocked_ns = SECONDS(5),
+						       .stolen_ns = 20,
+						       .has_syscalls = true,
+						       .syscalls = 21,
+						       .blocked_disk_ns = 1,
+						       .blocked_network_ns = 2,
+						       .blocked_poll_ns = 3,
+						       .blocked_pipe_ns = 4,
+						       .blocked_futex_ns = 5,
+						       .blocked_sleep_ns = 6,
+						       .blocked_child_ns = 7,
+						       .blocked_fault_ns = 8,
+						       .blocked_other_ns = 9,
+						       .has_gvl = true,
+						       .gvl_ns = 22,
+						       .gvl_waits = 23,
+						       .has_gc = true,
+						       .gc_ns = 24,
+						       .gc_runs = 25 });
 	metrics_add_balance(metrics, &balance);
 	metrics_add_gap(metrics, &(struct gap_record){ .common.pid = pid,
 						       .dropped_records = 8,

@@ -343,6 +343,73 @@ COUNTED(request_metrics_prints_cumulative_buckets)
 	assert_non_null(strstr(text, of_cpu));
 }
 
+/* A request that is twice on a thread: 1 us of its 4 us it was on none. */
+static void add_costs(const char *id, const char *endpoint, bool has_gvl)
+{
+	struct record_key keys[] = { { "request_id", id }, { "endpoint", endpoint } };
+
+	for (int part = 0; part < 2; part++)
+		assert_int_equal(request_metrics_add_cpu(
+					 requests, &(struct cpu_record){ .keys = keys,
+									 .keys_count = 2,
+									 .cpu_ns = 300,
+									 .run_queue_ns = 200,
+									 .blocked_ns = 1000,
+									 .blocked_network_ns = 1000,
+									 .has_gvl = has_gvl,
+									 .gvl_ns = 50,
+									 .gvl_waits = 3,
+									 .first_ns = 1000,
+									 .last_ns = 5000 }),
+				 0);
+}
+
+COUNTED(request_metrics_sum_each_cost_of_requests)
+{
+	static const char *const expected[] = {
+		"# TYPE correlator_request_blocked_network_seconds counter\n",
+		"correlator_request_run_queue_seconds_total{endpoint=\"E\"} 0.000000800\n",
+		"correlator_request_blocked_seconds_total{endpoint=\"E\"} 0.000004000\n",
+		"correlator_request_blocked_network_seconds_total{endpoint=\"E\"} 0.000004000\n",
+		"correlator_request_blocked_futex_seconds_total{endpoint=\"E\"} 0.000000000\n",
+		"correlator_request_gvl_seconds_total{endpoint=\"E\"} 0.000000100\n",
+		"correlator_request_gvl_waits_total{endpoint=\"E\"} 6\n",
+		"correlator_request_parked_seconds_total{endpoint=\"E\"} 0.000002000\n",
+		"correlator_request_parked_seconds_total{endpoint=\"other\"} 0.000000000\n",
+	};
+	_cleanup_free_ char *text = NULL;
+
+	begin("endpoint", 5);
+	add_costs("a", "E", true);
+	add_costs("b", "E", false);
+	add_costs("c", "F", false);
+	request_metrics_finish(requests);
+	text = text_of();
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+		assert_non_null(strstr(text, expected[i]));
+	/* That is its histogram's sum. */
+	assert_null(strstr(text, "correlator_request_cpu_seconds_total"));
+	/* Not measured of any. */
+	assert_null(strstr(text, "correlator_request_gvl_waits_total{endpoint=\"F\"}"));
+	assert_null(strstr(text, "correlator_request_gc_seconds_total{"));
+}
+
+COUNTED(request_metrics_keep_costs_of_removed_series)
+{
+	begin("endpoint", 1);
+	request_metrics_end_window(requests, 1 * NS_PER_S);
+	add_costs("a", "E", true);
+	request_metrics_finish(requests);
+	assert_int_equal(series(1)->costs.sums[COST_BLOCKED], 2000);
+	for (uint64_t hour = 1; hour <= 2; hour++)
+		request_metrics_end_window(requests, hour * METRICS_IDLE_NS + 2 * NS_PER_S);
+	assert_int_equal(request_metrics_figures(requests)->series_count, 1);
+	assert_int_equal(series(0)->costs.sums[COST_BLOCKED], 2000);
+	assert_int_equal(series(0)->parked_ns, 1000);
+	assert_true(cost_counters_has(&series(0)->costs, COST_GVL));
+	assert_false(cost_counters_has(&series(0)->costs, COST_GC));
+}
+
 COUNTED(request_figures_copy_is_independent_of_source)
 {
 	struct request_figures *copy;
