@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What requests used, by the value of one key, for a monitoring system: sums of each cost, and the
- * distributions of CPU and wall time, as histograms in fixed buckets. At most series_max values
+ * The costs of requests, by the value of one key, for a monitoring system: sums of each cost, and
+ * the distributions of CPU and wall time, as histograms in fixed buckets. At most series_max values
  * have a series of their own; the rest go to METRICS_OTHER. When all are in use, a process with
  * less than its share of series takes the least recently used one from the process with the most. A
  * series that was not used for METRICS_IDLE_NS is removed. METRICS_OTHER inherits the figures of
