@@ -20,6 +20,7 @@
 #include "recorder/observe/output/alert_program.h"
 #include "recorder/observe/process/key_options.h"
 #include "recorder/observe/recorder.h"
+#include "recorder/observe/window/usual_waits.h"
 
 enum {
 	PIDS_MAX = 256,
@@ -140,10 +141,11 @@ static const struct argp_option options[] = {
 	  "files, pipes and the peers of sockets, and how long connects and answers of DNS take; "
 	  "each such call costs about 210 ns more on a file and 450 ns on a socket",
 	  2 },
-	{ "stall", OPTION_STALL, "TIME", OPTION_ARG_OPTIONAL,
+	{ "stall", OPTION_STALL, "TIME|pNN", OPTION_ARG_OPTIONAL,
 	  "Also record each wait of a request that lasts TIME or longer (default 5ms, at least "
 	  "100us): for how long and on what, in which system call and on which file or peer, and "
-	  "which thread and request ended it; and each fiber that keeps its thread for TIME or longer",
+	  "which thread and request ended it; and each fiber that keeps its thread for TIME or "
+	  "longer. p99 (p50 to p99): the longest 1 % of each endpoint, if they last 1 ms",
 	  2 },
 	{ "metrics", OPTION_METRICS, "ADDRESS", 0,
 	  "Serve totals for monitoring: unix:PATH or tcp://127.0.0.1:PORT (over HTTP), or "
@@ -218,6 +220,7 @@ static const char documentation[] =
 	"  correlator record -p 1234 --syscalls -o calls.msgpack\n"
 	"  correlator record -p 1234 --io -o io.msgpack\n"
 	"  correlator record -p 1234 --stall=20ms -o stalls.msgpack\n"
+	"  correlator record -p 1234 --stall=p99 -o unusual.msgpack\n"
 	"  correlator record -p 1234 --forward tcp://127.0.0.1:24224 --spool /var/lib/correlator\n"
 	"  correlator record -p 1234 --metrics unix:m --metrics-by endpoint\n"
 	"  correlator record -p 1234 --alert 'p99(cpu) > 50ms for 30s by endpoint'\n"
@@ -321,6 +324,24 @@ static int parse_native_stacks(const char *text, struct recorder_options *record
 	return 0;
 }
 
+/* A time, or pNN: a percentile of each endpoint. */
+static int parse_stall(const char *text, struct recorder_options *recording)
+{
+	uint64_t percentile;
+
+	recording->stall_percentile = 0;
+	if (text[0] != 'p')
+		return arguments_parse_time("stall", text, STALL_LEAST_NS,
+					    &recording->stall_least_ns);
+	if (arguments_parse_number(text + 1, USUAL_WAITS_PERCENTILE_MIN, USUAL_WAITS_PERCENTILE_MAX,
+				   &percentile) < 0)
+		return log_error(EINVAL, "--stall=%s: not a percentile from p%d to p%d", text,
+				 USUAL_WAITS_PERCENTILE_MIN, USUAL_WAITS_PERCENTILE_MAX);
+	recording->stall_percentile = (uint32_t)percentile;
+	recording->stall_least_ns = USUAL_WAITS_LEAST_NS;
+	return 0;
+}
+
 static int parse_series(const char *text, size_t *ret_count)
 {
 	uint64_t count;
@@ -383,8 +404,7 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 		recording->counts_io = true;
 		return 0;
 	case OPTION_STALL:
-		return arguments_parse_time("stall", text ? text : DEFAULT_STALL, STALL_LEAST_NS,
-					    &recording->stall_least_ns);
+		return parse_stall(text ? text : DEFAULT_STALL, recording);
 	case OPTION_TIMELINE:
 		recording->has_timeline = true;
 		return 0;
@@ -528,6 +548,13 @@ static int check_requests(const struct recorder_options *recording, const char *
 				   option);
 }
 
+static int check_stall(const struct recorder_options *recording)
+{
+	return recording->stall_percentile
+		       ? check_key(recording, "--stall=pNN (of its endpoint)", ENDPOINT_KEY)
+		       : 0;
+}
+
 static int check_metrics(const struct recorder_options *recording)
 {
 	if ((recording->output.metrics_by || recording->output.metrics_series) &&
@@ -601,7 +628,8 @@ static int check(struct arguments *arguments)
 	    (key_options_add(&recording->targets.keys, REQUEST_KEY) < 0 ||
 	     key_options_add(&recording->targets.keys, LATE_KEY) < 0))
 		return EXIT_CODE_FAILURE;
-	if (check_metrics(recording) < 0 || check_alerts(recording) < 0)
+	if (check_stall(recording) < 0 || check_metrics(recording) < 0 ||
+	    check_alerts(recording) < 0)
 		return EXIT_CODE_USAGE;
 	if (!recording->output.metrics_series)
 		recording->output.metrics_series = METRICS_SERIES;

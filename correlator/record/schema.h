@@ -92,6 +92,8 @@
 	  "true: what a request starts belongs to it, flagged inherited_by_exec")                              \
 	X(U64, stall_ns, "stall_ns", KNOWN, "ns",                                                              \
 	  "waits of at least this are recorded as stalls (--stall)")                                           \
+	X(U32, stall_percentile, "stall_percentile", KNOWN, "",                                                \
+	  "of these only waits that are longer than that percentile of their endpoint (--stall=p99)")          \
 	X(U64, interval_ns, "interval_ns", ALWAYS, "ns", "length of a window, as asked for")                   \
 	X(U64, transition_ns, "transition_ns", IF(kernel_split), "ns",                                         \
 	  "moved from user to kernel time for each system call, at first")                                     \

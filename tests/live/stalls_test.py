@@ -135,7 +135,43 @@ class StallsTest(harness.LiveTest):
         self.assertLessEqual(told, 1.05 * 1000 * (1 + (ended_ns - started_ns) / 1e9))
         self.assertLess(0, told)
 
+    def test_a_percentile_tells_those_that_are_long_for_their_endpoint(self):
+        """5 ms are not long where 20 are usual."""
+        workload = self.enter(Workload("driven.rb"))
+        # It publishes with its first context.
+        workload.evaluate("def wait(request, endpoint, seconds) = Correlator.with(request_id: request, "
+                          "endpoint: endpoint) { sleep seconds }; wait('first', 'first', 0); nil")
+        recording = self.enter(Recording(self.output, "-p", workload.pid, "--stall=p99", "-i", "100ms"))
+        workload.evaluate(
+            "Array.new(150) { |n| Thread.new { wait(\"f-#{n}\", 'fast', 0.002); wait(\"s-#{n}\", 'slow', 0.02) } }"
+            ".each(&:join)")
+        for request, endpoint, seconds in ("long-f", "fast", 1), ("short-s", "slow", 0.005), ("long-s", "slow", 2):
+            workload.evaluate(f"wait('{request}', '{endpoint}', {seconds})")
+        self.assert_ended_well(recording, recording.stop())
+        found = recording.records()
+        meta = records.of_kind(found, "meta")[0]
+        self.assertEqual((1_000_000, 99), (meta["stall_ns"], meta["stall_percentile"]))
+        stalls = records.of_kind(found, "stall")
+        longest = collections.Counter()
+        for stall in stalls:
+            longest[stall["request_id"]] = max(longest[stall["request_id"]], stall["end_ns"] - stall["start_ns"])
+        self.assertGreaterEqual(longest["long-f"], 1_000_000_000)
+        self.assertGreaterEqual(longest["long-s"], 2_000_000_000)
+        # On a busy machine it may be long, but then it is longer than what is usual.
+        if "short-s" in longest:
+            self.assertGreaterEqual(longest["short-s"], 20_000_000)
+        self.assertIn(", above p99 of their endpoint: ", run_correlator("report", "--stalls", self.output).stdout)
+
+    def test_a_percentile_needs_endpoints(self):
+        result = run_correlator("record", "-p", "1", "--stall=p99", "-k", "request_id")
+        self.assertEqual(EXIT_USAGE, result.returncode)
+        self.assertIn("the key endpoint is not recorded: -k request_id -k endpoint", result.stderr)
+
     def test_a_limit_that_is_none_is_refused(self):
+        for limit in "p", "p49", "p100", "p99.9":
+            result = run_correlator("record", "-p", "1", f"--stall={limit}")
+            self.assertEqual(EXIT_USAGE, result.returncode)
+            self.assertIn(f"--stall={limit}: not a percentile from p50 to p99", result.stderr)
         for limit in "1us", "nothing", "0":
             result = run_correlator("record", "-p", "1", f"--stall={limit}")
             self.assertEqual(EXIT_USAGE, result.returncode)

@@ -318,6 +318,9 @@ static void add_meta(struct recording *recording, const struct record_view *reco
 
 	(void)record_view_count(record, RECORD_FIELD(meta, cpu_count), &cpu_count);
 	(void)record_view_count(record, RECORD_FIELD(meta, stall_ns), &recording->stall_ns);
+	recording->stall_percentile = 0;
+	(void)record_view_count(record, RECORD_FIELD(meta, stall_percentile),
+				&recording->stall_percentile);
 	if (recording->meta_count++ == 0) {
 		copy_text(record, RECORD_FIELD(meta, tool_version), recording->tool_version);
 		copy_text(record, RECORD_FIELD(meta, kernel_release), recording->kernel_release);

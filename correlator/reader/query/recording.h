@@ -37,6 +37,7 @@ struct recording {
 	char kernel_release[RECORDING_TEXT_BYTES];
 	int64_t interval_ns;
 	int64_t stall_ns; /* long waits are recorded from this on; 0 = none; the last one */
+	int64_t stall_percentile; /* if above that of their endpoint; 0 = all; the last one */
 	int64_t cpu_count; /* 0 = not known, or differs between meta records */
 	struct recording_mode modes[RECORDING_MODES_MAX]; /* the first mode, and the changes */
 	size_t mode_count;

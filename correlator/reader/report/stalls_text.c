@@ -445,15 +445,20 @@ static void print_sums(const struct view *view, const struct stalls_view_options
 	char count[DISPLAY_NUMBER_BYTES], lost[DISPLAY_NUMBER_BYTES];
 	char blocked[DISPLAY_NUMBER_BYTES], queued[DISPLAY_NUMBER_BYTES];
 	char least[DISPLAY_NUMBER_BYTES];
+	char usual[sizeof(", above p of their endpoint") + DISPLAY_NUMBER_BYTES] = "";
 	int64_t least_ns = stalls->selection.recording.stall_ns;
+	int64_t percentile = stalls->selection.recording.stall_percentile;
 
+	if (percentile > 0)
+		(void)snprintf(usual, sizeof(usual), ", above p%" PRId64 " of their endpoint",
+			       percentile);
 	display_duration(least_ns, least);
 	display_number((int64_t)stalls->count, count);
 	display_duration(stalls->blocked_ns, blocked);
 	display_duration(stalls->run_queue_ns, queued);
-	put_sentence(options, out, "%s wait%s%s%s: %s blocked, %s for a CPU.%s", count,
+	put_sentence(options, out, "%s wait%s%s%s%s: %s blocked, %s for a CPU.%s", count,
 		     display_plural(stalls->count), least_ns > 0 ? " of at least " : "",
-		     least_ns > 0 ? least : "", blocked, queued,
+		     least_ns > 0 ? least : "", usual, blocked, queued,
 		     has_interrupt(stalls) ? " An interrupt is a timer, a packet or a disk." : "");
 	if (stalls->lost <= 0)
 		return;

@@ -38,6 +38,7 @@ struct recorder_options {
 	bool counts_syscalls; /* by number; needs has_kernel_split */
 	bool counts_io; /* what is read and written, by peer; needs has_kernel_split */
 	uint64_t stall_least_ns; /* waits of at least this are recorded as stalls; 0 = none */
+	uint32_t stall_percentile; /* and longer than that of their endpoint; 0 = all */
 	/* Size of the slice ring; the buffer of a window is four times as large. 0 = default. */
 	uint32_t timeline_bytes;
 };

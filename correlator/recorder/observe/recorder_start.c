@@ -100,6 +100,7 @@ static int begin_stalls(struct recorder *recorder)
 		.processes = &recorder->targets.processes,
 		.contexts = recorder->contexts,
 		.stacks = recorder->stacks,
+		.percentile = recorder->options->stall_percentile,
 		.window = &recorder->window,
 		.output = &recorder->output,
 	};

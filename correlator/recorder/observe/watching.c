@@ -102,6 +102,7 @@ int watching_tell(struct recorder *recorder, const char *reason)
 		.cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
 		.reason = reason,
 		.stall_ns = options->stall_least_ns,
+		.stall_percentile = options->stall_percentile,
 		.interval_ns = options->interval_ns,
 		.transition_ns = (uint64_t)(window->ways[SESSION_WAY_SHORT].hot_ns + 0.5),
 		/* CLOCK_REALTIME behind CLOCK_MONOTONIC: the clock was never set. */

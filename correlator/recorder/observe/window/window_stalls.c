@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "recorder/observe/window/socket_text.h"
 #include "recorder/observe/window/syscall_names.h"
+#include "recorder/observe/window/usual_waits.h"
 
 /* Stalls wake nobody up: the ring must hold them for this long. */
 #define READ_PERIOD_NS (200 * NS_PER_MS)
@@ -29,7 +30,20 @@ struct window_stalls {
 	size_t capacity;
 	uint64_t due_ns;
 	char *waker_names[KEYS_MAX]; /* of the keys of wakers */
+	struct usual_waits *usual_waits; /* with a percentile; by endpoint */
+	struct usual_waits *usual_hogs;
 };
+
+static bool begin_usual(struct window_stalls *stalls)
+{
+	uint32_t percentile = stalls->places.percentile;
+
+	if (!percentile)
+		return true;
+	stalls->usual_waits = usual_waits_new(percentile);
+	stalls->usual_hogs = usual_waits_new(percentile);
+	return stalls->usual_waits && stalls->usual_hogs;
+}
 
 struct window_stalls *window_stalls_new(const struct window_stalls_places *places)
 {
@@ -39,6 +53,8 @@ struct window_stalls *window_stalls_new(const struct window_stalls_places *place
 	if (!stalls)
 		return NULL;
 	stalls->places = *places;
+	if (!begin_usual(stalls))
+		return NULL;
 	for (size_t i = 0; i < keys->count; i++)
 		if (asprintf(&stalls->waker_names[i], RECORD_WAKER_PREFIX "%s",
 			     keys->record_names[i]) < 0) {
@@ -54,6 +70,8 @@ void window_stalls_free(struct window_stalls *stalls)
 		return;
 	for (size_t i = 0; i < KEYS_MAX; i++)
 		free(stalls->waker_names[i]);
+	usual_waits_free(stalls->usual_waits);
+	usual_waits_free(stalls->usual_hogs);
 	free(stalls->held);
 	free(stalls);
 }
@@ -151,6 +169,22 @@ static void name_waker(const struct window_stalls *stalls, const struct stall *s
 					       .value = context->values[i] };
 }
 
+static bool is_wanted(const struct window_stalls *stalls, const struct stall *stall,
+		      const struct context *context)
+{
+	const struct key_options *keys = stalls->places.window->keys;
+	const char *endpoint = NULL;
+
+	if (!stalls->usual_waits)
+		return true;
+	for (size_t i = 0; context && i < keys->count; i++)
+		if (strcmp(keys->record_names[i], ENDPOINT_KEY) == 0)
+			endpoint = context->values[i];
+	return usual_waits_learn(stall->flags & STALL_IS_HOG ? stalls->usual_hogs
+							     : stalls->usual_waits,
+				 endpoint, account_growth(stall->end_ns, stall->start_ns));
+}
+
 /* A stall of a process that is no longer known has no record, as that process has no balance. */
 static int put_stall(struct window_stalls *stalls, const struct stall *stall)
 {
@@ -163,7 +197,7 @@ static int put_stall(struct window_stalls *stalls, const struct stall *stall)
 	struct stall_record record;
 	int r;
 
-	if (!process)
+	if (!process || !is_wanted(stalls, stall, context))
 		return 0;
 	window_stall_record(window, &process->books, context, stall, keys, &record);
 	if (stall->call) {

@@ -24,6 +24,8 @@ struct window_stalls_places {
 	struct observed_table *processes;
 	struct context_table *contexts;
 	struct window_stacks *stacks; /* NULL = none are taken */
+	uint32_t percentile; /* only waits longer than that of their endpoint (usual_waits.h); 0 =
+				all */
 	const struct window *window;
 	struct output *output;
 };
@@ -40,5 +42,6 @@ void window_stalls_read(struct window_stalls *stalls, uint64_t now_ns);
  * which lost ones are counted. */
 void window_stalls_settle(struct window_stalls *stalls);
 
-/* Adds the records of that window's stalls to the output, and drops them. As output_add(). */
+/* Adds the records of that window's stalls that are wanted to the output, and drops them. As
+ * output_add(). */
 int window_stalls_put(struct window_stalls *stalls);
