@@ -22,6 +22,10 @@ QUEUES = ["slow", "fast", "0"]
 THIRD_KEYS = ["queue"] * 4 + ["otel.http.route", "row", "requests", "quantile", "keys", "total", "thread"]
 THREAD_NAMES = ["web", "worker 1", "worker 2", "puma srv tp 001", "日本", "-"]
 COMMS = ["puma", "ruby", "sidekiq 7", "convert", "sh", "ümlaut"]
+# Kind of file, peer, and whether the connection was accepted.
+ENDS = [("file", None, False), ("pipe", None, False), ("tcp", "10.0.0.1:5432", False), ("tcp", "10.0.0.1:5432", True),
+        ("tcp", "[2001:db8::1]:443", False), ("dns", "127.0.0.53:53", False), ("unix", "/run/\x1b[1m,ü\".sock", False),
+        ("unix", None, False), ("invalid", "?", False)]
 CALLS = ["read", "write", "futex", "ppoll", "invalid", "syscall_999"]
 REASONS = ("disk", "network", "poll", "pipe", "futex", "sleep", "child", "fault", "other")
 FRAMES = ["A#a", "B#b", "block in C#c", "Integer#times", "a;b", "日本#x"]
@@ -325,6 +329,7 @@ class Generator:
         for head, figures, flags in accounts:
             if self.has("calls"):
                 entries += self.calls(process, end_ns, self.patch(head), figures, flags)
+                entries += self.io(process, end_ns, self.patch(head), flags)
         return entries
 
     def patch(self, head):
@@ -376,6 +381,18 @@ class Generator:
             entries.append(self.entry("syscall", end_ns, process.host, process.pid, **head, window_ns=self.interval_ns,
                                       syscall=self.random.choice(CALLS), syscall_number=1, **abi, syscalls=count,
                                       inside_ns=self.number(10 ** 6), **flags))
+        return entries
+
+    def io(self, process, end_ns, head, flags):
+        entries = []
+        for on, peer, is_accepted in self.random.sample(ENDS, self.random.choice((0, 0, 1, 2))):
+            end = {"io_on": on} | ({"peer": peer} if peer else {}) | ({"accepted": True} if is_accepted else {})
+            end |= {"connects": self.number(5), "connect_ns": self.number(10 ** 6)} if self.maybe(0.3) else {}
+            end |= {"answers": self.number(5), "answer_ns": self.number(10 ** 6)} if on == "dns" else {}
+            self.activity_count += 1
+            entries.append(self.entry("io", end_ns, process.host, process.pid, **head, window_ns=self.interval_ns,
+                                      **end, io_calls=self.number(100), in_bytes=self.number(10 ** 6),
+                                      out_bytes=self.number(10 ** 6), **flags))
         return entries
 
     def balance(self, process, end_ns, length_ns, accounts):

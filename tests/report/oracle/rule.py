@@ -29,16 +29,19 @@ import fnmatch
 import msgpack
 
 MOST = 2 ** 63 - 1
-ACTIVITY = ("cpu", "slice", "sample", "syscall")
+ACTIVITY = ("cpu", "slice", "sample", "syscall", "io")
 # Kinds without a window: they count outside the span of time, too.
 TIMELESS = ("meta", "process", "stack")
 WHAT_RAN = ("pid", "tid", "comm", "thread_name", "host_name", "attribution")
 KNOWN = ("attributed", "inherited")
 # The texts of records that are no values of keys.
 OWN_TEXTS = {"kind", "record_id", "host_name", "thread_name"}
-OWN_TEXTS_OF = {"slice": {"state", "blocked_on"}, "sample": {"stack_id"}, "syscall": {"syscall", "syscall_abi"}}
+OWN_TEXTS_OF = {"slice": {"state", "blocked_on"}, "sample": {"stack_id"}, "syscall": {"syscall", "syscall_abi"},
+                "io": {"io_on", "peer"}}
 WALL_FIELDS = {"cpu": ("first_ns", "last_ns"), "slice": ("start_ns", "end_ns")}
 
+# In the order of enum io_number.
+IO_NUMBERS = ("io_calls", "in_bytes", "out_bytes", "connects", "connect_ns", "answers", "answer_ns")
 REASONS = tuple(f"blocked_{reason}_ns" for reason in
                 ("disk", "network", "poll", "pipe", "futex", "sleep", "child", "fault", "other"))
 # In the order of enum cost, by the names that JSON and CSV have.
@@ -460,6 +463,22 @@ class Selection:
                 call = groups[self.place(record, by)]["calls"].setdefault(call_name(record), [0, 0])
                 call[0] += record.count("syscalls") or 0
                 call[1] += record.count("inside_ns") or 0
+        for place, row in self.table(by).rows.items():
+            groups[place]["requests"] = len(row.requests)
+        return groups
+
+    def io(self, by):
+        """{place: {"requests", "ends": {(kind of file, peer, whether accepted): numbers}}}, IO_NUMBERS of each."""
+        groups = collections.defaultdict(lambda: {"requests": 0, "ends": {}})
+        for record in self.records:
+            if record.kind == "cpu":
+                groups[self.place(record, by)]  # It is a group, also without io.
+            if record.kind == "io":
+                on = record.text("io_on")
+                end = "?" if on is None else on, record.text("peer"), record.fields.get("accepted", False)
+                numbers = groups[self.place(record, by)]["ends"].setdefault(end, [0] * len(IO_NUMBERS))
+                for index, name in enumerate(IO_NUMBERS):
+                    numbers[index] += record.count(name) or 0
         for place, row in self.table(by).rows.items():
             groups[place]["requests"] = len(row.requests)
         return groups

@@ -95,7 +95,8 @@ class Shrinker:
     def lessen(self, question, files):
         """Costs become numbers that one can add up by heart."""
         number = 0
-        for fields in [fields for entries in files for _, fields in entries if fields["kind"] in ("cpu", "syscall")]:
+        for fields in [fields for entries in files for _, fields in entries
+                       if fields["kind"] in ("cpu", "syscall", "io")]:
             for name in [name for name, value in fields.items() if type(value) is int and value > LARGE]:
                 if name in PLACES:
                     continue

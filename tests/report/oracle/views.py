@@ -12,6 +12,7 @@ import page
 import page_compare
 import page_selection
 import pairs
+import peers
 import questions
 import records
 import rows
@@ -37,6 +38,7 @@ COMMANDS = {"export csv": ("export", "--format", "csv"), "export ndjson": ("expo
             "off-cpu json": ("report", "--stacks", "--off-cpu", "--format", "json"),
             "syscalls json": ("report", "--syscalls", "--format", "json"),
             "syscalls csv": ("report", "--syscalls", "--format", "csv"),
+            **{f"io {form}": ("report", "--io", "--format", form) for form in ("json", "csv", "ndjson")},
             "html": ("report", "--html", "-"), "page selection": ("report", "--html", "-"),
             "compare": ("report", "--html", "-"), "request": ("report", "--format", "json"),
             "over time json": ("report", "--over-time", "--format", "json"),
@@ -80,6 +82,9 @@ VIEWS = {
     "off-cpu json": (stacks.expect_stacks, stacks.parse_stacks_json),
     "syscalls json": (syscalls.expect_syscalls, syscalls.parse_syscalls_json),
     "syscalls csv": (syscalls.expect_syscalls, syscalls.parse_syscalls_csv),
+    "io json": (peers.expect_io, peers.parse_io_json),
+    "io csv": (peers.expect_io, peers.parse_io_csv),
+    "io ndjson": (peers.expect_io, peers.parse_io_ndjson),
     "over time ndjson": (series.expect_steps, series.parse_steps_ndjson),
     "syscalls ndjson": (syscalls.expect_syscalls, syscalls.parse_syscalls_ndjson),
     "over time table": (text_tables.expect_over_time, text_tables.parse_over_time),
