@@ -74,18 +74,19 @@ static void write_cell(const void *context, size_t row, size_t column,
 }
 
 /* Says what the numbers do not include. */
-static void print_missing(const struct tally *io, size_t width, FILE *out)
+static void print_missing(const struct tally *io, const struct tally_view_options *options,
+			  FILE *out)
 {
 	char lost[DISPLAY_NUMBER_BYTES];
 
 	display_number(io->lost, lost);
 	if (io->lost > 0)
-		display_sentence(out, width, DISPLAY_INDENT,
-				 "%s call%s (of all processes) %s in no record, for want of room.",
-				 lost, display_plural((uint64_t)io->lost),
-				 io->lost == 1 ? "is" : "are");
-	display_sentence(out, width, DISPLAY_INDENT,
-			 "What io_uring and memory-mapped files transfer is not seen.");
+		text_printer_sentence(
+			options->printer, options->width, out,
+			"%s call%s (of all processes) %s in no record, for want of room.", lost,
+			display_plural((uint64_t)io->lost), io->lost == 1 ? "is" : "are");
+	text_printer_sentence(options->printer, options->width, out,
+			      "What io_uring and memory-mapped files transfer is not seen.");
 }
 
 int io_text_print(const struct tally *io, const struct tally_view_options *options, FILE *out)
@@ -110,6 +111,6 @@ int io_text_print(const struct tally *io, const struct tally_view_options *optio
 	int r = tally_lines_print(io, &table, options, out);
 
 	if (r == 0)
-		print_missing(io, options->width, out);
+		print_missing(io, options, out);
 	return r;
 }

@@ -3,17 +3,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/display.h"
 #include "reader/aggregate/top.h"
 #include "reader/report/cell_text.h"
-
-enum {
-	SENTENCE_BYTES = 512
-};
 
 enum pair_column {
 	PAIR_VALUE,
@@ -64,30 +59,6 @@ void stalls_text_method(const struct stalls_wait *wait, const struct frames *fra
 	if (method)
 		cell_text_fit((struct record_text){ method->name->bytes, method->name->size_bytes },
 			      TABLE_TEXT_COLUMN_MAX, ret_text);
-}
-
-static void put_table(const struct stalls_view_options *options, const struct table *table,
-		      FILE *out)
-{
-	if (options->printer)
-		options->printer->table(table, out);
-	else
-		(void)table_print(table, out);
-}
-
-__attribute__((format(printf, 3, 4))) static void
-put_sentence(const struct stalls_view_options *options, FILE *out, const char *format, ...)
-{
-	char text[SENTENCE_BYTES];
-	va_list values;
-
-	va_start(values, format);
-	(void)vsnprintf(text, sizeof(text), format, values);
-	va_end(values);
-	if (options->printer)
-		options->printer->sentence(text, out);
-	else
-		display_sentence(out, options->width, DISPLAY_INDENT, "%s", text);
 }
 
 /* "POST /orders", "itself", "thread worker", "interrupt", "CPU of ruby", "idle CPU", "-". */
@@ -253,7 +224,7 @@ static void print_pairs(const struct view *view, const struct stalls_view_option
 				     .cell = write_pair,
 				     .context = view };
 
-	put_table(options, &table, out);
+	text_printer_table(options->printer, &table, out);
 }
 
 static void name_began(char *title, size_t size)
@@ -304,7 +275,7 @@ static void print_waits(struct view *view, const struct stalls_view_options *opt
 		shown[i] = columns[view->wait_columns[i]];
 	table.column_count = view->wait_column_count;
 	name_began(began, sizeof(began));
-	put_table(options, &table, out);
+	text_printer_table(options->printer, &table, out);
 }
 
 enum hog_sum_column {
@@ -369,7 +340,7 @@ static void print_hog_sums(const struct view *view, const struct stalls_view_opt
 				     .cell = write_hog_sum,
 				     .context = view };
 
-	put_table(options, &table, out);
+	text_printer_table(options->printer, &table, out);
 }
 
 static void print_hogs(const struct view *view, const struct stalls_view_options *options,
@@ -396,10 +367,11 @@ static void print_hogs(const struct view *view, const struct stalls_view_options
 				     .context = view };
 
 	name_began(began, sizeof(began));
-	put_table(options, &table, out);
-	put_sentence(options, out,
-		     "Held up: requests that were under way in other fibers of that thread, "
-		     "whatever they waited for.");
+	text_printer_table(options->printer, &table, out);
+	text_printer_sentence(
+		options->printer, options->width, out,
+		"Held up: requests that were under way in other fibers of that thread, "
+		"whatever they waited for.");
 }
 
 /* 0, -ENOMEM. */
@@ -456,15 +428,18 @@ static void print_sums(const struct view *view, const struct stalls_view_options
 	display_number((int64_t)stalls->count, count);
 	display_duration(stalls->blocked_ns, blocked);
 	display_duration(stalls->run_queue_ns, queued);
-	put_sentence(options, out, "%s wait%s%s%s%s: %s blocked, %s for a CPU.%s", count,
-		     display_plural(stalls->count), least_ns > 0 ? " of at least " : "",
-		     least_ns > 0 ? least : "", usual, blocked, queued,
-		     has_interrupt(stalls) ? " An interrupt is a timer, a packet or a disk." : "");
+	text_printer_sentence(
+		options->printer, options->width, out,
+		"%s wait%s%s%s%s: %s blocked, %s for a CPU.%s", count,
+		display_plural(stalls->count), least_ns > 0 ? " of at least " : "",
+		least_ns > 0 ? least : "", usual, blocked, queued,
+		has_interrupt(stalls) ? " An interrupt is a timer, a packet or a disk." : "");
 	if (stalls->lost <= 0)
 		return;
 	display_number(stalls->lost, lost);
-	put_sentence(options, out, "%s long wait%s of all processes could not be recorded.", lost,
-		     display_plural((uint64_t)stalls->lost));
+	text_printer_sentence(options->printer, options->width, out,
+			      "%s long wait%s of all processes could not be recorded.", lost,
+			      display_plural((uint64_t)stalls->lost));
 }
 
 static void print_tables(struct view *view, const struct stalls_view_options *options, FILE *out)

@@ -10,12 +10,7 @@
 #include "reader/profile/frames.h"
 #include "reader/report/sheet.h"
 #include "reader/report/table.h"
-
-/* Prints for something else than a screen. */
-struct stalls_printer {
-	void (*table)(const struct table *table, FILE *out);
-	void (*sentence)(const char *text, FILE *out);
-};
+#include "reader/report/text_printer.h"
 
 struct stalls_view_options {
 	enum output_format format;
@@ -23,7 +18,7 @@ struct stalls_view_options {
 	size_t top_count; /* rows of each table; 0: all */
 	bool is_bold; /* the headings, by an escape sequence */
 	const struct frames *frames; /* after frames_finish; NULL: none were recorded */
-	const struct stalls_printer *printer; /* of the text; NULL: for a screen */
+	const struct text_printer *printer; /* of the text; NULL: for a screen */
 };
 
 /* Prints in options->format. 0, -ENOMEM. */

@@ -43,7 +43,8 @@ static void write_cell(const void *context, size_t row, size_t column,
 }
 
 /* Compares the calls in the records by name with those in the accounts. */
-static void print_books(const struct tally *syscalls, size_t width, FILE *out)
+static void print_books(const struct tally *syscalls, const struct tally_view_options *options,
+			FILE *out)
 {
 	int64_t calls = syscalls->numbers[SYSCALLS_CALLS];
 	char counted[DISPLAY_NUMBER_BYTES], charged[DISPLAY_NUMBER_BYTES];
@@ -53,14 +54,15 @@ static void print_books(const struct tally *syscalls, size_t width, FILE *out)
 	display_number(syscalls->account, charged);
 	display_number(syscalls->lost, lost);
 	if (calls == syscalls->account)
-		display_sentence(out, width, DISPLAY_INDENT,
-				 "These are all %s calls of the accounts.", charged);
+		text_printer_sentence(options->printer, options->width, out,
+				      "These are all %s calls of the accounts.", charged);
 	else
-		display_sentence(out, width, DISPLAY_INDENT,
-				 "The accounts have %s calls, these are %s: %s were lost for want "
-				 "of room (of all processes), and others were made while none were "
-				 "counted.",
-				 charged, counted, lost);
+		text_printer_sentence(
+			options->printer, options->width, out,
+			"The accounts have %s calls, these are %s: %s were lost for want "
+			"of room (of all processes), and others were made while none were "
+			"counted.",
+			charged, counted, lost);
 }
 
 int syscalls_text_print(const struct tally *syscalls, const struct tally_view_options *options,
@@ -83,6 +85,6 @@ int syscalls_text_print(const struct tally *syscalls, const struct tally_view_op
 	int r = tally_lines_print(syscalls, &table, options, out);
 
 	if (r == 0)
-		print_books(syscalls, options->width, out);
+		print_books(syscalls, options, out);
 	return r;
 }

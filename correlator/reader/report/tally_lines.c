@@ -168,7 +168,7 @@ int tally_lines_print(const struct tally *tally, const struct tally_table *shown
 	table.context = &lines;
 	table.row_count = lines.count;
 	table.rules[0] = lines.count - 1;
-	(void)table_print(&table, out);
+	text_printer_table(options->printer, &table, out);
 	(void)fputc('\n', out);
 	lines_deinit(&lines);
 	return 0;

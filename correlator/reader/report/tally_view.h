@@ -9,6 +9,7 @@
 
 #include "reader/aggregate/tally.h"
 #include "reader/report/sheet.h"
+#include "reader/report/text_printer.h"
 
 enum {
 	TALLY_SHEET_NAMES_MAX = 3
@@ -19,6 +20,7 @@ struct tally_view_options {
 	size_t width; /* of the screen, in columns */
 	size_t top_count; /* most values, and most sums of each; 0: all */
 	bool is_bold; /* the heading, by an escape sequence */
+	const struct text_printer *printer; /* of the table's text; NULL: for a screen */
 };
 
 /* The columns besides those of the numbers, which have the names of their records' fields. */

@@ -249,10 +249,11 @@ static void print_table_head(const struct table *table, FILE *out)
 	(void)fputs("</tr></thead>", out);
 }
 
-static void print_table(const struct table *table, FILE *out)
+static void print_table(const void *context, const struct table *table, FILE *out)
 {
 	char text[TABLE_CELL_BYTES];
 
+	(void)context;
 	(void)fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
 		    "aria-labelledby=\"stalls-title\"><table class=\"stalls\">",
 		    out);
@@ -272,8 +273,9 @@ static void print_table(const struct table *table, FILE *out)
 	(void)fputs("</tbody></table></div>", out);
 }
 
-static void print_sentence(const char *text, FILE *out)
+static void print_sentence(const void *context, const char *text, FILE *out)
 {
+	(void)context;
 	(void)fputs("<p class=\"hint\">", out);
 	put(out, text);
 	(void)fputs("</p>", out);
@@ -281,7 +283,7 @@ static void print_sentence(const char *text, FILE *out)
 
 int page_tables_stalls(const struct page_data *data, FILE *out)
 {
-	static const struct stalls_printer printer = { print_table, print_sentence };
+	static const struct text_printer printer = { print_table, print_sentence, NULL };
 	const struct stalls_view_options options = {
 		.top_count = PAGE_STALLS_MAX,
 		.frames = data->frames.count > 0 ? &data->frames : NULL,
