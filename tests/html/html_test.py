@@ -197,16 +197,39 @@ class FiguresTest(PageTest):
     def test_long_waits_are_those_of_report_stalls(self):
         self.show(Story(41, stalls=True))
         said = self.json("--stalls", "--top", "50")
-        counts = self.browser.evaluate("[...document.querySelectorAll('table.stalls tbody')].map(body => body.rows.length)")
+        counts = self.browser.evaluate("[...document.querySelectorAll('#stalls tbody')].map(body => body.rows.length)")
         self.assertEqual([len(said[name]) for name in ("ended_by", "stalls", "hog_sums", "hogs")], counts)
         self.assertGreater(min(counts), 3)
-        keys = self.browser.evaluate("[...document.querySelectorAll('table.stalls')].map(table => "
+        keys = self.browser.evaluate("[...document.querySelectorAll('#stalls table')].map(table => "
                                      "[...table.tBodies[0].rows].map(row => row.cells[0].textContent))")
         # As the screen has them: cut, and with what cannot be printed escaped.
         for name, shown in zip(("ended_by", "stalls", "hog_sums", "hogs"), keys):
             self.assertEqual([(row.get("endpoint") or "(no endpoint)")[:4] for row in said[name]],
                              [key[:4] for key in shown])
         self.check_all()
+        self.check_quiet()
+
+    def test_system_calls_and_peers_are_those_of_the_reports(self):
+        self.show(Story(42, calls=True))
+        for section in "syscalls", "io":
+            with self.subTest(section=section):
+                # The screen has fewer columns, and cuts names.
+                said = correlator("report", f"--{section}", "--top", "30", self.path, text=True)
+                lines = [line for line in said.partition("\n\n")[0].splitlines() if line[0] not in "─…"]
+                rows = self.browser.evaluate(f"[...document.querySelectorAll('#{section} tr')].map(row => "
+                                             "[...row.cells].map(cell => cell.textContent))")
+                self.assertEqual([line.split()[0][:4] for line in lines], [row[0].split()[0][:4] for row in rows])
+                self.assertGreater(len(rows), 20)
+                titles, total = rows[0], rows[-1]
+                json_total = self.json(f"--{section}")["total"]
+                self.assertEqual(f"{json_total['syscalls' if section == 'syscalls' else 'io_calls']:,}",
+                                 total[titles.index("calls")])
+        self.check_all()
+        self.check_quiet()
+
+    def test_what_was_not_recorded_has_no_section(self):
+        self.show(Story(43))
+        self.assertEqual([], self.browser.evaluate("[...document.querySelectorAll('#stalls, #io, #syscalls')]"))
         self.check_quiet()
 
     def test_by_request_the_page_has_all_of_them(self):

@@ -18,7 +18,7 @@ ENDPOINTS = ["GET /orders/:id", "POST /orders", "GET /cart", *HOSTILE]
 
 class Story:
     def __init__(self, seed, windows=12, requests=120, timeline=False, holes=False, fibers=0, frames=0,
-                 late_frames=0, waits=False, vm=False, stalls=False):
+                 late_frames=0, waits=False, vm=False, stalls=False, calls=False):
         self.random = random.Random(seed)
         self.data = bytearray()
         self.number = 0
@@ -30,10 +30,12 @@ class Story:
         self.waits = waits  # told by stacks, too
         self.vm = vm  # the GVL and collections are counted
         self.stalls = stalls  # long waits are told, one by one
+        self.calls = calls  # system calls are told by name, and what they read and wrote
         self.write("meta", 9, START_NS, tool_version="0.1.0", kernel_release="6.1.0", machine="x86_64",
                    boot_id="b", cpu_count=4, mode="exact", kernel_split=True, interval_ns=WINDOW_NS,
                    transition_ns=70, keys=["request_id", "endpoint"],
-                   **({"stall_ns": 1, "modules": ["stall"]} if stalls else {}))
+                   modules=["stall"] * stalls + ["syscalls", "io"] * calls,
+                   **({"stall_ns": 1} if stalls else {}))
         self.write("process", 7, START_NS, event="found", ppid=1, comm="puma</script>", mode="exact")
         # Some requests know their endpoint late, some never, and some live for several windows.
         self.requests = [{"id": self.name_request(number), "from": self.random.randrange(windows),
@@ -83,6 +85,8 @@ class Story:
             self.wait(tid, fields, figures["blocked_ns"], figures["run_queue_ns"])
         if self.stalls and fields.get("request_id"):
             self.stall(tid, fields, begin, end)
+        if self.calls:
+            self.call(tid, fields, figures["syscalls"])
         return figures["cpu_ns"]
 
     def frame(self, frame):
@@ -118,6 +122,18 @@ class Story:
             more = {"woken_by": "thread", "woken_by_tid": 5, "woken_by_thread_name": self.random.choice(HOSTILE),
                     "woken_by_request_id": "x", "woken_by_endpoint": self.random.choice(ENDPOINTS)}
         self.write("stall", 7, self.end_ns, tid=tid, start_ns=begin, end_ns=end, **fields, **parts, **more)
+
+    def call(self, tid, fields, count):
+        """Calls by name, and a file or a peer."""
+        head = {"tid": tid, "thread_name": f"worker <{tid}>", "window_ns": WINDOW_NS, **fields}
+        for name, calls in ("read", count // 2), (self.random.choice(("write", "futex")), count - count // 2):
+            self.write("syscall", 7, self.end_ns, **head, syscall=name, syscall_number=1, syscalls=calls,
+                       inside_ns=self.random.randrange(10 ** 6))
+        end = self.random.choice(({"io_on": "file"}, {"io_on": "unix", "peer": self.random.choice(HOSTILE)},
+                                  {"io_on": "tcp", "peer": "10.0.0.1:5432", "connects": 2, "connect_ns": 5000},
+                                  {"io_on": "tcp", "peer": "0.0.0.0:80", "accepted": True}))
+        self.write("io", 7, self.end_ns, **head, io_calls=count, in_bytes=self.random.randrange(10 ** 6),
+                   out_bytes=self.random.randrange(10 ** 5), **end)
 
     def reasons(self, blocked_ns):
         """Two that come to it; one that is 0 is not there."""

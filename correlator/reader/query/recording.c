@@ -207,6 +207,11 @@ bool recording_has_key(const struct recording *recording, const char *name)
 	return has_name(recording->keys, recording->key_count, name);
 }
 
+bool recording_had_module(const struct recording *recording, const char *name)
+{
+	return has_name(recording->modules, recording->module_count, name);
+}
+
 const char *recording_usual_key(const struct recording *recording)
 {
 	return !recording_has_key(recording, "endpoint") &&

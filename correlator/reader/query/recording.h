@@ -98,6 +98,8 @@ uint64_t recording_duration_ns(const struct recording *recording);
 int recording_add(struct recording *recording, const struct record_view *record);
 
 bool recording_has_key(const struct recording *recording, const char *name);
+/* Whether a module was on (meta's modules). */
+bool recording_had_module(const struct recording *recording, const char *name);
 /* The key to group by if none is named: endpoint, or, if it is not recorded but requests are,
  * request_id. */
 const char *recording_usual_key(const struct recording *recording);

@@ -122,7 +122,7 @@ class QuestionsTest(unittest.TestCase):
     def test_each_command_answers_its_question(self):
         text = (GOLDEN.parents[1] / "correlator/reader/report/README.md").read_text()
         rows = re.findall(r"^\| [^|]+\? \| `correlator report ([^`]+)` \| ([^|]+) \|$", text, re.M)
-        self.assertEqual(16, len(rows))
+        self.assertEqual(17, len(rows))
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         recorded_io = pathlib.Path(folder.name) / "io.rec"

@@ -84,22 +84,53 @@ static int put_books(const struct page *page)
 	return 0;
 }
 
-/* The whole section: it is left out if there are no long waits. */
-static int put_stalls(const struct page *page)
+/* A section of tables that reports have as text. */
+struct section {
+	const char *id;
+	const char *title;
+	const char *hint;
+	int (*print)(const struct page_data *data, const char *title_id, FILE *out);
+};
+
+static int put_section(const struct page *page, const struct section *section)
 {
-	const struct page_data *data = page->recordings[0].data;
+	char title_id[32];
 	int r;
 
-	if (data->stalls.count + data->stalls.hog_count == 0)
-		return 0;
-	(void)fputs("<section id=\"stalls\" aria-labelledby=\"stalls-title\">\n"
-		    "<h2 id=\"stalls-title\">Long waits</h2>\n"
-		    "<p class=\"hint\">Of the whole recording, whatever is selected: what ended "
-		    "them, and the longest ones; then the fibers that kept the thread of an event "
-		    "loop, if there were any.</p>\n",
-		    page->out);
-	r = page_tables_stalls(data, page->out);
+	(void)snprintf(title_id, sizeof(title_id), "%s-title", section->id);
+	(void)fprintf(page->out,
+		      "<section id=\"%s\" aria-labelledby=\"%s\">\n<h2 id=\"%s\">%s</h2>\n"
+		      "<p class=\"hint\">Of the whole recording, whatever is selected: %s</p>\n",
+		      section->id, title_id, title_id, section->title, section->hint);
+	r = section->print(page->recordings[0].data, title_id, page->out);
 	(void)fputs("</section>\n", page->out);
+	return r;
+}
+
+/* The sections of what was recorded. */
+static int put_lists(const struct page *page)
+{
+	static const struct section stalls = {
+		"stalls", "Long waits",
+		"what ended them, and the longest ones; then the fibers that kept the thread of an "
+		"event loop, if there were any.",
+		page_tables_stalls
+	};
+	static const struct section io = { "io", "Reads and writes",
+					   "by kind of file and by peer, the most bytes first.",
+					   page_tables_io };
+	static const struct section syscalls = { "syscalls", "System calls",
+						 "by name, the most calls first.",
+						 page_tables_syscalls };
+	const struct page_data *data = page->recordings[0].data;
+	int r = 0;
+
+	if (data->stalls.count + data->stalls.hog_count > 0)
+		r = put_section(page, &stalls);
+	if (r == 0 && data->io.has_any)
+		r = put_section(page, &io);
+	if (r == 0 && data->syscalls.has_any)
+		r = put_section(page, &syscalls);
 	return r;
 }
 
@@ -138,9 +169,9 @@ static const struct {
 	const char *name;
 	int (*put)(const struct page *page);
 } places[] = {
-	{ "nonce", put_nonce },	  { "title", put_title },   { "css", put_css },
-	{ "facts", put_facts },	  { "groups", put_groups }, { "books", put_books },
-	{ "stalls", put_stalls }, { "data", put_data },	    { "js", put_js },
+	{ "nonce", put_nonce }, { "title", put_title },	  { "css", put_css },
+	{ "facts", put_facts }, { "groups", put_groups }, { "books", put_books },
+	{ "lists", put_lists }, { "data", put_data },	  { "js", put_js },
 };
 
 /* Prints the part of the page for the place {{name}}. */

@@ -154,6 +154,16 @@ static int add_sample(struct page_data *data, const struct selection_record *tak
 	return r < 0 ? r : page_reduce(data);
 }
 
+/* Takes the wanted records: those of the kind, and cpu records for its groups. */
+static int add_to_tally(struct page_data *data, struct tally *tally, const char *module,
+			const struct selection_record *taken)
+{
+	if (!taken->is_wanted || !recording_had_module(&data->totals->selection.recording, module))
+		return 0;
+	tally->by = page_data_by(data);
+	return tally_add(tally, taken->view);
+}
+
 /* Takes the wanted records, and all hogs, which may have held up a wanted request. */
 static int add_stall(struct page_data *data, const struct selection_record *taken)
 {
@@ -173,7 +183,15 @@ static int take(void *context, const struct selection_record *taken)
 	switch (taken->view->kind) {
 	case RECORD_KIND_CPU:
 		r = page_times_add(&data->times, taken->view);
+		if (r == 0)
+			r = add_to_tally(data, &data->syscalls, "syscalls", taken);
+		if (r == 0)
+			r = add_to_tally(data, &data->io, "io", taken);
 		return r < 0 ? r : add_stall(data, taken);
+	case RECORD_KIND_SYSCALL:
+		return add_to_tally(data, &data->syscalls, "syscalls", taken);
+	case RECORD_KIND_IO:
+		return add_to_tally(data, &data->io, "io", taken);
 	case RECORD_KIND_STALL:
 		return add_stall(data, taken);
 	case RECORD_KIND_SLICE:
@@ -185,6 +203,15 @@ static int take(void *context, const struct selection_record *taken)
 	}
 }
 
+static int add_to_lists(struct page_data *data, const struct record_view *record)
+{
+	int r = stalls_add(&data->stalls, record);
+
+	if (r == 0)
+		r = tally_add(&data->syscalls, record);
+	return r == 0 ? tally_add(&data->io, record) : r;
+}
+
 static int other(void *context, const struct record_view *record)
 {
 	struct page_data *data = context;
@@ -192,9 +219,9 @@ static int other(void *context, const struct record_view *record)
 
 	switch (record->kind) {
 	case RECORD_KIND_META:
-		return stalls_add(&data->stalls, record);
+		return add_to_lists(data, record);
 	case RECORD_KIND_BALANCE:
-		r = stalls_add(&data->stalls, record);
+		r = add_to_lists(data, record);
 		return r < 0 ? r : page_times_add(&data->times, record);
 	case RECORD_KIND_GAP:
 	case RECORD_KIND_SELF:
@@ -248,6 +275,8 @@ int page_data_init(struct page_data *data, struct totals *totals, const struct p
 	};
 	frames_init(&data->frames);
 	stalls_init(&data->stalls, &(struct filter){ 0 }, NULL, PAGE_STALLS_MAX);
+	tally_init(&data->syscalls, &syscalls_subject, &(struct filter){ 0 }, NULL);
+	tally_init(&data->io, &io_subject, &(struct filter){ 0 }, NULL);
 	page_names_init(&data->groups, data->limits.groups);
 	page_names_init(&data->threads, data->limits.threads);
 	totals->listener = &data->listener;
@@ -262,6 +291,8 @@ void page_data_deinit(struct page_data *data)
 	free(data->nobody.samples);
 	frames_deinit(&data->frames);
 	stalls_deinit(&data->stalls);
+	tally_deinit(&data->syscalls);
+	tally_deinit(&data->io);
 	page_names_deinit(&data->groups);
 	page_names_deinit(&data->threads);
 	page_times_deinit(&data->times);
@@ -303,6 +334,10 @@ int page_data_finish(struct page_data *data)
 		r = frames_finish(&data->frames);
 	if (r == 0)
 		r = stalls_finish(&data->stalls);
+	if (r == 0)
+		r = tally_finish(&data->syscalls);
+	if (r == 0)
+		r = tally_finish(&data->io);
 	page_merge_cells(data);
 	find_origin(data);
 	return r;

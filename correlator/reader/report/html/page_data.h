@@ -7,7 +7,7 @@
  * - the time charged to no request;
  * - the books of each window.
  *
- * And the long waits of all of it.
+ * And of all of it the long waits, the system calls, and what was read and written.
  *
  * It listens to totals, so that both have the same records.
  *
@@ -25,7 +25,9 @@
 
 #include "base/hash_table.h"
 #include "figures/costs.h"
+#include "reader/aggregate/io.h"
 #include "reader/aggregate/stalls.h"
+#include "reader/aggregate/syscalls.h"
 #include "reader/aggregate/totals.h"
 #include "reader/profile/frames.h"
 #include "reader/profile/stacks.h"
@@ -41,6 +43,7 @@ enum {
 	PAGE_GROUPS_MAX = 10000,
 	PAGE_THREADS_MAX = 65536,
 	PAGE_STALLS_MAX = 50, /* rows of each table of long waits */
+	PAGE_TALLY_MAX = 30, /* groups, and lines of each, of system calls and of peers */
 };
 
 struct page_limits {
@@ -115,7 +118,10 @@ struct page_data {
 	uint64_t dropped_slices;
 	uint64_t dropped_samples;
 	struct frames frames; /* of samples and waits */
-	struct stalls stalls; /* grouped by page_data_by(); nothing if they were not recorded */
+	/* Grouped by page_data_by(); empty if they were not recorded: */
+	struct stalls stalls;
+	struct tally syscalls;
+	struct tally io;
 	struct page_times times;
 	int64_t origin_ns; /* wall clock; set by page_data_finish: start of the first window */
 	struct page_names groups;

@@ -9,7 +9,9 @@
 #include "base/display.h"
 #include "reader/report/cell_text.h"
 #include "reader/report/html/page_text.h"
+#include "reader/report/io_view.h"
 #include "reader/report/stalls_view.h"
+#include "reader/report/syscalls_view.h"
 
 static void put(FILE *out, const char *text)
 {
@@ -249,14 +251,16 @@ static void print_table_head(const struct table *table, FILE *out)
 	(void)fputs("</tr></thead>", out);
 }
 
+/* context: id of the element that is its title. */
 static void print_table(const void *context, const struct table *table, FILE *out)
 {
+	const char *title_id = context;
 	char text[TABLE_CELL_BYTES];
 
-	(void)context;
-	(void)fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-		    "aria-labelledby=\"stalls-title\"><table class=\"stalls\">",
-		    out);
+	(void)fprintf(out,
+		      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+		      "aria-labelledby=\"%s\"><table class=\"listed\">",
+		      title_id);
 	print_table_head(table, out);
 	(void)fputs("<tbody>", out);
 	for (size_t row = 0; row < table->row_count; row++) {
@@ -281,9 +285,9 @@ static void print_sentence(const void *context, const char *text, FILE *out)
 	(void)fputs("</p>", out);
 }
 
-int page_tables_stalls(const struct page_data *data, FILE *out)
+int page_tables_stalls(const struct page_data *data, const char *title_id, FILE *out)
 {
-	static const struct text_printer printer = { print_table, print_sentence, NULL };
+	const struct text_printer printer = { print_table, print_sentence, title_id };
 	const struct stalls_view_options options = {
 		.top_count = PAGE_STALLS_MAX,
 		.frames = data->frames.count > 0 ? &data->frames : NULL,
@@ -291,4 +295,22 @@ int page_tables_stalls(const struct page_data *data, FILE *out)
 	};
 
 	return stalls_text_print(&data->stalls, &options, out);
+}
+
+int page_tables_syscalls(const struct page_data *data, const char *title_id, FILE *out)
+{
+	const struct text_printer printer = { print_table, print_sentence, title_id };
+	const struct tally_view_options options = { .top_count = PAGE_TALLY_MAX,
+						    .printer = &printer };
+
+	return syscalls_text_print(&data->syscalls, &options, out);
+}
+
+int page_tables_io(const struct page_data *data, const char *title_id, FILE *out)
+{
+	const struct text_printer printer = { print_table, print_sentence, title_id };
+	const struct tally_view_options options = { .top_count = PAGE_TALLY_MAX,
+						    .printer = &printer };
+
+	return io_text_print(&data->io, &options, out);
 }

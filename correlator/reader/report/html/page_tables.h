@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The tables that a page has before any script runs: the groups with all their figures, long waits,
- * the books, and facts about the recording. page.js takes the columns of the first table from its
- * head.
+ * system calls, peers, the books, and facts about the recording. page.js takes the columns of the
+ * first table from its head.
  */
 #pragma once
 
@@ -15,5 +15,7 @@
 int page_tables_groups(const struct totals *totals, const struct view_options *options, FILE *out);
 void page_tables_books(const struct totals *totals, FILE *out);
 void page_tables_facts(const struct totals *totals, const struct view_options *options, FILE *out);
-/* The tables of long waits and hogs, each an element, and sentences. */
-int page_tables_stalls(const struct page_data *data, FILE *out);
+/* Tables, each an element, and sentences. title_id: of the element that is their title. */
+int page_tables_stalls(const struct page_data *data, const char *title_id, FILE *out);
+int page_tables_syscalls(const struct page_data *data, const char *title_id, FILE *out);
+int page_tables_io(const struct page_data *data, const char *title_id, FILE *out);

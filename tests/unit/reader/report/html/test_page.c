@@ -186,7 +186,7 @@ FIXTURE_TEST(page_shows_long_waits_and_hogs_if_recorded)
 	record_long_waits(NULL);
 	assert_int_equal(try_print(1), 0);
 	assert_int_equal(count_of("id=\"stalls\""), 1);
-	assert_int_equal(count_of("<table class=\"stalls\">"), 4);
+	assert_int_equal(count_of("<table class=\"listed\">"), 4);
 	expect("<th scope=\"col\">wait</th><th scope=\"col\" class=\"text\">on</th>");
 	expect("<tr><th scope=\"row\">GET &lt;a&gt;</th><td class=\"text\">thread &lt;w&gt;</td>"
 	       "<td>1</td><td>7.000 ms</td><td>50.00 %</td>");
@@ -203,6 +203,58 @@ FIXTURE_TEST(page_shows_long_waits_of_selected_requests_alone)
 	expect("<p class=\"hint\">1 wait of at least 5.000 ms: 7.000 ms blocked");
 	/* The one that held it up. */
 	expect("<th scope=\"row\">GET &lt;a&gt;</th><td>1</td><td>70 ns</td>");
+}
+
+/* The page of what a request called, read and wrote, beside another one's. */
+static void record_calls(const char *modules)
+{
+	static const char *const by[] = { "endpoint" };
+
+	page_data_deinit(&data);
+	totals_deinit(&totals);
+	assert_int_equal(totals_init(&totals, by, 1), 0);
+	assert_int_equal(filter_add(&totals.selection.filter, "request_id=a"), 0);
+	assert_int_equal(page_data_init(&data, &totals, NULL), 0);
+	story_record(&totals, 1000, "meta pid=9 modules=[%s] keys=[request_id endpoint]", modules);
+	story_cpu(&totals, (struct story_cpu){ 1000, 1, "a", "GET <a>", 2000, 900, 990 });
+	story_cpu(&totals, (struct story_cpu){ 1000, 1, "b", "GET /b", 2000, 900, 990 });
+	for (int i = 0; i < 2; i++) {
+		const char *request = i ? "b" : "a", *endpoint = i ? "/b" : "<a>";
+
+		story_record(
+			&totals, 1000,
+			"syscall pid=42 tid=1 request_id=%s endpoint=\"GET %s\" syscall=<read> "
+			"syscall_number=0 syscalls=%d inside_ns=3000",
+			request, endpoint, 3 + i);
+		story_record(&totals, 1000,
+			     "io pid=42 tid=1 request_id=%s endpoint=\"GET %s\" io_on=unix "
+			     "peer=<p>%d io_calls=2 in_bytes=2048 out_bytes=0",
+			     request, endpoint, i);
+	}
+	assert_int_equal(totals_finish(&totals), 0);
+	assert_int_equal(page_data_finish(&data), 0);
+}
+
+FIXTURE_TEST(page_lists_calls_and_peers_of_selected_requests)
+{
+	record_calls("io syscalls");
+	assert_int_equal(try_print(1), 0);
+	assert_int_equal(count_of("<table class=\"listed\">"), 2);
+	expect("<section id=\"io\" aria-labelledby=\"io-title\">\n<h2 id=\"io-title\">");
+	expect("<tr><th scope=\"row\">GET &lt;a&gt;</th><td>1</td><td>2</td><td>2.0</td>"
+	       "<td>2.0 KiB</td>");
+	expect("<tr><th scope=\"row\">  unix &lt;p&gt;0</th>");
+	expect("<tr><th scope=\"row\">  &lt;read&gt;</th><td></td><td>3</td><td>3.0</td>"
+	       "<td>100.00 %</td><td>3.000 us</td>");
+	assert_int_equal(count_of("&lt;p&gt;1"), 0);
+}
+
+FIXTURE_TEST(page_lists_what_was_on_alone)
+{
+	record_calls("io");
+	assert_int_equal(try_print(1), 0);
+	assert_int_equal(count_of("id=\"io\""), 1);
+	assert_int_equal(count_of("id=\"syscalls\""), 0);
 }
 
 FIXTURE_TEST(page_omits_time_without_windows)
