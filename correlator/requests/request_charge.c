@@ -5,14 +5,12 @@
 
 #include "requests/attribution.h"
 
-#define REQUEST_ID "request_id"
-
-static struct record_text value_of(const struct cpu_record *record, const char *key)
+struct record_text request_key_value(const struct record_key *keys, size_t count, const char *key)
 {
-	for (size_t i = 0; key && i < record->keys_count; i++) {
-		const char *value = record->keys[i].value;
+	for (size_t i = 0; key && i < count; i++) {
+		const char *value = keys[i].value;
 
-		if (value && strcmp(record->keys[i].name, key) == 0)
+		if (value && strcmp(keys[i].name, key) == 0)
 			return (struct record_text){ value, strlen(value) };
 	}
 	return (struct record_text){ 0 };
@@ -41,8 +39,8 @@ struct request_charge request_charge_of_record(const struct cpu_record *record, 
 	};
 
 	if (charge.is_attributed) {
-		charge.id = value_of(record, REQUEST_ID);
-		charge.value = value_of(record, key);
+		charge.id = request_key_value(record->keys, record->keys_count, REQUEST_ID);
+		charge.value = request_key_value(record->keys, record->keys_count, key);
 	}
 	return charge;
 }

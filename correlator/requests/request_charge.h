@@ -7,9 +7,13 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "figures/costs.h"
 #include "record/record_view.h"
+
+/* The key by which requests are told apart. */
+#define REQUEST_ID "request_id"
 
 struct request_charge {
 	struct record_text id; /* request_id; empty = no request */
@@ -18,6 +22,9 @@ struct request_charge {
 	bool is_attributed; /* to a known context */
 	struct costs costs;
 };
+
+/* The value of a key among those of a record: borrowed; empty if it has none. key: NULL = none. */
+struct record_text request_key_value(const struct record_key *keys, size_t count, const char *key);
 
 /* Borrow the record's texts. key: the key whose value is wanted; NULL = none. */
 struct request_charge request_charge_of_record(const struct cpu_record *record, const char *key);

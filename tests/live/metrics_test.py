@@ -140,6 +140,37 @@ class MetricsTest(harness.LiveTest):
         self.assertEqual({**shown, "GET /slow": 0}, below)
         self.check(path.read_text())
 
+    def test_long_waits_and_what_was_read_are_those_of_the_records(self):
+        workload = self.enter(Workload("driven.rb"))
+        path = self.folder / "correlator.prom"
+        # It publishes with its first context.
+        workload.evaluate("Correlator.with(request_id: 'first') {}; nil")
+        recording = self.enter(Recording(self.output, "-p", workload.pid, "-i", "50ms", "--metrics", f"file:{path}",
+                                         "--metrics-by", "endpoint", "--stall=1ms", "--io"))
+        for number, endpoint in enumerate(("E", "E", "F")):
+            workload.evaluate(f"Correlator.with(request_id: 'r-{number}', endpoint: '{endpoint}') "
+                              "{ sleep 0.005; File.read('/etc/passwd'); IO.pipe { |i, o| o << 'xyz'; i.getc } }; nil")
+        self.assert_ended_well(recording, recording.stop())
+        found = recording.records()
+        shown = {(sample.name, sample.labels["endpoint"], sample.labels.get("io_on")): sample.value
+                 for family in parse_classic(path.read_text()) for sample in family.samples
+                 if "endpoint" in sample.labels}
+        for endpoint in "E", "F":
+            stalls = [stall for stall in records.of_kind(found, "stall") if stall.get("endpoint") == endpoint]
+            self.assertLess(0, len(stalls))
+            self.assertEqual(len(stalls), shown["correlator_request_stalls_total", endpoint, None])
+            self.assertAlmostEqual(sum(stall["blocked_ns"] + stall["run_queue_ns"] for stall in stalls) / 1e9,
+                                   shown["correlator_request_stall_seconds_total", endpoint, None],
+                                   delta=ROUNDING_SECONDS)
+            for on in "file", "pipe":
+                for field, name in (("io_calls", "io_calls"), ("in_bytes", "io_in_bytes"),
+                                    ("out_bytes", "io_out_bytes")):
+                    told = sum(io[field] for io in records.of_kind(found, "io")
+                               if (io.get("endpoint"), io["io_on"]) == (endpoint, on))
+                    self.assertEqual(told, shown[f"correlator_request_{name}_total", endpoint, on])
+        self.assertEqual(2 * 3, shown["correlator_request_io_out_bytes_total", "E", "pipe"])
+        self.check(path.read_text())
+
     def test_a_scraper_reads_histograms_of_what_has_ended_while_it_runs(self):
         workload = self.enter(Workload("driven.rb"))
         path = self.folder / "metrics"

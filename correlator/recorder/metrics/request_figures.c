@@ -72,12 +72,12 @@ struct request_figures *request_figures_copy(const struct request_figures *from)
 	return figures;
 }
 
-/* Keeps letters, digits and _, no digit first; le is reserved for buckets. */
+/* Keeps letters, digits and _, no digit first; other labels are le, of buckets, and io_on. */
 static void name_label(const char *key, char ret_label[static METRICS_LABEL_BYTES])
 {
 	size_t length = 0;
 
-	if (isdigit((unsigned char)key[0]) || strcmp(key, "le") == 0)
+	if (isdigit((unsigned char)key[0]) || strcmp(key, "le") == 0 || strcmp(key, "io_on") == 0)
 		ret_label[length++] = '_';
 	for (; *key && length < METRICS_LABEL_BYTES - 1; key++) {
 		bool is_plain = (*key & 0x80) == 0 && isalnum((unsigned char)*key);
@@ -149,12 +149,29 @@ static void add_histogram(struct metrics_histogram *to, const struct metrics_his
 	to->sum_ns += from->sum_ns;
 }
 
+static void add_waits(struct metrics_waits *waits, uint64_t count, uint64_t sum_ns)
+{
+	waits->count += count;
+	waits->sum_ns += sum_ns;
+}
+
+static void add_io(struct metrics_io *to, const struct metrics_io *from)
+{
+	to->calls += from->calls;
+	to->in_bytes += from->in_bytes;
+	to->out_bytes += from->out_bytes;
+}
+
 static void add_series(struct request_series *to, const struct request_series *from)
 {
 	add_histogram(&to->cpu, &from->cpu);
 	add_histogram(&to->wall, &from->wall);
 	cost_counters_add_all(&to->costs, &from->costs);
 	saturated_add_to(&to->parked_ns, from->parked_ns);
+	add_waits(&to->stalls, from->stalls.count, from->stalls.sum_ns);
+	add_waits(&to->hogs, from->hogs.count, from->hogs.sum_ns);
+	for (int on = 0; on < _IO_ON_MAX; on++)
+		add_io(&to->io[on], &from->io[on]);
 }
 
 /* Adds the series to METRICS_OTHER, and moves the last series to its index. */
@@ -361,6 +378,49 @@ int request_metrics_add_cpu(struct request_metrics *metrics, const struct cpu_re
 	struct request_charge charge = request_charge_of_record(record, metrics->key);
 
 	return request_tracker_add(metrics->tracker, &charge);
+}
+
+/* The series of a record's request; NULL = it is of none. */
+static struct request_series *series_of(struct request_metrics *metrics,
+					const struct record_key *keys, size_t count, uint32_t flags,
+					uint32_t pid)
+{
+	if (flags & (CPU_RECORD_OVERFLOW | CPU_RECORD_UNKNOWN) ||
+	    request_key_value(keys, count, REQUEST_ID).size_bytes == 0)
+		return NULL;
+	return find_series(metrics, request_key_value(keys, count, metrics->key), pid);
+}
+
+void request_metrics_add_stall(struct request_metrics *metrics, const struct stall_record *record)
+{
+	struct request_series *series = series_of(metrics, record->keys, record->keys_count,
+						  record->flags, record->common.pid);
+
+	metrics->figures->has_stalls = true;
+	if (series)
+		add_waits(record->is_hog ? &series->hogs : &series->stalls, 1,
+			  record->cpu_ns + record->blocked_ns + record->run_queue_ns);
+}
+
+static enum io_on io_on_of(const char *name)
+{
+#define IS_NAMED(ON, on)            \
+	if (strcmp(name, #on) == 0) \
+		return IO_ON_##ON;
+	IO_ONS(IS_NAMED)
+#undef IS_NAMED
+	return IO_ON_OTHER;
+}
+
+void request_metrics_add_io(struct request_metrics *metrics, const struct io_record *record)
+{
+	const struct metrics_io io = { record->calls, record->in_bytes, record->out_bytes };
+	struct request_series *series = series_of(metrics, record->keys, record->keys_count,
+						  record->flags, record->common.pid);
+
+	metrics->figures->has_io = true;
+	if (series)
+		add_io(&series->io[io_on_of(record->on)], &io);
 }
 
 void request_metrics_end_window(struct request_metrics *metrics, uint64_t end_ns)

@@ -73,6 +73,77 @@ static void put_request_costs(const struct metrics_writer *writer,
 			figures->series[i].parked_ns);
 }
 
+static void put_waits(const struct metrics_writer *writer, const struct request_figures *figures,
+		      const char *names[2], const char *helps[2], size_t offset)
+{
+	for (int is_sum = 0; is_sum <= 1; is_sum++) {
+		const char *unit = is_sum ? "seconds" : NULL;
+
+		(void)metrics_writer_begin(writer, OPENMETRICS_COUNTER, names[is_sum], unit,
+					   helps[is_sum]);
+		for (size_t i = 0; i < figures->series_count; i++) {
+			const struct request_series *series = &figures->series[i];
+			const struct metrics_waits *waits =
+				(const void *)((const char *)series + offset);
+
+			put_sum(writer, names[is_sum], unit, figures, series,
+				(int64_t)(is_sum ? waits->sum_ns : waits->count));
+		}
+	}
+}
+
+static void put_stalls(const struct metrics_writer *writer, const struct request_figures *figures)
+{
+	put_waits(writer, figures, (const char *[]){ "request_stalls", "request_stall_seconds" },
+		  (const char *[]){ "Long waits (--stall).", "How long they were." },
+		  offsetof(struct request_series, stalls));
+	put_waits(writer, figures, (const char *[]){ "request_hogs", "request_hog_seconds" },
+		  (const char *[]){ "Times that a fiber kept its thread for long (--stall).",
+				    "How long it kept it." },
+		  offsetof(struct request_series, hogs));
+}
+
+/* A sample for each kind of file that the requests of a value used. */
+static void put_io(const struct metrics_writer *writer, const struct request_figures *figures)
+{
+	static const char *const ons[_IO_ON_MAX] = {
+#define IO_NAME(ON, on) [IO_ON_##ON] = #on,
+		IO_ONS(IO_NAME)
+#undef IO_NAME
+	};
+	static const struct {
+		const char *name;
+		const char *unit;
+		const char *help;
+		size_t offset;
+	} families[] = {
+		{ "request_io_calls", NULL, "Reads, writes and connects (--io).",
+		  offsetof(struct metrics_io, calls) },
+		{ "request_io_in_bytes", "bytes", "Read or received by these.",
+		  offsetof(struct metrics_io, in_bytes) },
+		{ "request_io_out_bytes", "bytes", "Written or sent by these.",
+		  offsetof(struct metrics_io, out_bytes) },
+	};
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		(void)metrics_writer_begin(writer, OPENMETRICS_COUNTER, families[i].name,
+					   families[i].unit, families[i].help);
+		for (size_t j = 0; j < figures->series_count * _IO_ON_MAX; j++) {
+			const struct request_series *series = &figures->series[j / _IO_ON_MAX];
+			const struct metrics_io *io = &series->io[j % _IO_ON_MAX];
+
+			if (io->calls == 0)
+				continue;
+			(void)fprintf(writer->file, METRICS_PREFIX "%s_total{%s=\"",
+				      families[i].name, figures->label);
+			openmetrics_put_label(writer->file, series->value);
+			(void)fprintf(writer->file, "\",io_on=\"%s\"} %" PRIu64 "\n",
+				      ons[j % _IO_ON_MAX],
+				      *(const uint64_t *)((const char *)io + families[i].offset));
+		}
+	}
+}
+
 void requests_text_put(const struct metrics_writer *writer, const struct request_figures *figures)
 {
 	(void)metrics_writer_begin(writer, OPENMETRICS_HISTOGRAM, "request_cpu_seconds", "seconds",
@@ -86,4 +157,8 @@ void requests_text_put(const struct metrics_writer *writer, const struct request
 		put_histogram(writer->file, "request_wall_seconds", figures, &figures->series[i],
 			      &figures->series[i].wall);
 	put_request_costs(writer, figures);
+	if (figures->has_stalls)
+		put_stalls(writer, figures);
+	if (figures->has_io)
+		put_io(writer, figures);
 }

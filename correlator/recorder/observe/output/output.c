@@ -161,6 +161,14 @@ static void count(struct output *output, enum record_kind kind, const void *reco
 		if (output->request_metrics)
 			(void)request_metrics_add_cpu(output->request_metrics, record);
 		break;
+	case RECORD_KIND_STALL:
+		if (output->request_metrics)
+			request_metrics_add_stall(output->request_metrics, record);
+		break;
+	case RECORD_KIND_IO:
+		if (output->request_metrics)
+			request_metrics_add_io(output->request_metrics, record);
+		break;
 	case RECORD_KIND_BALANCE:
 		metrics_add_balance(metrics, record);
 		break;

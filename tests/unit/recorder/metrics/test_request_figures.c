@@ -281,6 +281,18 @@ static char *text_of(void)
 	return text;
 }
 
+/* Takes out what explains a family to people. */
+static void take_help(char *text)
+{
+	char *line;
+
+	while ((line = strstr(text, "# HELP "))) {
+		char *next = strchr(line, '\n') + 1;
+
+		memmove(line, next, strlen(next) + 1);
+	}
+}
+
 COUNTED(request_metrics_escapes_hostile_values_and_merges_equals)
 {
 	static const char expected[] =
@@ -408,6 +420,90 @@ COUNTED(request_metrics_keep_costs_of_removed_series)
 	assert_int_equal(series(0)->parked_ns, 1000);
 	assert_true(cost_counters_has(&series(0)->costs, COST_GVL));
 	assert_false(cost_counters_has(&series(0)->costs, COST_GC));
+}
+
+static void add_stall(const char *id, const char *endpoint, bool is_hog, uint64_t blocked_ns)
+{
+	struct record_key keys[] = { { "request_id", id }, { "endpoint", endpoint } };
+
+	request_metrics_add_stall(requests, &(struct stall_record){ .keys = keys,
+								    .keys_count = 2,
+								    .is_hog = is_hog,
+								    .cpu_ns = is_hog ? 5 : 0,
+								    .blocked_ns = blocked_ns,
+								    .run_queue_ns = 3 });
+}
+
+static void add_io(const char *id, const char *endpoint, const char *on, uint32_t flags)
+{
+	struct record_key keys[] = { { "request_id", id }, { "endpoint", endpoint } };
+
+	request_metrics_add_io(requests, &(struct io_record){ .keys = keys,
+							      .keys_count = 2,
+							      .flags = flags,
+							      .on = on,
+							      .calls = 2,
+							      .in_bytes = 30,
+							      .out_bytes = 400 });
+}
+
+COUNTED(request_metrics_count_long_waits_and_io_by_value)
+{
+	static const char expected[] =
+		"# TYPE correlator_request_stalls counter\n"
+		"correlator_request_stalls_total{endpoint=\"other\"} 0\n"
+		"correlator_request_stalls_total{endpoint=\"E\"} 2\n"
+		"# TYPE correlator_request_stall_seconds counter\n"
+		"# UNIT correlator_request_stall_seconds seconds\n"
+		"correlator_request_stall_seconds_total{endpoint=\"other\"} 0.000000000\n"
+		"correlator_request_stall_seconds_total{endpoint=\"E\"} 0.000000306\n"
+		"# TYPE correlator_request_hogs counter\n"
+		"correlator_request_hogs_total{endpoint=\"other\"} 0\n"
+		"correlator_request_hogs_total{endpoint=\"E\"} 1\n"
+		"# TYPE correlator_request_hog_seconds counter\n"
+		"# UNIT correlator_request_hog_seconds seconds\n"
+		"correlator_request_hog_seconds_total{endpoint=\"other\"} 0.000000000\n"
+		"correlator_request_hog_seconds_total{endpoint=\"E\"} 0.000000038\n"
+		"# TYPE correlator_request_io_calls counter\n"
+		"correlator_request_io_calls_total{endpoint=\"E\",io_on=\"file\"} 2\n"
+		"correlator_request_io_calls_total{endpoint=\"E\",io_on=\"tcp\"} 4\n"
+		"# TYPE correlator_request_io_in_bytes counter\n"
+		"# UNIT correlator_request_io_in_bytes bytes\n"
+		"correlator_request_io_in_bytes_total{endpoint=\"E\",io_on=\"file\"} 30\n"
+		"correlator_request_io_in_bytes_total{endpoint=\"E\",io_on=\"tcp\"} 60\n"
+		"# TYPE correlator_request_io_out_bytes counter\n"
+		"# UNIT correlator_request_io_out_bytes bytes\n"
+		"correlator_request_io_out_bytes_total{endpoint=\"E\",io_on=\"file\"} 400\n"
+		"correlator_request_io_out_bytes_total{endpoint=\"E\",io_on=\"tcp\"} 800\n";
+	_cleanup_free_ char *text = NULL;
+
+	begin("endpoint", 5);
+	add_stall("a", "E", false, 100);
+	add_stall("b", "E", false, 200);
+	add_stall("c", "E", true, 30);
+	add_io("a", "E", "tcp", 0);
+	add_io("b", "E", "tcp", 0);
+	add_io("a", "E", "file", 0);
+	/* Of no request, or of one that is not known. */
+	add_io("", "", "tcp", 0);
+	add_io("a", "E", "tcp", CPU_RECORD_OVERFLOW);
+	add_stall(NULL, NULL, false, 100);
+	text = text_of();
+	take_help(text);
+	assert_non_null(strstr(text, expected));
+}
+
+COUNTED(request_metrics_keep_long_waits_and_io_of_removed_series)
+{
+	begin("endpoint", 1);
+	request_metrics_end_window(requests, 1 * NS_PER_S);
+	add_stall("a", "E", false, 100);
+	add_io("a", "E", "unix", 0);
+	for (uint64_t hour = 1; hour <= 2; hour++)
+		request_metrics_end_window(requests, hour * METRICS_IDLE_NS + 2 * NS_PER_S);
+	assert_int_equal(request_metrics_figures(requests)->series_count, 1);
+	assert_int_equal(series(0)->stalls.sum_ns, 103);
+	assert_int_equal(series(0)->io[IO_ON_UNIX].in_bytes, 30);
 }
 
 COUNTED(request_figures_copy_is_independent_of_source)
