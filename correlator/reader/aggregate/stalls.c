@@ -52,6 +52,7 @@ void stalls_deinit(struct stalls *stalls)
 	for (size_t i = 0; i < stalls->hog_count; i++)
 		free(stalls->hogs[i]);
 	free(stalls->hogs);
+	free(stalls->others);
 	free(stalls->lives);
 	free(stalls->ender_field);
 	selection_deinit(&stalls->selection);
@@ -306,6 +307,14 @@ static bool is_hog(const struct record_view *record)
 	       record_view_find(record, RECORD_FIELD(stall, is_hog));
 }
 
+static bool is_other(const struct stalls *stalls, uint64_t number)
+{
+	size_t count = array_count_up_to(stalls->others, stalls->other_count,
+					 sizeof(*stalls->others), number);
+
+	return count > 0 && stalls->others[count - 1] == number;
+}
+
 static int take(void *context, const struct selection_record *taken)
 {
 	struct stalls_request *request = (struct stalls_request *)taken->request;
@@ -324,7 +333,8 @@ static int take(void *context, const struct selection_record *taken)
 		stalls->left_out++;
 		return 0;
 	}
-	return is_hog(taken->view) ? add_hog(stalls, &wait, taken->is_wanted)
+	return is_hog(taken->view) ? add_hog(stalls, &wait,
+					     taken->is_wanted && !is_other(stalls, taken->number))
 				   : add_wait(stalls, &wait);
 }
 
@@ -382,6 +392,27 @@ int stalls_add(struct stalls *stalls, const struct record_view *record)
 	const struct selection_consumer consumer = consumer_of(stalls);
 
 	return selection_add(&stalls->selection, &consumer, record);
+}
+
+int stalls_add_other(struct stalls *stalls, const struct record_view *record)
+{
+	uint64_t number = stalls->selection.last_number + 1;
+	int r;
+
+	if (!is_hog(record))
+		return 0;
+	if (stalls->other_count >= STALLS_HOGS_MAX) {
+		stalls->left_out++;
+		return 0;
+	}
+	if (array_reserve(&stalls->others, &stalls->other_capacity, stalls->other_count + 1) < 0)
+		return -ENOMEM;
+	stalls->others[stalls->other_count++] = number;
+	r = stalls_add(stalls, record);
+	/* It was read before: the next one gets that number. */
+	if (stalls->selection.last_number < number)
+		stalls->other_count--;
+	return r;
 }
 
 static int compare_pairs(const struct stalls_pair *a, const struct stalls_pair *b)

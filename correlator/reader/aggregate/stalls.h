@@ -114,6 +114,9 @@ struct stalls {
 	size_t hog_count;
 	size_t hog_capacity;
 	struct stalls_hog_sum *hog_sums; /* uthash; after stalls_finish: that held most up first */
+	uint64_t *others; /* numbers of stalls_add_other() records (selection_record) */
+	size_t other_count;
+	size_t other_capacity;
 	struct stalls_life *lives; /* of the selected requests */
 	size_t life_count;
 	size_t life_capacity;
@@ -135,6 +138,9 @@ void stalls_deinit(struct stalls *stalls);
 
 /* Adds a record of any kind. Returns 0, -ENOMEM. */
 int stalls_add(struct stalls *stalls, const struct record_view *record);
+/* Adds a hog of a request that the caller did not select: it counts only if it held up a selected
+ * one. Returns 0, -ENOMEM. */
+int stalls_add_other(struct stalls *stalls, const struct record_view *record);
 
 /* Call after the last record. Returns 0, -ENOMEM. */
 int stalls_finish(struct stalls *stalls);

@@ -164,15 +164,14 @@ static int add_to_tally(struct page_data *data, struct tally *tally, const char 
 	return tally_add(tally, taken->view);
 }
 
-/* Takes the wanted records, and all hogs, which may have held up a wanted request. */
+/* Takes the wanted records, and the other hogs, which may have held up a wanted request. */
 static int add_stall(struct page_data *data, const struct selection_record *taken)
 {
 	if (data->totals->selection.recording.stall_ns == 0)
 		return 0;
 	data->stalls.by = page_data_by(data);
-	return taken->is_wanted || record_view_find(taken->view, RECORD_FIELD(stall, is_hog))
-		       ? stalls_add(&data->stalls, taken->view)
-		       : 0;
+	return taken->is_wanted ? stalls_add(&data->stalls, taken->view)
+				: stalls_add_other(&data->stalls, taken->view);
 }
 
 static int take(void *context, const struct selection_record *taken)

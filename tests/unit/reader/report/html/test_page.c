@@ -172,6 +172,10 @@ static void record_long_waits(const char *filter)
 	story_record(&totals, 1000,
 		     "stall pid=42 tid=1 request_id=a endpoint=\"GET <a>\" hog=true start_ns=910 "
 		     "end_ns=980 blocked_ns=0 run_queue_ns=0 cpu_ns=70");
+	/* On another thread: it held none of these up. */
+	story_record(&totals, 1000,
+		     "stall pid=42 tid=2 request_id=c endpoint=\"GET /c\" hog=true start_ns=910 "
+		     "end_ns=980 blocked_ns=0 run_queue_ns=0 cpu_ns=70");
 	story_record(&totals, 1000,
 		     "balance pid=42 window_ns=100 exec_ns=0 attributed_ns=0 "
 		     "unattributed_ns=0 overflow_ns=0 residual_ns=0 stalls_lost=3");
@@ -191,6 +195,7 @@ FIXTURE_TEST(page_shows_long_waits_and_hogs_if_recorded)
 	expect("<tr><th scope=\"row\">GET &lt;a&gt;</th><td class=\"text\">thread &lt;w&gt;</td>"
 	       "<td>1</td><td>7.000 ms</td><td>50.00 %</td>");
 	expect("<td class=\"text\">&lt;run&gt;</td></tr>");
+	expect("<th scope=\"row\">GET /c</th>");
 	expect("<p class=\"hint\">2 waits of at least 5.000 ms: 14.00 ms blocked, 0 ns for a CPU.");
 	expect("<p class=\"hint\">3 long waits of all processes could not be recorded.</p>");
 	assert_int_equal(count_of("<run>"), 0);
@@ -201,8 +206,9 @@ FIXTURE_TEST(page_shows_long_waits_of_selected_requests_alone)
 	record_long_waits("request_id=b");
 	assert_int_equal(try_print(1), 0);
 	expect("<p class=\"hint\">1 wait of at least 5.000 ms: 7.000 ms blocked");
-	/* The one that held it up. */
+	/* The one that held it up, alone. */
 	expect("<th scope=\"row\">GET &lt;a&gt;</th><td>1</td><td>70 ns</td>");
+	assert_int_equal(count_of("<th scope=\"row\">GET /c"), 0);
 }
 
 /* The page of what a request called, read and wrote, beside another one's. */
