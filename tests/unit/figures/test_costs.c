@@ -35,6 +35,27 @@ TEST(costs_reject_missing_or_reversed_span)
 	assert_true(lacks_span(5, -1));
 }
 
+TEST(costs_add_up_to_the_whole_span)
+{
+	static const struct cpu_record records[] = { { .first_ns = 500, .last_ns = 600 },
+						     { .first_ns = 300, .last_ns = 400 },
+						     { .first_ns = 550, .last_ns = 700 } };
+	struct costs sum = { 0 };
+	int64_t wall_ns;
+
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+		const struct costs costs = costs_of_written(&records[i]);
+
+		costs_add(&sum, &costs);
+		assert_int_equal(sum.first_ns, i == 0 ? 500 : 300);
+	}
+	assert_true(costs_wall_ns(&sum, &wall_ns));
+	assert_int_equal(wall_ns, 400);
+	/* Nothing changes them that has no records. */
+	costs_add(&sum, &(struct costs){ 0 });
+	assert_int_equal(sum.first_ns, 300);
+}
+
 static struct costs costs_that(uint64_t cpu_ns, uint64_t blocked_ns, uint64_t lock_ns)
 {
 	return costs_of_written(&(struct cpu_record){
