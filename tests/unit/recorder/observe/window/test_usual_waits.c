@@ -77,6 +77,16 @@ TEST(usual_waits_forget)
 	assert_int_equal(learn(waits, "a", 2000, 20 * NS_PER_MS), 0);
 }
 
+TEST(usual_waits_halve_counts_and_their_sum)
+{
+	_cleanup_(usual_waits_freep) struct usual_waits *waits = usual_waits_new(50);
+
+	(void)learn(waits, "a", USUAL_WAITS_HALVED_AT, 2 * NS_PER_MS);
+	/* As long as they are fewer than the half of those. */
+	assert_int_equal(learn(waits, "a", USUAL_WAITS_HALVED_AT / 2 + 1, 20 * NS_PER_MS),
+			 USUAL_WAITS_HALVED_AT / 2);
+}
+
 TEST(usual_waits_count_excess_values_as_one)
 {
 	_cleanup_(usual_waits_freep) struct usual_waits *waits = usual_waits_new(50);
