@@ -551,7 +551,7 @@ static int check_requests(const struct recorder_options *recording, const char *
 static int check_stall(const struct recorder_options *recording)
 {
 	return recording->stall_percentile
-		       ? check_key(recording, "--stall=pNN (of its endpoint)", ENDPOINT_KEY)
+		       ? check_key(recording, "--stall=pNN (of its endpoint)", LATE_KEY)
 		       : 0;
 }
 

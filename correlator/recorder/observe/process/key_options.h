@@ -16,9 +16,8 @@
  * Ruby keys that the gem's integrations set for each request: its unique id, and a value that is
  * known only once the request is routed.
  */
-#define REQUEST_KEY  "request_id"
-#define ENDPOINT_KEY "endpoint"
-#define LATE_KEY     "endpoint"
+#define REQUEST_KEY "request_id"
+#define LATE_KEY    "endpoint"
 
 /* The wanted keys, Ruby's or OpenTelemetry's: their names in the target, and in the records. */
 struct key_options {

@@ -178,7 +178,7 @@ static bool is_wanted(const struct window_stalls *stalls, const struct stall *st
 	if (!stalls->usual_waits)
 		return true;
 	for (size_t i = 0; context && i < keys->count; i++)
-		if (strcmp(keys->record_names[i], ENDPOINT_KEY) == 0)
+		if (strcmp(keys->record_names[i], LATE_KEY) == 0)
 			endpoint = context->values[i];
 	return usual_waits_learn(stall->flags & STALL_IS_HOG ? stalls->usual_hogs
 							     : stalls->usual_waits,
