@@ -758,6 +758,7 @@ static const char *sample(const char *argument)
 		{ "", "yes" },
 		{ "PID", "12" },
 		{ "TIME", "1s" },
+		{ "TIME|pNN", "p99" },
 		{ "N", "100" },
 		{ "HZ", "99" },
 		{ "FRAMES", "leaf" },
