@@ -19,7 +19,7 @@ TIME = r" +[\d.]+ (?:ns|us|ms|s)"
 # On what it was blocked most, if it was, and for how long on each.
 BLOCKED = rf"(?: +[a-z]+ \d+ %)?(?:{TIME})*"
 # How many, and a second, their CPU, its share, and of each of them mean, percentiles and more.
-ENDPOINT = rf" +[1-9][\d,]* +[\d.]+{TIME} +[\d.]+ %(?:{TIME}){{10,}}{BLOCKED}(?: +[\d.]+)*$"
+ENDPOINT = rf" +[1-9][\d,]* +[\d.]+{TIME} +[\d.]+ %(?:{TIME}){{10,}}{BLOCKED}(?: +[\d.,]+)*$"
 # Its endpoint, CPU, wall time, user, kernel and more, the share, counts, and when it began.
 REQUEST = rf"^\w+-\d{{6}} +GET \S+(?:{TIME}){{4,}}{BLOCKED} +[\d.]+ %(?: +[\d,]+)* +\d\d:\d\d:\d\d\.\d{{3}}$"
 
