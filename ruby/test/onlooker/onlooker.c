@@ -4,7 +4,8 @@
  *
  *   Onlooker.open(path)           of this loaded extension
  *   Onlooker.watch(interval_us)   the calling native thread, from now on: a timer interrupts it
- *                                 wherever it is, and a thread without the GVL reads it beside it
+ *                                 wherever it is, so long after the last time, and a thread without
+ *                                 the GVL reads it beside it
  *   Onlooker.unwatch              not any more
  *   Onlooker.prove(text)          the text with its check sum: what is published must end so
  *   Onlooker.counts               a Hash: how many readings came to what
@@ -49,7 +50,8 @@ enum reader {
 struct watched {
 	_Atomic(const void *) variable; /* NULL: free, or not to be read any more */
 	atomic_bool is_taken;
-	timer_t timer;
+	timer_t timer; /* for one reading: the next begins so long after that has ended */
+	struct itimerspec interval;
 };
 
 struct violation {
@@ -92,6 +94,8 @@ static void on_timer(int signal, siginfo_t *info, void *context)
 	if (variable) {
 		reading_take(variable, NULL, &reading);
 		note(READER_WITHIN, &reading);
+		/* However long that took here, the thread comes to something before the next. */
+		timer_settime(one->timer, 0, &one->interval, NULL);
 	}
 	errno = saved_errno;
 }
@@ -163,10 +167,6 @@ static struct watched *take(void)
 static VALUE onlooker_watch(VALUE self, VALUE interval_us)
 {
 	long interval_ns = NUM2LONG(interval_us) * NS_PER_US;
-	struct itimerspec times = {
-		.it_interval = { .tv_nsec = interval_ns },
-		.it_value = { .tv_nsec = interval_ns },
-	};
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN + 3 };
 	void *variable = extension ? dlsym(extension, "ruby_profiler_state") : NULL;
 
@@ -175,12 +175,13 @@ static VALUE onlooker_watch(VALUE self, VALUE interval_us)
 	if (own)
 		return self;
 	own = take();
+	own->interval = (struct itimerspec){ .it_value = { .tv_nsec = interval_ns } };
 	event.sigev_value.sival_ptr = own;
 	event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
 	if (timer_create(CLOCK_MONOTONIC, &event, &own->timer) != 0)
 		rb_sys_fail("timer_create");
 	atomic_store(&own->variable, variable);
-	if (timer_settime(own->timer, 0, &times, NULL) != 0)
+	if (timer_settime(own->timer, 0, &own->interval, NULL) != 0)
 		rb_sys_fail("timer_settime");
 	return self;
 }
