@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """record --stacks of Ractors, interpreted and compiled: the methods of each one's request have their shares.
 
-Tolerance: 3 sigma of the number of samples, and two points for what calls the methods.
+Tolerance: 3 sigma of the number of samples, and two points for what calls the methods. Three Ractors that collect garbage
+all the time have stacks whose methods may have been collected before they were named (frames_collected); the busier the
+machine, the more. They have no name at all, and say nothing of the shares.
 """
 import collections
 import math
@@ -33,6 +35,8 @@ class RactorsTest(harness.LiveTest):
     def assert_shares_are_right(self, found):
         counts = collections.defaultdict(collections.Counter)
         for request, stack in stacks_of(found):
+            if not any(frame["frame_kind"] == "ruby" for frame in stack):
+                continue
             place = next((name for frame in stack if (name := frame["name"].rpartition("#")[2]) in SHARES), None)
             counts[request][place] += 1
         for request in REQUESTS:
