@@ -4,8 +4,8 @@
  *
  *   Onlooker.open(path)           of this loaded extension
  *   Onlooker.watch(interval_us)   the calling native thread, from now on: a timer interrupts it
- *                                 wherever it is, so long after the last time, and a thread without
- *                                 the GVL reads it beside it
+ *                                 wherever it is, that long after the last reading has ended, and a
+ *                                 thread without the GVL reads it beside it
  *   Onlooker.unwatch              not any more
  *   Onlooker.prove(text)          the text with its check sum: what is published must end so
  *   Onlooker.counts               a Hash: how many readings came to what
@@ -50,7 +50,7 @@ enum reader {
 struct watched {
 	_Atomic(const void *) variable; /* NULL: free, or not to be read any more */
 	atomic_bool is_taken;
-	timer_t timer; /* for one reading: the next begins so long after that has ended */
+	timer_t timer; /* for one reading: armed again at its end */
 	struct itimerspec interval;
 };
 

@@ -484,7 +484,7 @@ COUNTED(request_metrics_count_long_waits_and_io_by_value)
 	add_io("a", "E", "tcp", 0);
 	add_io("b", "E", "tcp", 0);
 	add_io("a", "E", "file", 0);
-	/* Of no request, or of one that is not known. */
+	/* These belong to no request, or to an unknown one. */
 	add_io("", "", "tcp", 0);
 	add_io("a", "E", "tcp", CPU_RECORD_OVERFLOW);
 	add_stall(NULL, NULL, false, 100);

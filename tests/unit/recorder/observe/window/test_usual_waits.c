@@ -67,7 +67,7 @@ TEST(usual_waits_take_any_length)
 	assert_int_equal(learn(waits, "a", 1, UINT64_MAX), 1);
 }
 
-/* What is usual changes: after a deploy all waits are ten times as long. */
+/* After a deploy all waits are ten times as long, and soon that is usual. */
 TEST(usual_waits_forget)
 {
 	_cleanup_(usual_waits_freep) struct usual_waits *waits = usual_waits_new(99);
