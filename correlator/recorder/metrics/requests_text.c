@@ -5,6 +5,14 @@
 
 #include "figures/figure.h"
 
+/* Writes a sample's name and the label of its series; the caller closes it: "}, or with another. */
+static void put_series(FILE *file, const char *name, const char *suffix,
+		       const struct request_figures *figures, const struct request_series *series)
+{
+	(void)fprintf(file, METRICS_PREFIX "%s%s{%s=\"", name, suffix, figures->label);
+	openmetrics_put_label(file, series->value);
+}
+
 /* Buckets are cumulative. */
 static void put_histogram(FILE *file, const char *name, const struct request_figures *figures,
 			  const struct request_series *series,
@@ -15,13 +23,11 @@ static void put_histogram(FILE *file, const char *name, const struct request_fig
 
 	for (int i = 0; i < METRICS_BUCKETS; i++) {
 		sum += histogram->counts[i];
-		(void)fprintf(file, METRICS_PREFIX "%s_bucket{%s=\"", name, figures->label);
-		openmetrics_put_label(file, series->value);
+		put_series(file, name, "_bucket", figures, series);
 		(void)fprintf(file, "\",le=\"%s\"} %" PRIu64 "\n", metrics_buckets[i].seconds, sum);
 	}
 	for (int i = 0; i < 2; i++) {
-		(void)fprintf(file, METRICS_PREFIX "%s%s{%s=\"", name, samples[i], figures->label);
-		openmetrics_put_label(file, series->value);
+		put_series(file, name, samples[i], figures, series);
 		(void)fputs("\"} ", file);
 		if (i == 0)
 			(void)fprintf(file, "%" PRIu64 "\n", histogram->count);
@@ -35,8 +41,7 @@ static void put_sum(const struct metrics_writer *writer, const char *name, const
 		    const struct request_figures *figures, const struct request_series *series,
 		    int64_t sum)
 {
-	(void)fprintf(writer->file, METRICS_PREFIX "%s_total{%s=\"", name, figures->label);
-	openmetrics_put_label(writer->file, series->value);
+	put_series(writer->file, name, "_total", figures, series);
 	(void)fputs("\"} ", writer->file);
 	if (unit)
 		metrics_writer_put_seconds(writer->file, sum);
@@ -134,9 +139,7 @@ static void put_io(const struct metrics_writer *writer, const struct request_fig
 
 			if (io->calls == 0)
 				continue;
-			(void)fprintf(writer->file, METRICS_PREFIX "%s_total{%s=\"",
-				      families[i].name, figures->label);
-			openmetrics_put_label(writer->file, series->value);
+			put_series(writer->file, families[i].name, "_total", figures, series);
 			(void)fprintf(writer->file, "\",io_on=\"%s\"} %" PRIu64 "\n",
 				      ons[j % _IO_ON_MAX],
 				      *(const uint64_t *)((const char *)io + families[i].offset));
