@@ -36,6 +36,7 @@ struct file_system_type {
 };
 
 struct super_block {
+	unsigned int s_dev; /* major << 20 | minor */
 	unsigned long s_magic;
 	struct file_system_type *s_type;
 };
@@ -44,6 +45,16 @@ struct inode {
 	unsigned short i_mode;
 	unsigned long i_ino;
 	struct super_block *i_sb;
+};
+
+/* The pages of a file in memory. */
+struct address_space {
+	struct inode *host;
+};
+
+/* Since 5.16 struct folio, which begins with the same words (FOLIO_MATCH(), linux/mm_types.h). */
+struct page {
+	struct address_space *mapping;
 };
 
 struct qstr {
@@ -73,7 +84,26 @@ struct path {
 struct file {
 	struct inode *f_inode;
 	struct path f_path;
-	void *private_data; /* struct socket, of a socket */
+	void *private_data; /* struct socket, of a socket; struct eventpoll, of an epoll set */
+};
+
+struct list_head {
+	struct list_head *next;
+};
+
+/* An epoll set. */
+struct eventpoll {
+	struct list_head rdllist; /* of its files that are ready, by rdllink */
+};
+
+struct epoll_filefd {
+	struct file *file;
+	int fd; /* with which it was put into the set */
+};
+
+struct epitem {
+	struct list_head rdllink;
+	struct epoll_filefd ffd;
 };
 
 struct in6_addr___view {
@@ -134,10 +164,6 @@ struct unix_sock {
 	struct sock sk;
 	struct unix_address *addr;
 	struct sock *peer;
-};
-
-struct list_head {
-	struct list_head *next;
 };
 
 struct fdtable {
@@ -235,6 +261,8 @@ struct task_struct {
 	struct signal_struct *signal;
 	unsigned long nvcsw;
 	unsigned long nivcsw;
+	unsigned long min_flt;
+	unsigned long maj_flt;
 	char comm[16];
 	struct thread_struct thread;
 };

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "faulted_file.bpf.h"
 #include "stall_object.bpf.h"
 #include "syscall_counts.bpf.h"
 
@@ -95,6 +96,7 @@ static __noinline int stall_enter(struct thread_state *thread, struct task_struc
 	}
 	watch->entered_ns = now_ns;
 	stall_note_call(thread, task);
+	faulted_file_note(watch, task);
 	if (thread->clock.off_reason != OFF_CPU_RUNNABLE)
 		(void)stall_note_other(watch, other);
 	return 0;
@@ -109,6 +111,7 @@ static __always_inline void stall_enter_unseen(struct thread_state *thread,
 
 	watch->entered_ns = thread->clock.mark_ns;
 	watch->call = 0;
+	watch->mapped_inode = 0;
 	if (sees_syscalls)
 		stall_note_call(thread, task);
 	if (thread->clock.off_reason != OFF_CPU_RUNNABLE)
@@ -138,7 +141,7 @@ static __always_inline void stall_clear(const struct thread_state *thread, struc
 	stall->waker_hash = 0;
 	stall->thread_serial = thread->serial;
 	stall->life = thread->life;
-	stall->inode = 0;
+	stall->inode = stall->device = stall->reserved = 0;
 	stall->stack = STACK_NOT_SEEN;
 	stall->tip = TIP_NONE;
 	stall->tid = thread->tid;
@@ -195,12 +198,17 @@ static __always_inline void stall_send(struct thread_state *thread, struct task_
 	if (!stall)
 		return;
 	stall_fill(thread, stall);
+	if (stall->blocked_ns && thread->stall.mapped_inode) {
+		stall->object = STALL_OBJECT_MAPPED;
+		stall->inode = thread->stall.mapped_inode;
+		stall->device = thread->stall.mapped_device;
+	}
 	/* Still in the same call, so its descriptors are those that it waited on. */
 	if (stall->call && stall->blocked_ns && thread_has_memory(thread) &&
 	    syscall_call_abi(stall->call) == SYSCALL_ABI_NATIVE &&
 	    stall->call == stall_call(thread, task) &&
 	    thread->stall.argument == compat_call(task).argument)
-		stall_object_read(stall, task);
+		stall_object_read(stall, &thread->stall, task);
 	bpf_ringbuf_submit(stall, BPF_RB_NO_WAKEUP);
 }
 

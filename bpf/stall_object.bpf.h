@@ -40,19 +40,51 @@ static __always_inline bool stall_polls(__u32 number)
 	return number == BLOCKED_CALL_ppoll;
 }
 
+static __always_inline bool stall_waits_for_set(__u64 number)
+{
+#ifndef __TARGET_ARCH_arm64
+	if (number == BLOCKED_CALL_epoll_wait)
+		return true;
+#endif
+	return number == BLOCKED_CALL_epoll_pwait || number == BLOCKED_CALL_epoll_pwait2;
+}
+
 /* Whether the first argument of a call is the descriptor that it waits on. */
 static __always_inline bool stall_takes_descriptor(__u32 number)
 {
 	__u32 reason = blocked_reason_of_call(number, 0);
 
-#ifndef __TARGET_ARCH_arm64
-	if (number == BLOCKED_CALL_epoll_wait)
-		return true;
-#endif
 	return reason == BLOCKED_ON_FILE || reason == BLOCKED_ON_NETWORK ||
 	       number == BLOCKED_CALL_fsync || number == BLOCKED_CALL_fdatasync ||
-	       number == BLOCKED_CALL_epoll_pwait || number == BLOCKED_CALL_epoll_pwait2 ||
-	       number == STALL_CALL_FLOCK;
+	       number == STALL_CALL_FLOCK || stall_waits_for_set(number);
+}
+
+/*
+ * The task, which is asleep, is being woken. If it waits for an epoll set, notes the first file of
+ * the set that is ready: a task that sleeps there has found none, so it is the one that ends the
+ * wait. (ep_poll_callback() puts it there before it wakes: fs/eventpoll.c, v6.18.)
+ */
+static __noinline int stall_note_ready(struct stall_watch *watch, struct task_struct *task)
+{
+	struct compat_call call = compat_call(task);
+	struct list_head *first, *ready;
+	struct epitem *item;
+	struct file *file;
+
+	if (call.number < 0 || !stall_waits_for_set(call.number) || compat_call_is_32_bit(task))
+		return 0;
+	file = open_file(task, call.argument);
+	if (!file)
+		return 0;
+	ready = (void *)((__u64)BPF_CORE_READ(file, private_data) +
+			 bpf_core_field_offset(struct eventpoll, rdllist));
+	first = BPF_CORE_READ(ready, next);
+	if (!first || first == ready)
+		return 0;
+	item = (void *)((__u64)first - bpf_core_field_offset(struct epitem, rdllink));
+	watch->ready_descriptor = (__u32)BPF_CORE_READ(item, ffd.fd);
+	watch->ready_file = (__u64)BPF_CORE_READ(item, ffd.file);
+	return 0;
 }
 
 /* The descriptor that the current task waits on in this native call; UINT64_MAX: no single one. */
@@ -120,13 +152,30 @@ VERIFIED_ONCE int stall_read_socket(struct stall *stall, __u64 file_address)
 	return 0;
 }
 
+/* The file of the epoll set that ended the wait, if it is still open; NULL = it is not known. */
+static __always_inline struct file *stall_ready_file(const struct stall_watch *watch,
+						     struct task_struct *task)
+{
+	struct file *file;
+
+	if (!watch->ready_file)
+		return NULL;
+	file = open_file(task, watch->ready_descriptor);
+	return (__u64)file == watch->ready_file ? file : NULL;
+}
+
 /* The current task is still in the native call that the stall names. */
-static __always_inline void stall_object_read(struct stall *stall, struct task_struct *task)
+static __always_inline void stall_object_read(struct stall *stall, const struct stall_watch *watch,
+					      struct task_struct *task)
 {
 	__u64 descriptor = stall_descriptor(syscall_call_number(stall->call));
-	struct file *file = descriptor == ~0ULL ? NULL : open_file(task, descriptor);
-	struct inode *inode = file ? BPF_CORE_READ(file, f_inode) : NULL;
+	struct file *ready = stall_ready_file(watch, task), *file = ready;
+	struct inode *inode;
 	__u32 kind;
+
+	if (!ready && descriptor != ~0ULL)
+		file = open_file(task, descriptor);
+	inode = file ? BPF_CORE_READ(file, f_inode) : NULL;
 
 	if (!inode)
 		return;
@@ -140,4 +189,6 @@ static __always_inline void stall_object_read(struct stall *stall, struct task_s
 	} else {
 		(void)stall_read_path(stall, (__u64)file);
 	}
+	if (ready && stall->object != STALL_OBJECT_NONE)
+		stall->flags |= STALL_OBJECT_IS_IN_SET;
 }

@@ -35,9 +35,9 @@ static __always_inline __u64 waking_context(struct task_struct *current)
 	return hash < CONTEXT_HASH_FIRST ? 0 : hash;
 }
 
-/* A watched wait of the thread ends. waker: tgid << 32 | tid; 0 = an interrupt, or a task that the
- * observer does not see. */
-static __always_inline void waking_end_wait(struct thread_state *thread,
+/* A watched wait of the thread, whose task is asleep, ends. waker: tgid << 32 | tid; 0 = an
+ * interrupt, or a task that the observer does not see. */
+static __always_inline void waking_end_wait(struct thread_state *thread, struct task_struct *task,
 					    struct task_struct *current, __u64 waker,
 					    bool is_interrupt)
 {
@@ -49,7 +49,10 @@ static __always_inline void waking_end_wait(struct thread_state *thread,
 	watch->waker = waker;
 	watch->waker_hash = 0;
 	watch->flags = STALL_WAS_WOKEN | (is_interrupt ? STALL_BY_INTERRUPT : 0);
-	if (is_interrupt || !stall_is_long(watch, bpf_ktime_get_ns(), session.stall_least_ns))
+	if (!stall_is_long(watch, bpf_ktime_get_ns(), session.stall_least_ns))
+		return;
+	(void)stall_note_ready(watch, task);
+	if (is_interrupt)
 		return;
 	(void)bpf_probe_read_kernel(watch->waker_comm, sizeof(watch->waker_comm), current->comm);
 	watch->waker_hash = waking_context(current);
@@ -77,6 +80,6 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	if (session.has_timeline)
 		*(volatile __u64 *)&thread->timeline.waker = waker;
 	if (session.stall_least_ns)
-		waking_end_wait(thread, current, waker, is_interrupt);
+		waking_end_wait(thread, task, current, waker, is_interrupt);
 	return 0;
 }

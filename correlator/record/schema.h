@@ -271,7 +271,8 @@
 	X(TEXT, abi, "syscall_abi", KNOWN, "", "as in syscall records")                                              \
 	X(TEXT, waited_on, "waited_on", KNOWN, "",                                                                   \
 	  "the file that it waited on: a path; pipe:[INODE]; of a socket the peer's ADDRESS:PORT "                   \
-	  "or unix:PATH, of one that listens its own; left out: no one file, or not known")                          \
+	  "or unix:PATH, of one that listens its own; after epoll: the file in an epoll set that ended "             \
+	  "the wait; left out: no one file, or not known")                                                           \
 	X(TEXT, stack_id, "stack_id", KNOWN, "",                                                                     \
 	  "the innermost frame of the stack that it waited in (--stacks=off-cpu); hog: of its longest "              \
 	  "wait, or, if it ran for longer than it waited, of one of its samples (--stacks)")                         \

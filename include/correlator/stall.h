@@ -34,6 +34,8 @@ enum stall_flags {
 	/* A fiber kept its thread: only times, context, thread and stack are set. */
 	STALL_IS_HOG = 1 << 4,
 	STALL_STACK_IS_SAMPLED = 1 << 5, /* of a hog: the stack is a sample's, not a wait's */
+	/* The object is no epoll set, but the file in it that became ready and ended the wait. */
+	STALL_OBJECT_IS_IN_SET = 1 << 6,
 };
 
 /* The file that a thread waits on. */
@@ -43,6 +45,7 @@ enum stall_object {
 	STALL_OBJECT_PIPE = 2, /* without a name: inode */
 	STALL_OBJECT_UNIX = 3, /* names[0] on: path of the socket; "": it has none */
 	STALL_OBJECT_ADDRESS = 4, /* peer */
+	STALL_OBJECT_MAPPED = 5, /* of a page fault: inode and device */
 };
 
 /* The message. */
@@ -56,7 +59,7 @@ struct stall {
 	__u64 waker_hash; /* the waker's context; 0 = none, or not known */
 	__u64 thread_serial;
 	__u64 life; /* of the thread's process (life.h) */
-	__u64 inode; /* STALL_OBJECT_PIPE */
+	__u64 inode; /* STALL_OBJECT_PIPE, STALL_OBJECT_MAPPED */
 	/* In which it waited, with --stacks=off-cpu (stacks.h); of a hog: hog_place(). */
 	__u64 stack;
 	__u64 tip;
@@ -73,6 +76,8 @@ struct stall {
 	__u32 blocked_on; /* enum blocked_reason of blocked_ns */
 	__u32 flags; /* enum stall_flags */
 	__u32 object; /* enum stall_object */
+	__u32 device; /* STALL_OBJECT_MAPPED: major << 20 | minor */
+	__u32 reserved;
 	struct socket_end peer; /* of a Unix socket is_own alone: the path is its own */
 	char comm[COMM_BYTES];
 	char waker_comm[COMM_BYTES];
@@ -81,8 +86,16 @@ struct stall {
 };
 
 _Static_assert(SOCKET_PATH_BYTES < 2 * STALL_NAME_BYTES, "has room");
-_Static_assert(sizeof(struct stall) == 12 * 8 + 12 * 4 + 4 * 16 + STALL_NAMES * STALL_NAME_BYTES,
+_Static_assert(sizeof(struct stall) == 12 * 8 + 14 * 4 + 4 * 16 + STALL_NAMES * STALL_NAME_BYTES,
 	       "layout");
+
+/* A page of a file that a page fault of a thread has the kernel read. */
+struct stall_page {
+	__u64 inode; /* of the file; 0 = none */
+	__u64 faults; /* the number of faults that the thread was done with */
+	__u32 device; /* major << 20 | minor */
+	__u32 reserved;
+};
 
 /* The last wait of a thread, kept with its books. All zeros: none. */
 struct stall_watch {
@@ -96,12 +109,17 @@ struct stall_watch {
 	__u64 argument; /* the first one of its system call */
 	__u64 stack; /* with --stacks=off-cpu */
 	__u64 tip;
-	__u64 waker_hash; /* this and the next two are written by the waker, at any time */
+	__u64 waker_hash; /* this and the next four are written by the waker, at any time */
 	__u64 waker; /* tgid << 32 | tid */
+	__u64 ready_file; /* of the epoll set that it waited for, the kernel's address; 0 = none */
+	__u32 ready_descriptor; /* that it was put into the set with */
 	__u32 flags; /* enum stall_flags */
 	__u32 call;
 	__u32 other_tgid;
 	__u32 other_tid;
+	__u32 mapped_device; /* it waited in a page fault that read this file */
+	__u64 mapped_inode; /* 0 = in none, or not known */
+	struct stall_page read; /* the last one; written by the thread itself, at any time */
 	char waker_comm[COMM_BYTES];
 	char other_comm[COMM_BYTES];
 };
@@ -227,7 +245,7 @@ static inline void stall_begin(struct stall_watch *watch, const struct account_t
 	watch->blocked_ns = watch->run_queue_ns = 0;
 	watch->pending_blocked_ns = pending->blocked_ns;
 	watch->pending_run_queue_ns = pending->run_queue_ns;
-	watch->waker = watch->waker_hash = 0;
+	watch->waker = watch->waker_hash = watch->ready_file = 0;
 	watch->waker_comm[0] = 0;
 	watch->flags = 0;
 	watch->left_ns = now_ns;

@@ -160,6 +160,10 @@ static void and_with_stalls_to_one_beside_them(void **state)
 	session->stall_least_ns = 1;
 	session->preempt_count_offset = 8;
 	(void)bpf_program__set_autoload(skeleton->progs.on_waking, true);
+	(void)bpf_program__set_autoload(ask_kernel().tells_file_faults
+						? skeleton->progs.on_file_fault
+						: skeleton->progs.on_page_read,
+					true);
 	check_programs(skeleton, "+stalls");
 }
 

@@ -18,12 +18,6 @@ CONTEXTS = 200
 CPU_NS = "Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)"
 
 
-def tells_execs():
-    """Since 6.10 the kernel says in time that a program is about to be another one's."""
-    with open("/sys/kernel/btf/vmlinux", "rb") as types:
-        return b"btf_trace_sched_prepare_exec" in types.read()
-
-
 def name_of(pid):
     return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
 
@@ -57,7 +51,7 @@ class BoundariesTest(harness.LiveTest):
 
     def test_an_exec_belongs_to_the_context_that_it_is_in(self):
         for mode in MODES:
-            if mode == ("--no-kernel-split",) and not tells_execs():
+            if mode == ("--no-kernel-split",) and not harness.kernel_traces("sched_prepare_exec"):
                 continue
             with self.subTest(mode):
                 workload, recording = self.start(*mode)

@@ -183,11 +183,11 @@ class FilesTest(Files):
 
 
 class Served(harness.Process):
-    """The gem on a file system that a process of ours answers for, or does not."""
+    """A file on a file system that a process of ours answers for, or does not: the gem, or another one."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, name="correlator.so", content=GEM):
         folder.mkdir(parents=True)
-        super().__init__([harness.BUILD / "fixtures/served", folder, "correlator.so", GEM],
+        super().__init__([harness.BUILD / "fixtures/served", folder, name, content],
                          text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         said = self.process.stdout.readline()
         assert said == "ready\n", said

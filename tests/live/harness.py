@@ -326,6 +326,12 @@ class LiveTest(unittest.TestCase):
         self.assertRegex(recording.messages, "correlator: (wrote|made) ")
 
 
+def kernel_traces(tracepoint):
+    """sched_prepare_exec: since Linux 6.10; mm_filemap_fault: 6.12."""
+    with open("/sys/kernel/btf/vmlinux", "rb") as types:
+        return b"btf_trace_" + tracepoint.encode() + b"\0" in types.read()
+
+
 def missing(*others):
     """Why the live tests, which may need other programs, too, cannot run here; None if they can."""
     if os.geteuid() != 0:

@@ -5,9 +5,12 @@ ended it.
 """
 import collections
 import json
+import os
+import unittest
 
 import harness
 import records
+from files_test import Served
 from harness import EXIT_USAGE, Recording, Workload, run_correlator
 from reasons_test import Waiter
 from stacks_test import frames_of, stack_of
@@ -176,6 +179,73 @@ class StallsTest(harness.LiveTest):
             result = run_correlator("record", "-p", "1", f"--stall={limit}")
             self.assertEqual(EXIT_USAGE, result.returncode)
             self.assertIn(f"--stall {limit}", result.stderr)
+
+
+@unittest.skipUnless(os.access("/dev/fuse", os.R_OK | os.W_OK), "no /dev/fuse")
+class FaultsTest(harness.LiveTest):
+    """Waits in no system call: pages of files that come late, as of a disk that is slow."""
+    PAGE_BYTES = os.sysconf("SC_PAGESIZE")
+    PAGES = 1024
+    MAPPER = ("require 'fiddle/import'; module C; extend Fiddle::Importer; dlload Fiddle.dlopen(nil); "
+              "extern 'void *mmap(void *, size_t, int, int, int, long)'; "
+              # Without the GVL.
+              "extern 'size_t strnlen(void *, size_t)'; end; $mapped = {}; "
+              "def map(path) = File.open(path) { |file| $mapped[path] = "
+              "C.mmap(nil, file.size, 1, 2, file.fileno, 0).to_i }; "
+              "def touch(request, path, page) = Correlator.with(request_id: request, endpoint: 'fault') "
+              "{ C.strnlen($mapped[path] + page * %d, 1) }; nil")
+
+    def setUp(self):
+        super().setUp()
+        self.content = self.folder / "content"
+        self.content.write_bytes(b"x" * (self.PAGES * self.PAGE_BYTES))
+        self.late = [self.folder / name / f"{name} file" for name in ("one", "other")]
+        self.workload = self.enter(Workload("driven.rb"))
+        self.workload.evaluate(self.MAPPER % self.PAGE_BYTES)
+        for path in self.late:
+            served = self.enter(Served(path.parent, path.name, self.content))
+            self.workload.evaluate(f"map '{path}'")
+            served.say("late 30")
+
+    def fault(self, request, path, page):
+        self.workload.evaluate(f"touch '{request}', '{path}', {page}")
+
+    def test_each_is_of_its_file(self):
+        recording = self.enter(Recording(self.output, "-p", self.workload.pid, "--stall"))
+        # Far apart: the kernel reads ahead.
+        for turn in range(3):
+            for name, path in zip(("one", "other"), self.late):
+                self.fault(f"{name}-{turn}", path, turn * 300)
+        self.assert_ended_well(recording, recording.stop())
+        stalls = collections.defaultdict(list)
+        for stall in records.of_kind(recording.records(), "stall"):
+            stalls[stall["request_id"]].append(stall)
+        for request in (f"{name}-{turn}" for name in ("one", "other") for turn in range(3)):
+            stall = max(stalls[request], key=lambda stall: stall["blocked_ns"])
+            self.assertGreaterEqual(stall["blocked_ns"], 30_000_000, stall)
+            self.assertEqual(("fault", str(self.late[request.startswith("other")])),
+                             (stall["blocked_on"], stall.get("waited_on")), stall)
+            self.assertNotIn("syscall", stall)
+
+    def test_one_whose_page_another_thread_reads_is_of_no_other_file(self):
+        """It waits for it, too, but does not read it: before Linux 6.12 it has no name."""
+        one, other = self.late
+        recording = self.enter(Recording(self.output, "-p", self.workload.pid, "--stall"))
+        for turn in range(3):
+            # The thread's last fault is one of the other file; then both of its threads touch the same page.
+            self.workload.evaluate(
+                f"Thread.new {{ touch('before', '{other}', {turn * 300}); "
+                f"first = Thread.new {{ touch('first', '{one}', {turn * 300}) }}; "
+                f"sleep 0.01; touch('second', '{one}', {turn * 300}); first.join }}.join")
+        self.assert_ended_well(recording, recording.stop())
+        seen = collections.defaultdict(collections.Counter)
+        for stall in records.of_kind(recording.records(), "stall"):
+            if stall.get("blocked_on") == "fault":
+                seen[stall["request_id"]][stall.get("waited_on")] += 1
+        self.assertEqual({str(other): 3}, seen["before"])
+        both = seen["first"] + seen["second"]
+        self.assertEqual(6, sum(both.values()))
+        self.assertLessEqual(set(both), {str(one)} | (set() if harness.kernel_traces("mm_filemap_fault") else {None}))
 
 
 class HogsTest(harness.LiveTest):

@@ -107,6 +107,8 @@ static struct kernel_offers find_offers(const struct btf *btf)
 		btf__find_by_name_kind(btf, "bpf_uprobe_multi_link", BTF_KIND_STRUCT) > 0;
 	offers.can_read_tasks = features_has_helper(btf, "BPF_FUNC_copy_from_user_task");
 	offers.can_walk_stacks = features_has_helper(btf, "BPF_FUNC_loop");
+	offers.tells_file_faults =
+		btf__find_by_name_kind(btf, "btf_trace_mm_filemap_fault", BTF_KIND_TYPEDEF) > 0;
 	offers.tells_execs =
 		btf__find_by_name_kind(btf, "btf_trace_sched_prepare_exec", BTF_KIND_TYPEDEF) > 0;
 	find_calls(btf, &offers);

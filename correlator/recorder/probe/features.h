@@ -52,6 +52,7 @@ struct kernel_offers {
 	 */
 	int preempt_disable_id, preempt_enable_id;
 	int cast_id; /* likewise for bpf_rdonly_cast(), since v6.2 */
+	bool tells_file_faults; /* mm_filemap_fault, since v6.12 */
 	bool tells_execs; /* while the old program is there: sched_prepare_exec, since v6.10 */
 	bool has_steal_time; /* steal_time.c */
 	int64_t steal_time_offset;

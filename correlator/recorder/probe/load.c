@@ -163,6 +163,11 @@ static int configure(struct correlator_bpf *skeleton, const struct session_optio
 	config->preempt_count_offset =
 		session_wants_wakers(options) ? kernel->preempt_count_offset : 0;
 	(void)bpf_program__set_autoload(skeleton->progs.on_waking, session_wants_wakers(options));
+	if (options->stall_least_ns)
+		(void)bpf_program__set_autoload(kernel->tells_file_faults
+							? skeleton->progs.on_file_fault
+							: skeleton->progs.on_page_read,
+						true);
 	(void)bpf_program__set_autoload(skeleton->progs.on_prepare_exec, kernel->tells_execs);
 	config->reads_at_exec_calls = !kernel->tells_execs;
 	config->has_children = options->has_children;

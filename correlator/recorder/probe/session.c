@@ -169,30 +169,27 @@ static void detach_split(struct session *session)
 
 int session_attach(struct session *session)
 {
-	struct correlator_bpf_progs {
-		struct bpf_program *program; /* NULL: not wanted */
+	struct correlator_bpf *skeleton = session->skeleton;
+	struct {
+		struct bpf_program *program; /* attached if it is loaded */
 		struct bpf_link **link;
 	} hooks[] = {
-		{ session->skeleton->progs.on_new_task, &session->skeleton->links.on_new_task },
-		{ bpf_program__autoload(session->skeleton->progs.on_prepare_exec)
-			  ? session->skeleton->progs.on_prepare_exec
-			  : NULL,
-		  &session->skeleton->links.on_prepare_exec },
-		{ session->skeleton->progs.on_exec, &session->skeleton->links.on_exec },
-		{ session->skeleton->progs.on_exit, &session->skeleton->links.on_exit },
-		{ session->skeleton->progs.on_rename, &session->skeleton->links.on_rename },
-		{ session->options.has_wait_stacks ? session->skeleton->progs.on_leaving_cpu : NULL,
-		  &session->skeleton->links.on_leaving_cpu },
-		{ session->skeleton->progs.on_sched_switch,
-		  &session->skeleton->links.on_sched_switch },
-		{ session_wants_wakers(&session->options) ? session->skeleton->progs.on_waking
-							  : NULL,
-		  &session->skeleton->links.on_waking },
+		{ skeleton->progs.on_new_task, &skeleton->links.on_new_task },
+		{ skeleton->progs.on_prepare_exec, &skeleton->links.on_prepare_exec },
+		{ skeleton->progs.on_exec, &skeleton->links.on_exec },
+		{ skeleton->progs.on_exit, &skeleton->links.on_exit },
+		{ skeleton->progs.on_rename, &skeleton->links.on_rename },
+		{ skeleton->progs.on_leaving_cpu, &skeleton->links.on_leaving_cpu },
+		{ skeleton->progs.on_sched_switch, &skeleton->links.on_sched_switch },
+		{ skeleton->progs.on_waking, &skeleton->links.on_waking },
+		{ skeleton->progs.on_file_fault, &skeleton->links.on_file_fault },
+		{ skeleton->progs.on_page_read, &skeleton->links.on_page_read },
 	};
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]) && r == 0; i++)
-		r = hooks[i].program ? attach(hooks[i].program, hooks[i].link) : 0;
+		if (bpf_program__autoload(hooks[i].program))
+			r = attach(hooks[i].program, hooks[i].link);
 	if (r == 0)
 		r = samples_attach(session);
 	if (r < 0 || !session->options.has_kernel_split)

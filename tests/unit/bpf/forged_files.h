@@ -7,6 +7,7 @@
 enum {
 	DESCRIPTOR = 3,
 	INODE = 77,
+	DEVICE = 8 << 20 | 1,
 };
 
 static struct {
@@ -16,6 +17,10 @@ static struct {
 	struct file *table[DESCRIPTOR + 1];
 	struct fdtable descriptors;
 	struct files_struct files;
+	struct address_space mapping;
+	struct page page;
+	struct eventpoll set;
+	struct epitem items[2];
 	struct dentry names[4], top, point;
 	struct mount mount, root;
 	struct socket socket;

@@ -95,7 +95,7 @@ static int set_up(void **state)
 	(void)state;
 	_Static_assert(sizeof(*task) <= sizeof(native_task), "room for a task");
 	kernel.type.name = "ext4";
-	kernel.super_block = (struct super_block){ EXT4_MAGIC, &kernel.type };
+	kernel.super_block = (struct super_block){ .s_magic = EXT4_MAGIC, .s_type = &kernel.type };
 	kernel.inode.i_sb = &kernel.super_block;
 	kernel.file.f_inode = &kernel.inode;
 	kernel.mapping = (struct vm_area_struct___tree){ .vm_start = MAPPED_AT,

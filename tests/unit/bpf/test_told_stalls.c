@@ -18,11 +18,13 @@ enum {
 	CALL_POLL = 73,
 	CALL_FSYNC = 82,
 	CALL_FUTEX = 98,
+	CALL_EPOLL = 22,
 #else
 	CALL_READ = 0,
 	CALL_POLL = 7,
 	CALL_FSYNC = 74,
 	CALL_FUTEX = 202,
+	CALL_EPOLL = 232,
 #endif
 };
 
@@ -419,6 +421,190 @@ STALL_TEST(stall_names_no_file_that_is_not_known)
 	reach_boundary();
 	assert_int_equal(kernel.stall.object, STALL_OBJECT_NONE);
 	assert_int_equal(kernel.stall_count, 4);
+}
+
+static void fault(void)
+{
+	unsigned long long arguments[] = { (uintptr_t)&files.mapping };
+
+	assert_int_equal(on_file_fault(arguments), 0);
+}
+
+static void expect_faulted(const struct stall *stall)
+{
+	assert_int_equal(stall->object, STALL_OBJECT_MAPPED);
+	assert_int_equal(stall->inode, INODE);
+	assert_int_equal(stall->device, DEVICE);
+	assert_int_equal(stall->call, 0);
+}
+
+static void begin_fault(void)
+{
+	files.mapping.host = &files.inode;
+	files.super.s_dev = DEVICE;
+	kernel.current.min_flt = 5;
+	kernel.current.maj_flt = 2;
+	be_in_call(-1, DESCRIPTOR, 0);
+}
+
+STALL_TEST(stall_in_page_fault_names_the_file_that_it_asked_for)
+{
+	begin_fault();
+	fault();
+	expect_faulted(wait_for(7 * MS, 0));
+	/* It sleeps again in the same fault. */
+	expect_faulted(wait_for(7 * MS, 0));
+	/* In the next one, of no file. */
+	kernel.current.maj_flt++;
+	assert_int_equal(wait_for(7 * MS, 0)->object, STALL_OBJECT_NONE);
+	/* Of a file again, which is known although the fault is over when the wait is told. */
+	fault();
+	fall_asleep();
+	wake_up(7 * MS, 0);
+	kernel.current.min_flt++;
+	reach_boundary();
+	expect_faulted(&kernel.stall);
+	assert_int_equal(kernel.stall_count, 4);
+}
+
+/* Before 6.12 the page that it reads. */
+STALL_TEST(stall_in_page_fault_names_the_file_that_it_reads)
+{
+	unsigned long long arguments[] = { (uintptr_t)&files.page };
+
+	begin_fault();
+	files.page.mapping = &files.mapping;
+	assert_int_equal(on_page_read(arguments), 0);
+	expect_faulted(wait_for(7 * MS, 0));
+}
+
+STALL_TEST(stall_outside_of_a_page_fault_names_no_mapped_file)
+{
+	/* A system call reads the file. */
+	begin_fault();
+	kernel.is_in_call = true;
+	fault();
+	kernel.is_in_call = false;
+	assert_int_equal(wait_for(7 * MS, 0)->object, STALL_OBJECT_NONE);
+	/* A fault that did not wait, and then a call. */
+	fault();
+	be_in_call(CALL_FUTEX, DESCRIPTOR, 0);
+	assert_int_equal(wait_for(7 * MS, 0)->object, STALL_OBJECT_NONE);
+	be_in_call(CALL_READ, DESCRIPTOR, 0);
+	expect_path(wait_for(7 * MS, 0));
+	/* It was not seen where it got its CPU. */
+	be_in_call(-1, DESCRIPTOR, 0);
+	fault();
+	sees_syscalls = 1;
+	return_unseen(7 * MS);
+	assert_int_equal(kernel.stall.object, STALL_OBJECT_NONE);
+	assert_int_equal(kernel.stall_count, 4);
+}
+
+STALL_TEST(stall_of_preempted_page_fault_names_no_file)
+{
+	unsigned long long arguments[] = { true, (uintptr_t)&kernel.current,
+					   (uintptr_t)&kernel.other };
+
+	begin_fault();
+	fault();
+	assert_int_equal(on_sched_switch(arguments), 0);
+	wake_up(7 * MS, 7 * MS);
+	reach_boundary();
+	assert_int_equal(kernel.stall.object, STALL_OBJECT_NONE);
+}
+
+STALL_TEST(page_fault_of_unobserved_thread_is_not_noted)
+{
+	begin_fault();
+	kernel.has_state[0] = false;
+	fault();
+	kernel.has_state[0] = true;
+	assert_int_equal(wait_for(7 * MS, 0)->object, STALL_OBJECT_NONE);
+}
+
+/* It waits for an epoll set under DESCRIPTOR. The file that became ready is under DESCRIPTOR - 1.
+ */
+static void wait_for_set(void)
+{
+	static struct file set;
+
+	set = files.file;
+	set.private_data = &files.set;
+	files.table[DESCRIPTOR - 1] = &files.file;
+	files.table[DESCRIPTOR] = &set;
+	files.set.rdllist.next = &files.items[0].rdllink;
+	files.items[0].rdllink.next = &files.items[1].rdllink;
+	files.items[0].ffd = (struct epoll_filefd){ &files.file, DESCRIPTOR - 1 };
+	be_in_call(CALL_EPOLL, DESCRIPTOR, 0);
+}
+
+static void note_ready(void)
+{
+	thread->stall.flags = STALL_WAS_WOKEN;
+	assert_int_equal(stall_note_ready(&thread->stall, &kernel.current), 0);
+}
+
+static const struct stall *wait_for_ready(void)
+{
+	fall_asleep();
+	note_ready();
+	wake_up(7 * MS, 0);
+	reach_boundary();
+	return &kernel.stall;
+}
+
+STALL_TEST(stall_for_epoll_set_names_the_file_that_ended_it)
+{
+	wait_for_set();
+	expect_path(wait_for_ready());
+	assert_int_equal(kernel.stall.flags, STALL_WAS_WOKEN | STALL_OBJECT_IS_IN_SET);
+	/* The next wait ends without one. */
+	files.set.rdllist.next = &files.set.rdllist;
+	assert_int_equal(wait_for_ready()->flags, STALL_WAS_WOKEN);
+	assert_int_equal(kernel.stall.object, STALL_OBJECT_PATH);
+}
+
+STALL_TEST(stall_for_epoll_set_names_the_set_if_the_file_is_not_known)
+{
+	wait_for_set();
+	/* The descriptor is another file's by now. */
+	fall_asleep();
+	note_ready();
+	wake_up(7 * MS, 0);
+	files.table[DESCRIPTOR - 1] = files.table[DESCRIPTOR];
+	reach_boundary();
+	assert_int_equal(kernel.stall.flags, STALL_WAS_WOKEN);
+	assert_int_equal(kernel.stall.object, STALL_OBJECT_PATH);
+	/* A socket of which nothing can be said. */
+	wait_for_set();
+	(void)open_socket(99);
+	assert_int_equal(wait_for_ready()->flags, STALL_WAS_WOKEN);
+	assert_int_equal(kernel.stall.object, STALL_OBJECT_NONE);
+}
+
+STALL_TEST(only_a_wait_for_an_epoll_set_has_a_ready_file)
+{
+	wait_for_set();
+	be_in_call(CALL_READ, DESCRIPTOR, 0);
+	note_ready();
+	be_in_call(-1, DESCRIPTOR, 0);
+	note_ready();
+	be_in_call(CALL_EPOLL, DESCRIPTOR + 1, 0);
+	note_ready();
+	kernel.is_32_bit_call = true;
+	be_in_call(CALL_EPOLL, DESCRIPTOR, 0);
+	note_ready();
+	assert_int_equal(thread->stall.ready_file, 0);
+	/* What is no set after all has nothing in it. */
+	kernel.is_32_bit_call = false;
+	files.set.rdllist.next = NULL;
+	note_ready();
+	assert_int_equal(thread->stall.ready_file, 0);
+	files.set.rdllist.next = &files.items[0].rdllink;
+	note_ready();
+	assert_int_equal(thread->stall.ready_file, (uintptr_t)&files.file);
+	assert_int_equal(thread->stall.ready_descriptor, DESCRIPTOR - 1);
 }
 
 static void keep_thread(uint64_t ns)

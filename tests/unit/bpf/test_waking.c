@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The task that ends a thread's sleep: bpf/waking.bpf.h. */
-#include "bpf/two_tasks.h"
+#include "bpf/forged_files.h"
 
 #include "unit_test.h"
 
@@ -62,6 +62,17 @@ static void sleep_for(uint64_t ns)
 	sleeper->stall.left_ns = kernel.now_ns - ns;
 }
 
+/* The sleeper is in epoll_pwait() for a set, whose only file is ready and has the same number. */
+static void wait_for_set(void)
+{
+	begin_files();
+	kernel.other.files = &files.files;
+	files.file.private_data = &files.set;
+	files.set.rdllist.next = &files.items[0].rdllink;
+	files.items[0].ffd = (struct epoll_filefd){ &files.file, DESCRIPTOR };
+	be_in_call(BLOCKED_CALL_epoll_pwait, DESCRIPTOR, 0);
+}
+
 static void be_in_context(uint64_t hash)
 {
 	struct thread_state *waker = &kernel.states[0];
@@ -85,8 +96,10 @@ WAKING_TEST(waking_notes_context_of_who_ends_a_long_wait)
 
 WAKING_TEST(waking_after_short_wait_reads_nothing)
 {
+	wait_for_set();
 	sleep_for(4999);
 	wake(&kernel.other);
+	assert_int_equal(sleeper->stall.ready_file, 0);
 	assert_int_equal(sleeper->stall.flags, STALL_WAS_WOKEN);
 	assert_true(sleeper->stall.waker == current);
 	assert_string_equal(sleeper->stall.waker_comm, "");
@@ -145,6 +158,17 @@ WAKING_TEST(waking_by_idle_cpu_after_long_wait_is_by_interrupt)
 	wake(&kernel.other);
 	assert_int_equal(sleeper->stall.flags, STALL_WAS_WOKEN | STALL_BY_INTERRUPT);
 	assert_int_equal(sleeper->stall.waker, 0);
+}
+
+/* Also by an interrupt: a timer, or a packet. */
+WAKING_TEST(waking_after_long_wait_notes_what_is_ready_in_the_epoll_set)
+{
+	wait_for_set();
+	sleep_for(5000);
+	kernel.current.pid = 0;
+	wake(&kernel.other);
+	assert_int_equal(sleeper->stall.ready_file, (uintptr_t)&files.file);
+	assert_int_equal(sleeper->stall.ready_descriptor, DESCRIPTOR);
 }
 
 #ifndef __TARGET_ARCH_arm64

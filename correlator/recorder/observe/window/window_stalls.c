@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "recorder/observe/window/faulted_files.h"
 #include "recorder/observe/window/socket_text.h"
 #include "recorder/observe/window/syscall_names.h"
 #include "recorder/observe/window/usual_waits.h"
@@ -97,18 +98,28 @@ uint64_t window_stalls_due_ns(const struct window_stalls *stalls)
 	return stalls ? stalls->due_ns : UINT64_MAX;
 }
 
+static void read_ring(struct window_stalls *stalls)
+{
+	size_t first = stalls->count;
+
+	(void)session_read_stalls(stalls->places.session, add_stall, stalls);
+	if (stalls->count > first)
+		faulted_files_name(stalls->held + first, stalls->count - first,
+				   stalls->places.processes);
+}
+
 void window_stalls_read(struct window_stalls *stalls, uint64_t now_ns)
 {
 	if (!stalls || now_ns < stalls->due_ns)
 		return;
-	(void)session_read_stalls(stalls->places.session, add_stall, stalls);
+	read_ring(stalls);
 	stalls->due_ns = now_ns + READ_PERIOD_NS;
 }
 
 void window_stalls_settle(struct window_stalls *stalls)
 {
 	if (stalls)
-		(void)session_read_stalls(stalls->places.session, add_stall, stalls);
+		read_ring(stalls);
 }
 
 /* The path, of which the kernel has the names from the last one up; "..." before it if the first
@@ -133,6 +144,11 @@ static void put_path(const struct stall *stall, char *text, size_t size)
 /* Puts "" if it is not known. */
 static void put_object(const struct stall *stall, char *text, size_t size)
 {
+	size_t length =
+		stall->flags & STALL_OBJECT_IS_IN_SET ? (size_t)snprintf(text, size, "epoll:") : 0;
+
+	text += length;
+	size -= length;
 	text[0] = '\0';
 	switch ((enum stall_object)stall->object) {
 	case STALL_OBJECT_PATH:
@@ -144,6 +160,9 @@ static void put_object(const struct stall *stall, char *text, size_t size)
 	case STALL_OBJECT_UNIX:
 		(void)snprintf(text, size, "unix:%.*s", SOCKET_PATH_BYTES,
 			       (const char *)stall->names);
+		break;
+	case STALL_OBJECT_MAPPED:
+		(void)snprintf(text, size, "%s", (const char *)stall->names);
 		break;
 	case STALL_OBJECT_ADDRESS:
 		socket_text(&stall->peer, text);

@@ -246,6 +246,7 @@ static void wait_on_object(void)
 	one = stall();
 	one->object = object.object;
 	one->inode = object.inode;
+	one->flags = object.flags;
 	one->peer = object.peer;
 	memcpy(one->names, object.names, sizeof(one->names));
 }
@@ -275,6 +276,19 @@ FIXTURE_TEST(recorder_names_what_stall_was_on)
 	expect_object(STALL_OBJECT_UNIX, "unix:");
 	strcpy((char *)object.names, "/run/some.sock");
 	expect_object(STALL_OBJECT_UNIX, "unix:/run/some.sock");
+	/* A page fault's, which was named when the ring was read. */
+	strcpy((char *)object.names, "/usr/lib/some.so");
+	expect_object(STALL_OBJECT_MAPPED, "/usr/lib/some.so");
+	object.names[0][0] = '\0';
+	expect_object(STALL_OBJECT_MAPPED, "-");
+}
+
+FIXTURE_TEST(recorder_names_what_ended_wait_for_epoll_set)
+{
+	object = (struct stall){ .inode = 77, .flags = STALL_OBJECT_IS_IN_SET };
+	expect_object(STALL_OBJECT_PIPE, "epoll:pipe:[77]");
+	object.names[0][0] = 'x';
+	expect_object(STALL_OBJECT_PATH, "epoll:/x");
 }
 
 FIXTURE_TEST(recorder_names_path_that_stall_was_on)

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/observe/window/faulted_files.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_on(const struct memory_map_entry *entry, uint32_t device)
+{
+	return entry->device_major == device >> 20 && entry->device_minor == (device & 0xfffff);
+}
+
+/* The only path of the inode, on the device or, if is_any, on a file system without one. */
+static const char *only_path(const struct memory_map *map, uint64_t inode, uint32_t device,
+			     bool is_any)
+{
+	const char *path = NULL;
+
+	for (size_t i = 0; i < map->count; i++) {
+		const struct memory_map_entry *entry = &map->entries[i];
+
+		if (entry->inode != inode ||
+		    !(is_any ? entry->device_major == 0 : is_on(entry, device)))
+			continue;
+		if (path && strcmp(path, entry->path) != 0)
+			return NULL;
+		path = entry->path;
+	}
+	return path;
+}
+
+const char *faulted_file_path(const struct memory_map *map, uint64_t inode, uint32_t device)
+{
+	const char *path = only_path(map, inode, device, false);
+
+	return path ? path : only_path(map, inode, device, true);
+}
+
+static bool lacks_name(const struct stall *stall)
+{
+	return stall->object == STALL_OBJECT_MAPPED && !stall->names[0][0];
+}
+
+static void put_name(struct stall *stall, const char *path)
+{
+	char *name = stall->names[0];
+	size_t length = strlen(path), room = sizeof(stall->names) - 1;
+
+	if (length <= room)
+		(void)snprintf(name, room + 1, "%s", path);
+	else
+		(void)snprintf(name, room + 1, "...%s", path + length - (room - 3));
+}
+
+/* Names those of the first one's process. */
+static void name_of_process(struct stall *stalls, size_t count, pid_t pid)
+{
+	uint64_t life = stalls[0].life;
+	struct memory_map map = { 0 };
+	const char *path;
+
+	if (memory_map_of_process(pid, &map) < 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (stalls[i].life != life || !lacks_name(&stalls[i]))
+			continue;
+		path = faulted_file_path(&map, stalls[i].inode, stalls[i].device);
+		if (path)
+			put_name(&stalls[i], path);
+		else
+			stalls[i].object = STALL_OBJECT_NONE;
+	}
+	memory_map_deinit(&map);
+}
+
+void faulted_files_name(struct stall *stalls, size_t count, const struct observed_table *processes)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct observed *process;
+
+		if (!lacks_name(&stalls[i]))
+			continue;
+		process = observed_find(processes, stalls[i].life);
+		if (process)
+			name_of_process(stalls + i, count - i, process->pid);
+	}
+}
