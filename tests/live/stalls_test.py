@@ -182,10 +182,11 @@ class StallsTest(harness.LiveTest):
 
 
 @unittest.skipUnless(os.access("/dev/fuse", os.R_OK | os.W_OK), "no /dev/fuse")
-class FaultsTest(harness.LiveTest):
-    """Waits in no system call: pages of files that come late, as of a disk that is slow."""
+class SlowFilesTest(harness.LiveTest):
+    """Files of a disk that is slow: their pages in page faults, reads, and what is to be written."""
     PAGE_BYTES = os.sysconf("SC_PAGESIZE")
     PAGES = 1024
+    LATE_NS = 30_000_000
     MAPPER = ("require 'fiddle/import'; module C; extend Fiddle::Importer; dlload Fiddle.dlopen(nil); "
               "extern 'void *mmap(void *, size_t, int, int, int, long)'; "
               # Without the GVL.
@@ -205,12 +206,26 @@ class FaultsTest(harness.LiveTest):
         for path in self.late:
             served = self.enter(Served(path.parent, path.name, self.content))
             self.workload.evaluate(f"map '{path}'")
-            served.say("late 30")
+            served.say(f"late {self.LATE_NS // 1_000_000}")
 
     def fault(self, request, path, page):
         self.workload.evaluate(f"touch '{request}', '{path}', {page}")
 
-    def test_each_is_of_its_file(self):
+    def test_reads_and_syncs_wait_for_the_disk(self):
+        one, _ = self.late
+        recording = self.enter(Recording(self.output, "-p", self.workload.pid, "--stall"))
+        self.workload.evaluate(
+            f"File.open('{one}', 'r+') {{ |file| "
+            "Correlator.with(request_id: 'read', endpoint: 'f') { file.sysread(4096) }; "
+            "Correlator.with(request_id: 'fsync', endpoint: 'f') { file.fsync } }; nil")
+        self.assert_ended_well(recording, recording.stop())
+        stalls = {stall["request_id"]: stall for stall in records.of_kind(recording.records(), "stall")
+                  if stall["blocked_ns"] >= self.LATE_NS}
+        for request in "read", "fsync":
+            stall = stalls[request]
+            self.assertEqual(("disk", request, str(one)), (stall["blocked_on"], stall["syscall"], stall["waited_on"]))
+
+    def test_each_page_fault_is_of_its_file(self):
         recording = self.enter(Recording(self.output, "-p", self.workload.pid, "--stall"))
         # Far apart: the kernel reads ahead.
         for turn in range(3):
@@ -222,12 +237,12 @@ class FaultsTest(harness.LiveTest):
             stalls[stall["request_id"]].append(stall)
         for request in (f"{name}-{turn}" for name in ("one", "other") for turn in range(3)):
             stall = max(stalls[request], key=lambda stall: stall["blocked_ns"])
-            self.assertGreaterEqual(stall["blocked_ns"], 30_000_000, stall)
+            self.assertGreaterEqual(stall["blocked_ns"], self.LATE_NS, stall)
             self.assertEqual(("fault", str(self.late[request.startswith("other")])),
                              (stall["blocked_on"], stall.get("waited_on")), stall)
             self.assertNotIn("syscall", stall)
 
-    def test_one_whose_page_another_thread_reads_is_of_no_other_file(self):
+    def test_a_page_fault_for_a_page_that_another_thread_reads_is_of_no_other_file(self):
         """It waits for it, too, but does not read it: before Linux 6.12 it has no name."""
         one, other = self.late
         recording = self.enter(Recording(self.output, "-p", self.workload.pid, "--stall"))
