@@ -24,7 +24,7 @@ COMPLAINTS = "select name, value from stats where severity in ('error', 'data_lo
 # Bars of a thread's own track: its slices.
 SLICES = """select process.pid, thread.tid, extract_arg(slice.arg_set_id, 'debug.request_id'),
         extract_arg(slice.arg_set_id, 'debug.endpoint'), extract_arg(slice.arg_set_id, 'debug.state'),
-        ts, dur, extract_arg(slice.arg_set_id, 'debug.cpu_ns')
+        ts, dur, extract_arg(slice.arg_set_id, 'debug.cpu_ns'), extract_arg(slice.arg_set_id, 'debug.blocked_on'), slice.name
     from slice join thread_track on slice.track_id = thread_track.id join thread using (utid)
         join process using (upid) where category = 'thread'"""
 # The tracks that those of requests are below of, and what their bars come to.
@@ -65,9 +65,11 @@ class TraceProcessorTest(harness.LiveTest):
 
     def check_slices(self, found, rows):
         sums, bars = collections.defaultdict(collections.Counter), collections.Counter()
-        for pid, tid, request, endpoint, state, _, length_ns, cpu_ns in rows:
+        for pid, tid, request, endpoint, state, _, length_ns, cpu_ns, reason, name in rows:
             sum = sums[int(pid), int(tid), request, endpoint]
             bars[state] += 1
+            if state != "running":
+                self.assertEqual(f"{state}: {reason}" if reason else state, name)
             if state == "running":
                 sum["cpu_ns"] += int(cpu_ns)
             elif state == "run_queue":

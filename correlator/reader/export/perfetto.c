@@ -14,6 +14,7 @@
 #include "perfetto.pb-c.h"
 #include "reader/aggregate/totals.h"
 #include "reader/query/record_context.h"
+#include "record/blocked.h"
 #include "record/slice_view.h"
 #include "requests/attribution.h"
 
@@ -22,6 +23,7 @@ enum {
 	CLOCK_BOOTTIME_ID = 6,
 	SEQUENCE_ID = 1, /* all packets have the same writer */
 	TEXT_BYTES = 256,
+	STATE_BYTES = 64,
 	PACKET_TAG = 1 << 3 | 2, /* field 1 of a trace, a message */
 	VARINT_BYTES = 10,
 };
@@ -476,18 +478,31 @@ static int put_waker(struct perfetto *perfetto, const struct slice_view *slice,
 			 PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT, slice->start_ns, out);
 }
 
+/* "running", or of a sleep "blocked: futex". */
+static const char *name_state(const struct slice_view *slice, char text[static STATE_BYTES])
+{
+	if (slice->blocked_on < 0)
+		return sched_state_name(slice->state);
+	(void)snprintf(text, STATE_BYTES, "%s: %s", sched_state_name(slice->state),
+		       blocked_name((uint32_t)slice->blocked_on));
+	return text;
+}
+
 static int put_slice(struct perfetto *perfetto, const struct record_view *record,
 		     struct place *place, struct annotations *annotations, FILE *out)
 {
 	struct bar bar = { .track = place->thread, .category = "thread" };
+	char text[STATE_BYTES];
 	struct slice_view slice;
+	const char *state;
 	int r;
 
 	if (!slice_view_read(record, &slice))
 		return 0;
 	bar.start_ns = slice.start_ns;
 	bar.end_ns = slice.end_ns;
-	bar.name = sched_state_name(slice.state);
+	state = name_state(&slice, text);
+	bar.name = state;
 	/* On a thread's track, a running slice is named by what the thread ran for. */
 	if (slice.state == SCHED_RUNNING && place->context[0] != '\0')
 		bar.name = place->endpoint[0] != '\0' ? place->endpoint : place->context;
@@ -500,7 +515,7 @@ static int put_slice(struct perfetto *perfetto, const struct record_view *record
 	r = describe_lane(perfetto, place, false, out);
 	bar.track = place->request_lane;
 	bar.category = "request";
-	bar.name = sched_state_name(slice.state);
+	bar.name = state;
 	bar.flow = 0;
 	return r == 0 ? put_bar(&bar, annotations, out) : r;
 }
