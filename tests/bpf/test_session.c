@@ -1381,6 +1381,43 @@ static void what_is_wanted_the_programs_know_and_what_is_not_is_not_loaded(void 
 	session_free(session);
 }
 
+static void of_what_is_off_no_program_and_no_map_is_there(void **state)
+{
+	const struct session *usual = *state;
+	const struct correlator_bpf *skeleton = usual->skeleton;
+	const struct bpf_program *programs[] = {
+		skeleton->progs.on_waking,	skeleton->progs.on_file_fault,
+		skeleton->progs.on_page_read,	skeleton->progs.on_sample,
+		skeleton->progs.on_leaving_cpu,
+	};
+	const struct bpf_map *maps[] = {
+		skeleton->maps.stints,	  skeleton->maps.stalls,   skeleton->maps.syscalls_a,
+		skeleton->maps.io_a,	  skeleton->maps.io_paths, skeleton->maps.io_openings,
+		skeleton->maps.samples_a, skeleton->maps.stacks,   skeleton->maps.tips,
+		skeleton->maps.waits_a,
+	};
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		assert_true(bpf_program__fd(programs[i]) < 0);
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+		assert_true(bpf_map__fd(maps[i]) < 0);
+}
+
+static void stalls_have_one_program_for_page_faults(void **state)
+{
+	const struct session_options options = { .stall_least_ns = NS_PER_MS };
+	struct session *session = NULL;
+
+	(void)state;
+	assert_int_equal(session_open(&options, &session), 0);
+	assert_int_equal(bpf_program__fd(session->skeleton->progs.on_file_fault) >= 0,
+			 ask_kernel().tells_file_faults);
+	assert_int_equal(bpf_program__fd(session->skeleton->progs.on_page_read) < 0,
+			 ask_kernel().tells_file_faults);
+	assert_int_equal(session_attach(session), 0);
+	session_free(session);
+}
+
 static void a_lean_session_has_no_probe_of_contexts(void **state)
 {
 	const struct session_options options = { .is_lean = true };
@@ -1436,6 +1473,8 @@ int main(void)
 		cmocka_unit_test(a_session_leaves_nothing_open),
 		OPENED(maps_are_of_the_size_that_is_asked_for),
 		OPENED(what_is_wanted_the_programs_know_and_what_is_not_is_not_loaded),
+		OPENED(of_what_is_off_no_program_and_no_map_is_there),
+		OPENED(stalls_have_one_program_for_page_faults),
 		OPENED(a_lean_session_has_no_probe_of_contexts),
 	};
 
