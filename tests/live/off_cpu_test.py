@@ -8,23 +8,49 @@ as its account has them.
 """
 import collections
 import json
+import os
+import re
 
 import harness
 import records
 from harness import Recording, read_records, run_correlator
+from files_test import Served
 from reasons_test import TOLERANCE_NS, TOLERANCE_PART, Waiter, by_request
 from stacks_test import frames_of, stack_of
 
 KEYS = ("-k", "request_id")
-PLACES = ("nap", "lock", "pop", "read_pipe")
+PLACES = ["nap", "lock", "pop", "read_pipe", "select"]
+SLOW = "slow_file"
+WAIT_MS = 50
 
 
 def off_cpu_ns(record):
     return record.get("blocked_ns", 0) + record.get("run_queue_ns", 0)
 
 
+def line_of(place):
+    """That of fixtures/off_cpu.rb in which it waits."""
+    script = (harness.FIXTURES / "off_cpu.rb").read_text()
+    begin = re.search(rf"^  def {place}\b", script, re.MULTILINE).start()
+    return script.count("\n", 0, script.index("measured {", begin)) + 1
+
+
 class OffCpuTest(harness.LiveTest):
-    def observe(self, *options, environment=None):
+    def setUp(self):
+        super().setUp()
+        self.places, self.served = PLACES, None
+        if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+            return
+        content = self.folder / "content"
+        content.write_bytes(b"x")
+        self.served = self.enter(Served(self.folder / "slow", SLOW, content))
+        self.places = PLACES + [SLOW]
+
+    def observe(self, *options, wait_ms=WAIT_MS):
+        environment = {"WAIT_MS": str(wait_ms)}
+        if self.served:
+            self.served.say(f"late {wait_ms}")
+            environment["SLOW_FILE"] = str(self.folder / "slow" / SLOW)
         with Waiter("off_cpu.rb", environment=environment) as workload:
             with Recording(self.output, "-p", workload.pid, *KEYS, "--stacks=off-cpu",
                            *options) as recording:
@@ -51,30 +77,36 @@ class OffCpuTest(harness.LiveTest):
         self.assertLess(books["samples_lost"], 20)
 
     def waits_of(self, found):
-        """{request: {names of a stack: ns}}, the names as a set, without the kernel's; and the counts."""
+        """{request: {its methods, with their lines, as a set: ns}}, without the kernel's functions."""
         frames, waits = frames_of(found), collections.defaultdict(collections.Counter)
         for record in records.of_kind(found, "sample"):
             if "samples" not in record:
-                names = frozenset(frame["name"] for frame in stack_of(frames, record["stack_id"])
-                                  if frame["frame_kind"] != "kernel")
-                waits[record.get("request_id")][names] += off_cpu_ns(record)
+                methods = frozenset((frame["name"], frame.get("line"))
+                                    for frame in stack_of(frames, record["stack_id"])
+                                    if frame["frame_kind"] != "kernel")
+                waits[record.get("request_id")][methods] += off_cpu_ns(record)
         return waits
+
+    @staticmethod
+    def waited_ns(waits, place):
+        return sum(ns for methods, ns in waits.items() if (place, line_of(place)) in methods)
 
     def assert_places_are_right(self, truth, found):
         waits, accounts = self.waits_of(found), by_request(found)
         on_cpu_ns = {request: sums["cpu_ns"] + sums["stolen_ns"] for request, sums in accounts.items()}
-        for place in PLACES:
+        for place in self.places:
             with self.subTest(place=place):
                 inside_ns, around_ns = truth[place]
-                there_ns = sum(ns for names, ns in waits[place].items() if place in names)
+                there_ns = self.waited_ns(waits[place], place)
                 tolerance_ns = TOLERANCE_NS + TOLERANCE_PART * inside_ns
                 self.assertGreater(there_ns, inside_ns - on_cpu_ns[place] - tolerance_ns, waits[place])
                 self.assertLess(there_ns, around_ns + tolerance_ns, waits[place])
-                # Of the request's own time off the CPU all but its way in and out.
-                self.assertLess(sum(waits[place].values()) - there_ns, tolerance_ns, waits[place])
+                # Of the request's own time off the CPU all but its way in and out is in that method.
+                elsewhere_ns = sum(ns for methods, ns in waits[place].items() if place not in dict(methods))
+                self.assertLess(elsewhere_ns, tolerance_ns, waits[place])
         for fiber in "first", "second":
-            nap_ns = sum(ns for names, ns in waits[fiber].items() if "nap" in names)
-            self.assertGreater(nap_ns, 2 * 0.99 * 50e6 - on_cpu_ns[fiber], waits[fiber])
+            nap_ns = self.waited_ns(waits[fiber], "nap")
+            self.assertGreater(nap_ns, 2 * 0.99 * WAIT_MS * 1e6 - on_cpu_ns[fiber], waits[fiber])
 
     def test_over_all_stacks_it_is_the_accounts(self):
         _, found = self.observe()
@@ -86,7 +118,7 @@ class OffCpuTest(harness.LiveTest):
 
     def test_so_it_is_over_windows_that_are_shorter_than_the_wait(self):
         """What sleeps on is told in each window, by frames that were told where it began."""
-        truth, found = self.observe("-i", "100ms", environment={"WAIT_MS": "450"})
+        truth, found = self.observe("-i", "100ms", wait_ms=450)
         self.assert_waits_are_the_accounts(found)
         self.assert_places_are_right(truth, found)
         frames = frames_of(found)
@@ -118,6 +150,20 @@ class OffCpuTest(harness.LiveTest):
                           if frame["frame_kind"] == "kernel"]
                 ends[kernel[0] if kernel else None] += off_cpu_ns(record)
         self.assertGreater(ends["__schedule"], 0.99 * sum(ends.values()), ends)
+
+    def test_below_the_kernels_frames_is_the_native_function_that_called_it(self):
+        _, found = self.observe()
+        frames, callers = frames_of(found), collections.defaultdict(collections.Counter)
+        for record in records.of_kind(found, "sample"):
+            if "samples" not in record and record.get("request_id"):
+                names = [frame["name"] for frame in stack_of(frames, record["stack_id"])
+                         if frame["frame_kind"] == "native"]
+                callers[record["request_id"]][names[0] if names else None] += off_cpu_ns(record)
+        # As the C library of each machine calls them.
+        for place, function in (("select", r"(p?select|ppoll)"), (SLOW, r"read")):
+            if place in self.places:
+                there_ns = sum(ns for name, ns in callers[place].items() if re.search(function, name or ""))
+                self.assertGreater(there_ns, 0.8 * sum(callers[place].values()), callers[place])
 
     def test_the_report_has_the_same_sums(self):
         _, found = self.observe()

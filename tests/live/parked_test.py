@@ -7,7 +7,7 @@ import records
 from harness import Recording, run_correlator
 from reasons_test import Waiter
 
-TASKS = 100
+TASKS = 1000
 THREADS = 4
 # Between the request's clocks and the boundaries beside them, thrice.
 CLOCKS_NS = 3 * 50_000

@@ -10,7 +10,8 @@ from harness import Recording, Workload
 REASONS = ("disk", "network", "poll", "pipe", "futex", "sleep", "child", "fault", "other")
 FIELDS = {reason: f"blocked_{reason}_ns" for reason in REASONS}
 KEYS = ("-k", "request_id")
-# Of a wait, what the Ruby does beside it.
+# Of each wait of WAIT_MS, what the Ruby does beside it: 1 %.
+WAIT_MS = 100
 TOLERANCE_NS = 1_000_000
 TOLERANCE_PART = 0.01
 # Between the script's clock and those of the CPUs that it ran on.
@@ -47,7 +48,7 @@ def by_request(found):
 
 class ReasonsTest(harness.LiveTest):
     def observe(self, *options):
-        with Waiter("reasons.rb") as workload:
+        with Waiter("reasons.rb", environment={"WAIT_MS": str(WAIT_MS)}) as workload:
             with Recording(self.output, "-p", workload.pid, *KEYS, *options) as recording:
                 truth = workload.run()
                 self.assert_ended_well(recording, recording.stop())
