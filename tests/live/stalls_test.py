@@ -6,6 +6,7 @@ ended it.
 import collections
 import json
 import os
+import tempfile
 import unittest
 
 import harness
@@ -189,6 +190,7 @@ class SlowFilesTest(harness.LiveTest):
     LATE_NS = 30_000_000
     MAPPER = ("require 'fiddle/import'; module C; extend Fiddle::Importer; dlload Fiddle.dlopen(nil); "
               "extern 'void *mmap(void *, size_t, int, int, int, long)'; "
+              "extern 'int madvise(void *, size_t, int)'; "
               # Without the GVL.
               "extern 'size_t strnlen(void *, size_t)'; end; $mapped = {}; "
               "def map(path) = File.open(path) { |file| $mapped[path] = "
@@ -224,6 +226,36 @@ class SlowFilesTest(harness.LiveTest):
         for request in "read", "fsync":
             stall = stalls[request]
             self.assertEqual(("disk", request, str(one)), (stall["blocked_on"], stall["syscall"], stall["waited_on"]))
+
+    def test_faults_of_a_file_that_was_dropped_from_the_cache(self):
+        """Of a disk, as fast as it is: all of the time asleep is of page faults. (/tmp may be memory.)"""
+        with tempfile.NamedTemporaryFile(dir="/var/tmp") as file:
+            file.write(os.urandom(self.PAGES * self.PAGE_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+            # Not read ahead: each touch of a page may wait.
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+            self.workload.evaluate(f"map '{file.name}'")
+            recording = self.enter(Recording(self.output, "-p", self.workload.pid, "--stall=100us"))
+            for _ in range(10):
+                # The kernel keeps pages that a process has in its tables.
+                self.workload.evaluate(f"C.madvise($mapped['{file.name}'], {self.PAGES * self.PAGE_BYTES}, 4)")
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+                self.workload.evaluate(
+                    "Correlator.with(request_id: 'dropped', endpoint: 'f') { 32.times { |page| "
+                    f"C.strnlen($mapped['{file.name}'] + page * 32 * {self.PAGE_BYTES}, 1) }} }}")
+            self.assert_ended_well(recording, recording.stop())
+        found = recording.records()
+        sums = collections.Counter()
+        for record in records.of_kind(found, "cpu"):
+            if record.get("request_id") == "dropped":
+                sums.update({name: record.get(name, 0) for name in ("blocked_ns", "blocked_fault_ns")})
+        self.assertGreater(sums["blocked_ns"], 0)
+        # But for a wait for the GVL.
+        self.assertAlmostEqual(sums["blocked_ns"], sums["blocked_fault_ns"], delta=0.01 * sums["blocked_ns"])
+        self.assertLessEqual({stall.get("waited_on") for stall in records.of_kind(found, "stall")
+                              if stall.get("blocked_on") == "fault"},
+                             {file.name} | (set() if harness.kernel_traces("mm_filemap_fault") else {None}))
 
     def test_each_page_fault_is_of_its_file(self):
         recording = self.enter(Recording(self.output, "-p", self.workload.pid, "--stall"))
