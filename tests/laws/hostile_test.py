@@ -31,6 +31,11 @@ OWN_CPU_PART = 0.8
 # on one whose forks and page faults took three times as long it was 0.31 in all.
 LOOKS_PART = 0.4
 INTERVAL = "500ms"
+MODULES = ("--timeline", "--syscalls", "--io", "--stall=100us", "--stacks=99,off-cpu", "--native-stacks=full")
+MODULES_CPU_PART = 1.0
+# Of the honest one: switches that are written up from both sides, and what stacks lose: a clock that meets held
+# books, and names in the first moments. No time is lost by any.
+ALLOWED = {"switches_unseen", "samples_lost", "frames_unreadable", "frames_early", "native_unnamed"}
 # So few that a slow machine, too, makes more of them in the four windows that they are kept for.
 FEW_CONTEXTS = "--contexts", "4096"
 # Of a value: 128 bytes, each as \\xNN, and the mark of one that was cut.
@@ -121,7 +126,7 @@ class HostileTest(law.LawTest):
         self.assertEqual([], records.wrong_requests(truth, records.totals_by(mine), mine), sums)
         self.assertEqual(0, sums["overflow_ns"])
         self.assertEqual({}, {name: count for name, count in law.losses(sums).items()
-                              if name != "switches_unseen"})
+                              if name not in ALLOWED})
 
     def check_cost(self, found, seconds, own_cpu_part):
         own = records.of_kind(found, "self")
@@ -143,6 +148,9 @@ class HostileTest(law.LawTest):
     def test_all_attacks_at_once(self):
         for record in self.check(*ATTACKS):
             self.assertLess(len(record.get("request_id", "")), TEXT_MAX)
+
+    def test_all_attacks_with_all_modules(self):
+        self.check(*ATTACKS, arguments=MODULES, own_cpu_part=MODULES_CPU_PART)
 
     def test_long_values_at_each_switch(self):
         """They are read under the run queue's lock, a hundredth of a CPU's time at most."""
