@@ -18,7 +18,9 @@ TOLERANCE_PART = 0.01
 CLOCKS_NS = 50_000
 
 
-class Waiter(Workload):
+class Waiting:
+    """What a workload of known waits says."""
+
     def environment(self, changes):
         return {**super().environment(changes), "GROUND_TRUTH": "off"}
 
@@ -36,6 +38,10 @@ class Waiter(Workload):
         """{request_id: (ns that it took at least, at most)}"""
         return {request["request_id"]: (request["inside_ns"], request["around_ns"])
                 for request in self.run_and_read()}
+
+
+class Waiter(Waiting, Workload):
+    pass
 
 
 def by_request(found):
@@ -56,7 +62,7 @@ class ReasonsTest(harness.LiveTest):
 
     def assert_reasons_are_right(self, truth, found):
         """All of the time asleep, but for what the Ruby does beside it."""
-        self.assertLess(14, len(truth))
+        self.assertLessEqual(14, len(truth))
         self.assertEqual(set(truth), set(truth) & set(by_request(found)))
         for request in truth:
             with self.subTest(request=request):

@@ -16,7 +16,9 @@ import gc_test
 import gvl_test
 import harness
 import known_answers_test
+import off_cpu_test
 import ractors_test
+import reasons_test
 import records
 import values_test
 from fibers_test import FibersTest
@@ -24,6 +26,7 @@ from gc_test import GcTest
 from gvl_test import GvlTest
 from known_answers_test import KnownAnswersTest
 from ractors_test import RactorsTest
+from reasons_test import ReasonsTest
 from values_test import ContextTest, ValuesTest
 
 ROOT = pathlib.Path(os.environ["CORRELATOR_ROOT"]).resolve()
@@ -36,6 +39,14 @@ class MatrixWorkload(container.ContainedWorkload):
                          library=[GEM / "lib"])
 
 
+class MatrixWaiter(reasons_test.Waiting, MatrixWorkload):
+    def environment(self, changes):
+        # The container may not have a userfaultfd.
+        return {**super().environment(changes), "FAULTS": "off"}
+
+
+for module in off_cpu_test, reasons_test:
+    module.Waiter = MatrixWaiter
 for module in fibers_test, gc_test, gvl_test, known_answers_test, ractors_test, values_test:
     module.Workload = MatrixWorkload
 
@@ -59,6 +70,18 @@ class RootTest(harness.LiveTest):
                                   capture_output=True, check=True).stdout
         self.assertIn(".dynsym", sections)
         self.assertNotIn(".symtab", sections)
+
+
+class OffCpuTest(off_cpu_test.OffCpuTest):
+    def setUp(self):
+        # Where threads of Ruby 2.7 wait, their frames are out of reach.
+        with MatrixWorkload("driven.rb") as ruby:
+            if ruby.evaluate("RUBY_VERSION") < "3.0":
+                self.skipTest("the frames of what waits are not found before Ruby 3")
+        super().setUp()
+
+    def serve_slow_file(self):
+        """The container does not see it."""
 
 
 class SharedNativeThreadsTest(harness.LiveTest):
