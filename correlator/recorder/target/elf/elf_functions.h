@@ -2,8 +2,9 @@
 /*
  * The functions of an ELF file by address: from .symtab, else from .dynsym. The file is hostile:
  * the number of functions and the length of their names are bounded, and a name is given only to
- * addresses between a function's start and its stated end. Keeps nothing of the file. Single
- * thread; does not log.
+ * addresses between a function's start and its stated end. Keeps nothing of the file. Not by libdw:
+ * it needs the whole file, and trusts it, so it could only be used in the agent (unwind_rule.h).
+ * Single thread; does not log.
  */
 #pragma once
 
