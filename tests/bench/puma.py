@@ -28,21 +28,23 @@ WAYS = (
     Way("lean", ("--lean",), UNOBSERVED, None),
     Way("no-kernel-split", ("--no-kernel-split",), UNOBSERVED, None),
     Way("99 stacks a second", ("--stacks=99",), "exact", 0.99),
+    # With the events of the gem: GVL and GC.
     Way("all modules", ("--timeline", "--syscalls", "--io", "--stall", "--stacks=99,off-cpu"), UNOBSERVED, 0.95),
 )
+WATCHED = "all modules"
 
 
 class Puma(Signalled):
     """One process that serves app.ru on the target's CPU."""
 
-    def __init__(self):
+    def __init__(self, **environment):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         super().__init__(["puma", "-e", "production", "-q", "-t", f"{THREADS}:{THREADS}", "-b",
                           f"tcp://127.0.0.1:{self.port}", FOLDER / "app.ru"],
                          cpus=frozenset(TARGET_CPUS), stdout=subprocess.DEVNULL,
-                         env={**os.environ, "RUBYLIB": str(BUILD / "ruby" / "lib")})
+                         env={**os.environ, "RUBYLIB": str(BUILD / "ruby" / "lib"), **environment})
         self.await_boot()
 
     def await_boot(self):
@@ -87,13 +89,15 @@ def part_left(own, base):
 
 def run(rounds, seconds, progress):
     results = {(page, way.name): [] for page in PAGES for way in WAYS}
-    with Puma() as puma:
+    with Puma() as plain, Puma(CORRELATOR_WATCH_VM="1") as watched:
         for page in PAGES:
-            puma.load(page, seconds)
+            plain.load(page, seconds)
+            watched.load(page, seconds)
         for number in range(rounds):
             progress(f"Puma: round {number + 1} of {rounds}")
             await_quiet(progress)
             for way in WAYS if number % 2 == 0 else WAYS[::-1]:
+                puma = watched if way.name == WATCHED else plain
                 with observed(way, puma.pid):
                     for page in PAGES:
                         results[page, way.name].append(puma.load(page, seconds))

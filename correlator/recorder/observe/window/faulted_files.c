@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+
+/* Shorter readings of the mappings are no looks at the process. */
+#define LONG_READING_NS NS_PER_MS
+
 static bool is_on(const struct memory_map_entry *entry, uint32_t device)
 {
 	return entry->device_major == device >> 20 && entry->device_minor == (device & 0xfffff);
@@ -52,17 +57,30 @@ static void put_name(struct stall *stall, const char *path)
 		(void)snprintf(name, room + 1, "...%s", path + length - (room - 3));
 }
 
-/* Names those of the first one's process. */
-static void name_of_process(struct stall *stalls, size_t count, pid_t pid)
+/* The mappings of a process, unless reading them has cost its family too much; else none. */
+static void read_map(struct observed *process, struct memory_map *ret_map)
 {
-	uint64_t life = stalls[0].life;
-	struct memory_map map = { 0 };
+	struct look_budget *budget = &process->family->looks;
+	uint64_t begin_ns = clock_monotonic_ns(), end_ns;
+
+	*ret_map = (struct memory_map){ 0 };
+	if (look_budget_next_ns(budget, begin_ns) != begin_ns)
+		return;
+	(void)memory_map_of_process(process->pid, ret_map);
+	end_ns = clock_monotonic_ns();
+	if (end_ns - begin_ns >= LONG_READING_NS)
+		look_budget_spend(budget, end_ns, end_ns - begin_ns);
+}
+
+/* Names those of the first one's process. */
+static void name_of_process(struct stall *stalls, size_t count, struct observed *process)
+{
+	struct memory_map map;
 	const char *path;
 
-	if (memory_map_of_process(pid, &map) < 0)
-		return;
+	read_map(process, &map);
 	for (size_t i = 0; i < count; i++) {
-		if (stalls[i].life != life || !lacks_name(&stalls[i]))
+		if (stalls[i].life != process->life || !lacks_name(&stalls[i]))
 			continue;
 		path = faulted_file_path(&map, stalls[i].inode, stalls[i].device);
 		if (path)
@@ -76,12 +94,12 @@ static void name_of_process(struct stall *stalls, size_t count, pid_t pid)
 void faulted_files_name(struct stall *stalls, size_t count, const struct observed_table *processes)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct observed *process;
+		struct observed *process;
 
 		if (!lacks_name(&stalls[i]))
 			continue;
 		process = observed_find(processes, stalls[i].life);
 		if (process)
-			name_of_process(stalls + i, count - i, process->pid);
+			name_of_process(stalls + i, count - i, process);
 	}
 }

@@ -26,6 +26,7 @@ const char *faulted_file_path(const struct memory_map *map, uint64_t inode, uint
  * Puts into names, as one text, the path of each file of a page fault (STALL_OBJECT_MAPPED); one
  * that is too long loses its beginning, after "...". Without a path (the process has ended, its
  * mappings cannot be read, or none is the file's) names stay empty. Reads /proc/PID/maps once for
- * each process with such stalls.
+ * each process with such stalls, which counts as a look at its family (look_budget.h): there may be
+ * none left.
  */
 void faulted_files_name(struct stall *stalls, size_t count, const struct observed_table *processes);

@@ -147,6 +147,23 @@ TEST(faulted_files_are_named_by_the_mappings_of_their_process)
 	observed_table_deinit(&table);
 }
 
+TEST(faulted_files_have_no_name_once_looks_at_their_process_cost_too_much)
+{
+	struct observed_table table = { 0 };
+	struct stall stall;
+	struct observed *process = observed_add(&table, 7, getpid(), 0, "this");
+	char own[4096] = "";
+
+	assert_non_null(process);
+	assert_true(readlink("/proc/self/exe", own, sizeof(own) - 1) > 0);
+	process->family->looks.looks = LOOK_BUDGET_FREE;
+	look_budget_spend(&process->family->looks, clock_monotonic_ns(), NS_PER_S);
+	stall = stall_of_mapping(own);
+	faulted_files_name(&stall, 1, &table);
+	assert_string_equal(stall.names[0], "");
+	observed_table_deinit(&table);
+}
+
 TEST(faulted_files_of_an_ended_process_have_no_name)
 {
 	struct observed_table table = { 0 };
