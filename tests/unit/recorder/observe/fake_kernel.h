@@ -133,6 +133,7 @@ static struct fake {
 	size_t stint_count;
 	struct stall stalls[FAKE_STALLS_MAX];
 	size_t stall_count;
+	unsigned int stall_readings;
 	size_t stall_repeats; /* the number of times that each is sent; 0 = once */
 	uint64_t stall_least_ns; /* as the recorder asked */
 	struct account_key sampled[FAKE_ACCOUNTS_MAX]; /* accounts with samples */
@@ -892,6 +893,7 @@ int session_read_stalls(struct session *session, session_stall_fn on_stall, void
 
 	expect_session(session);
 	fake.stall_count = 0;
+	fake.stall_readings++;
 	for (size_t i = 0; i < count * (fake.stall_repeats ? fake.stall_repeats : 1); i++)
 		on_stall(context, &fake.stalls[i % count]);
 	return (int)count;

@@ -302,6 +302,14 @@ FIXTURE_TEST(recorder_names_path_that_stall_was_on)
 	expect_object(STALL_OBJECT_PATH, ".../first/last");
 }
 
+FIXTURE_TEST(recorder_reads_stalls_five_times_a_second)
+{
+	plan(NS_PER_S / 2, wait_alone);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	/* In two seconds, and at the end of each window. */
+	assert_in_range(fake.stall_readings, 11, 13);
+}
+
 static void wait_too_often(void)
 {
 	struct stall *one;
