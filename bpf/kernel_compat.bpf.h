@@ -60,11 +60,11 @@ static __always_inline struct rq *compat_run_queue(struct task_struct *task)
 }
 
 /*
- * Whether this CPU is in an interrupt, so that its current task is merely the interrupted one. x86
- * keeps the preempt count per CPU, at this offset from its run queue (0 = not known: returns
- * false); arm64 keeps it in the task.
+ * Whether this CPU is in an interrupt, so that its current task is merely the interrupted one: bits
+ * of enum preempt_count_bits; 0 = in none. x86 keeps the preempt count per CPU, at this offset from
+ * its run queue (0 = not known: returns 0); arm64 keeps it in the task.
  */
-static __always_inline bool compat_is_in_interrupt(struct task_struct *current, __s64 offset)
+static __always_inline __u32 compat_interrupt(struct task_struct *current, __s64 offset)
 {
 	__u32 count = 0;
 #ifdef __TARGET_ARCH_arm64
@@ -76,7 +76,7 @@ static __always_inline bool compat_is_in_interrupt(struct task_struct *current, 
 
 	if (!rq || !offset ||
 	    bpf_probe_read_kernel(&count, sizeof(count), (void *)((__u64)rq + (__u64)offset)))
-		return false;
+		return 0;
 #endif
 	return count & (PREEMPT_COUNT_SOFTIRQ | PREEMPT_COUNT_INTERRUPT);
 }

@@ -35,11 +35,21 @@ static __always_inline __u64 waking_context(struct task_struct *current)
 	return hash < CONTEXT_HASH_FIRST ? 0 : hash;
 }
 
+/* The enum stall_flags of a waker: interrupt is compat_interrupt()'s. */
+static __always_inline __u32 waking_flags(bool is_interrupt, __u32 interrupt)
+{
+	if (!is_interrupt)
+		return STALL_WAS_WOKEN;
+	if (interrupt & PREEMPT_COUNT_INTERRUPT)
+		return STALL_WAS_WOKEN | STALL_BY_INTERRUPT | STALL_BY_HARDIRQ;
+	return STALL_WAS_WOKEN | STALL_BY_INTERRUPT |
+	       (interrupt & PREEMPT_COUNT_SOFTIRQ ? STALL_BY_SOFTIRQ : 0);
+}
+
 /* A watched wait of the thread, whose task is asleep, ends. waker: tgid << 32 | tid; 0 = an
  * interrupt, or a task that the observer does not see. */
 static __always_inline void waking_end_wait(struct thread_state *thread, struct task_struct *task,
-					    struct task_struct *current, __u64 waker,
-					    bool is_interrupt)
+					    struct task_struct *current, __u64 waker, __u32 flags)
 {
 	struct stall_watch *watch = &thread->stall;
 
@@ -48,11 +58,11 @@ static __always_inline void waking_end_wait(struct thread_state *thread, struct 
 		return;
 	watch->waker = waker;
 	watch->waker_hash = 0;
-	watch->flags = STALL_WAS_WOKEN | (is_interrupt ? STALL_BY_INTERRUPT : 0);
+	watch->flags = flags;
 	if (!stall_is_long(watch, bpf_ktime_get_ns(), session.stall_least_ns))
 		return;
 	(void)stall_note_ready(watch, task);
-	if (is_interrupt)
+	if (flags & STALL_BY_INTERRUPT)
 		return;
 	(void)bpf_probe_read_kernel(watch->waker_comm, sizeof(watch->waker_comm), current->comm);
 	watch->waker_hash = waking_context(current);
@@ -68,18 +78,20 @@ int BPF_PROG(on_waking, struct task_struct *task)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct thread_state *thread = thread_find(task);
+	__u32 interrupt;
 	bool is_interrupt;
 	__u64 waker = 0;
 
 	if (!thread)
 		return 0;
-	is_interrupt =
-		!current->pid || compat_is_in_interrupt(current, session.preempt_count_offset);
+	interrupt = compat_interrupt(current, session.preempt_count_offset);
+	is_interrupt = !current->pid || interrupt;
 	if (!is_interrupt)
 		waker = (__u64)identity_tgid(current) << 32 | identity_tid(current);
 	if (session.has_timeline)
 		*(volatile __u64 *)&thread->timeline.waker = waker;
 	if (session.stall_least_ns)
-		waking_end_wait(thread, task, current, waker, is_interrupt);
+		waking_end_wait(thread, task, current, waker,
+				waking_flags(is_interrupt, interrupt));
 	return 0;
 }

@@ -277,7 +277,7 @@
 	  "the innermost frame of the stack that it waited in (--stacks=off-cpu); hog: of its longest "              \
 	  "wait, or, if it ran for longer than it waited, of one of its samples (--stacks)")                         \
 	X(TEXT, woken_by, "woken_by", KNOWN, "",                                                                     \
-	  "thread; interrupt: a timer, a packet or a disk; left out: it did not sleep, or it "                       \
+	  "thread; timer, network, disk, or interrupt: one of these three; left out: it did not sleep, or it "       \
 	  "is not known")                                                                                            \
 	X(U32, woken_by_pid, "woken_by_pid", KNOWN, "", "the process of that thread")                                \
 	X(U32, woken_by_tid, "woken_by_tid", KNOWN, "", "and that thread")                                           \

@@ -36,6 +36,9 @@ enum stall_flags {
 	STALL_STACK_IS_SAMPLED = 1 << 5, /* of a hog: the stack is a sample's, not a wait's */
 	/* The object is no epoll set, but the file in it that became ready and ended the wait. */
 	STALL_OBJECT_IS_IN_SET = 1 << 6,
+	/* The interrupt was a device's or a timer's own, or a software one; neither: not known. */
+	STALL_BY_HARDIRQ = 1 << 7,
+	STALL_BY_SOFTIRQ = 1 << 8,
 };
 
 /* The file that a thread waits on. */

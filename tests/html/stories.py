@@ -117,7 +117,7 @@ class Story:
         if self.random.random() < 0.2:
             more = {"hog": True, "cpu_ns": 1}
         elif self.random.random() < 0.5:
-            more = {"woken_by": "interrupt", "blocked_on": "sleep", "waited_on": self.random.choice(HOSTILE)}
+            more = {"woken_by": self.random.choice(("timer", "network", "disk", "interrupt")), "blocked_on": "sleep", "waited_on": self.random.choice(HOSTILE)}
         else:
             more = {"woken_by": "thread", "woken_by_tid": 5, "woken_by_thread_name": self.random.choice(HOSTILE),
                     "woken_by_request_id": "x", "woken_by_endpoint": self.random.choice(ENDPOINTS)}

@@ -30,7 +30,7 @@ NARROWER = {
     "syscall": {"ns_tid": PIDS, "syscall_number": range(1024), "syscall_abi": {"i386", "x32", "arm"}},
     "io": {"ns_tid": PIDS, "io_on": {"file", "pipe", "tcp", "udp", "dns", "unix", "socket", "other"},
            "accepted": {True}},
-    "stall": {"ns_tid": PIDS, "start_ns": WALL_NS, "end_ns": WALL_NS, "woken_by": {"thread", "interrupt"},
+    "stall": {"ns_tid": PIDS, "start_ns": WALL_NS, "end_ns": WALL_NS, "woken_by": {"thread", "timer", "network", "disk", "interrupt"},
               "blocked_on": {"disk", "network", "poll", "pipe", "futex", "sleep", "child", "fault", "other"}},
     "alert": {"state": {"firing", "resolved"}, "since_ns": WALL_NS},
 }

@@ -60,8 +60,13 @@ void stalls_deinit(struct stalls *stalls)
 
 const char *stalls_ender_name(enum stalls_ender ender)
 {
-	static const char *const names[_STALLS_ENDER_MAX] = { "request",   "itself", "thread",
-							      "interrupt", "cpu",    "unknown" };
+	static const char *const names[_STALLS_ENDER_MAX] = {
+		[STALLS_BY_REQUEST] = "request",     [STALLS_BY_ITSELF] = "itself",
+		[STALLS_BY_THREAD] = "thread",	     [STALLS_BY_TIMER] = "timer",
+		[STALLS_BY_NETWORK] = "network",     [STALLS_BY_DISK] = "disk",
+		[STALLS_BY_INTERRUPT] = "interrupt", [STALLS_BY_CPU] = "cpu",
+		[STALLS_BY_UNKNOWN] = "unknown",
+	};
 
 	return names[ender];
 }
@@ -83,8 +88,9 @@ static enum stalls_ender ender_of(const struct record_view *record, const struct
 
 	if (wait->run_queue_ns > wait->blocked_ns)
 		return STALLS_BY_CPU;
-	if (record_text_is(woken_by, "interrupt"))
-		return STALLS_BY_INTERRUPT;
+	for (enum stalls_ender ender = STALLS_BY_TIMER; ender <= STALLS_BY_INTERRUPT; ender++)
+		if (record_text_is(woken_by, stalls_ender_name(ender)))
+			return ender;
 	if (woken_by.size_bytes == 0)
 		return STALLS_BY_UNKNOWN;
 	if (wait->texts[STALLS_ENDING_REQUEST].size_bytes > 0 &&

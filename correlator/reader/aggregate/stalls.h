@@ -29,9 +29,12 @@ enum stalls_ender {
 	STALLS_BY_REQUEST = 0, /* a thread in another request */
 	STALLS_BY_ITSELF = 1, /* a thread in the same request, such as of a child */
 	STALLS_BY_THREAD = 2, /* a thread in no request */
-	STALLS_BY_INTERRUPT = 3,
-	STALLS_BY_CPU = 4, /* it waited for a CPU, most of the time */
-	STALLS_BY_UNKNOWN = 5,
+	STALLS_BY_TIMER = 3,
+	STALLS_BY_NETWORK = 4,
+	STALLS_BY_DISK = 5,
+	STALLS_BY_INTERRUPT = 6, /* one of these, or another one */
+	STALLS_BY_CPU = 7, /* it waited for a CPU, most of the time */
+	STALLS_BY_UNKNOWN = 8,
 	_STALLS_ENDER_MAX,
 };
 
@@ -145,7 +148,7 @@ int stalls_add_other(struct stalls *stalls, const struct record_view *record);
 /* Call after the last record. Returns 0, -ENOMEM. */
 int stalls_finish(struct stalls *stalls);
 
-/* "request", "itself", "thread", "interrupt", "cpu" or "unknown". */
+/* "request", "itself", "thread", "timer", "network", "disk", "interrupt", "cpu" or "unknown". */
 const char *stalls_ender_name(enum stalls_ender ender);
 
 static inline int64_t stalls_wait_ns(const struct stalls_wait *wait)

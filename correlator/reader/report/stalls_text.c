@@ -61,22 +61,24 @@ void stalls_text_method(const struct stalls_wait *wait, const struct frames *fra
 			      TABLE_TEXT_COLUMN_MAX, ret_text);
 }
 
-/* "POST /orders", "itself", "thread worker", "interrupt", "CPU of ruby", "idle CPU", "-". */
+/* "POST /orders", "itself", "thread worker", "timer", "CPU of ruby", "idle CPU", "-". */
 static void write_ender(enum stalls_ender ender, struct record_text text, const char *by,
 			char ret_text[static TABLE_CELL_BYTES])
 {
-	static const char *const names[_STALLS_ENDER_MAX] = { "",	   "itself", "thread",
-							      "interrupt", "CPU of", "-" };
 	char name[TABLE_CELL_BYTES];
 
 	cell_text_key(text, by, TABLE_TEXT_COLUMN_MAX, name);
 	if (ender == STALLS_BY_REQUEST)
 		(void)strcpy(ret_text, name);
 	else if ((ender == STALLS_BY_THREAD || ender == STALLS_BY_CPU) && text.size_bytes > 0)
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s %.*s", names[ender],
-			       TABLE_TEXT_COLUMN_MAX, name);
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s %.*s",
+			       ender == STALLS_BY_CPU ? "CPU of" : "thread", TABLE_TEXT_COLUMN_MAX,
+			       name);
+	else if (ender == STALLS_BY_UNKNOWN)
+		(void)strcpy(ret_text, "-");
 	else
-		(void)strcpy(ret_text, ender == STALLS_BY_CPU ? "idle CPU" : names[ender]);
+		(void)strcpy(ret_text,
+			     ender == STALLS_BY_CPU ? "idle CPU" : stalls_ender_name(ender));
 }
 
 static int64_t pair_ns(const struct stalls_pair *pair)
@@ -433,7 +435,7 @@ static void print_sums(const struct view *view, const struct stalls_view_options
 		"%s wait%s%s%s%s: %s blocked, %s for a CPU.%s", count,
 		display_plural(stalls->count), least_ns > 0 ? " of at least " : "",
 		least_ns > 0 ? least : "", usual, blocked, queued,
-		has_interrupt(stalls) ? " An interrupt is a timer, a packet or a disk." : "");
+		has_interrupt(stalls) ? " An interrupt may be a timer, a packet or a disk." : "");
 	if (stalls->lost <= 0)
 		return;
 	display_number(stalls->lost, lost);

@@ -172,6 +172,20 @@ WAKING_TEST(waking_after_long_wait_notes_what_is_ready_in_the_epoll_set)
 }
 
 #ifndef __TARGET_ARCH_arm64
+WAKING_TEST(waking_tells_hardware_interrupt_from_software_interrupt)
+{
+	sleep_for(5000);
+	preempt_count = 1 << 8;
+	wake(&kernel.other);
+	assert_int_equal(sleeper->stall.flags,
+			 STALL_WAS_WOKEN | STALL_BY_INTERRUPT | STALL_BY_SOFTIRQ);
+	/* One that interrupts the other. */
+	preempt_count = 1 << 16 | 1 << 8;
+	wake(&kernel.other);
+	assert_int_equal(sleeper->stall.flags,
+			 STALL_WAS_WOKEN | STALL_BY_INTERRUPT | STALL_BY_HARDIRQ);
+}
+
 WAKING_TEST(waking_in_interrupt_records_no_waker)
 {
 	/* include/linux/preempt.h: softirqs, hardirqs, NMIs. */

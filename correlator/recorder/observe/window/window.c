@@ -469,13 +469,40 @@ static const char *known_text(const char *text)
 	return text[0] ? text : NULL;
 }
 
+/*
+ * The kind of an interrupt: a program is not told which one it is in, but what the thread waited
+ * for leaves no choice. A sleep ends by its timer, as a futex in an interrupt; a timer is a
+ * hardware interrupt (hrtimer_interrupt()), a packet a software one (net_rx_action()).
+ */
+static const char *interrupt_name(const struct stall *stall)
+{
+	switch (stall->blocked_on) {
+	case BLOCKED_ON_SLEEP:
+	case BLOCKED_ON_FUTEX:
+		return "timer";
+	case BLOCKED_ON_DISK:
+	case BLOCKED_ON_FAULT:
+		return "disk";
+	case BLOCKED_ON_POLL:
+		if (stall->flags & STALL_BY_HARDIRQ)
+			return "timer";
+		return stall->flags & STALL_BY_SOFTIRQ ? "network" : "interrupt";
+	case BLOCKED_ON_NETWORK:
+		return stall->flags & STALL_BY_SOFTIRQ ? "network" : "interrupt";
+	default:
+		return "interrupt";
+	}
+}
+
 static void fill_waker(const struct stall *stall, struct stall_record *record)
 {
 	if (!(stall->flags & STALL_WAS_WOKEN) || !stall->blocked_ns)
 		return;
-	record->woken_by = stall->flags & STALL_BY_INTERRUPT ? "interrupt" : "thread";
-	if (stall->flags & STALL_BY_INTERRUPT)
+	if (stall->flags & STALL_BY_INTERRUPT) {
+		record->woken_by = interrupt_name(stall);
 		return;
+	}
+	record->woken_by = "thread";
 	/* In another pid namespace only its name is known. */
 	record->woken_by_pid = stall->waker_tgid;
 	record->woken_by_tid = stall->waker_tid;

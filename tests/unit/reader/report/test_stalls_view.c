@@ -142,8 +142,8 @@ FIXTURE_TEST(stalls_table_shows_what_ended_them_and_the_longest)
 	       "GET /a    50.00 ms  CPU                         CPU of greedy              "
 	       "a                   00:00:00.005\n"
 	       "\n"
-	       "4 waits: 610.0 ms blocked, 40.00 ms for a CPU. An interrupt is a timer, a packet "
-	       "or a disk.\n");
+	       "4 waits: 610.0 ms blocked, 40.00 ms for a CPU. An interrupt may be a timer, a "
+	       "packet or a disk.\n");
 }
 
 FIXTURE_TEST(stalls_csv_has_row_per_ender_and_wait)
@@ -185,11 +185,11 @@ FIXTURE_TEST(stalls_json_has_total_enders_and_waits)
 
 FIXTURE_TEST(stalls_ndjson_has_line_per_ender_and_wait)
 {
-	ADD(STALL("1", "100") " woken_by=interrupt");
+	ADD(STALL("1", "100") " woken_by=timer");
 	expect(print_stalls_ndjson, 100, 0,
-	       "{\"row\":\"ended_by\",\"by\":\"endpoint\",\"endpoint\":\"GET /a\",\"ended_by\":\"interrupt\","
+	       "{\"row\":\"ended_by\",\"by\":\"endpoint\",\"endpoint\":\"GET /a\",\"ended_by\":\"timer\","
 	       "\"stalls\":1,\"blocked_ns\":100000000,\"run_queue_ns\":0,\"longest_ns\":100000000}\n"
-	       "{\"row\":\"stall\",\"by\":\"endpoint\",\"endpoint\":\"GET /a\",\"ended_by\":\"interrupt\","
+	       "{\"row\":\"stall\",\"by\":\"endpoint\",\"endpoint\":\"GET /a\",\"ended_by\":\"timer\","
 	       "\"blocked_ns\":100000000,\"run_queue_ns\":0,\"start_ns\":1000000000,\"end_ns\":1100000000,"
 	       "\"pid\":7,\"tid\":8,\"request_id\":\"a\",\"blocked_on\":\"futex\"}\n");
 }

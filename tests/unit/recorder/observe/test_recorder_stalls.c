@@ -18,6 +18,7 @@ enum {
 
 static struct record_view view;
 static struct record_reader *reader; /* that the view is of */
+static struct stall object; /* what a stall has from it */
 
 static int begin(void **state)
 {
@@ -170,12 +171,40 @@ static void be_interrupted(void)
 
 	run_a_request();
 	one = stall();
-	one->flags = STALL_WAS_WOKEN | STALL_BY_INTERRUPT;
+	one->flags = STALL_WAS_WOKEN | STALL_BY_INTERRUPT | object.flags;
+	one->blocked_on = object.blocked_on;
 	strcpy(one->waker_comm, "anyone");
+}
+
+static void expect_interrupt(enum blocked_reason reason, uint32_t flags, const char *expected)
+{
+	void *state = NULL;
+
+	object = (struct stall){ .blocked_on = reason, .flags = flags };
+	assert_int_equal(begin(&state), 0);
+	plan(NS_PER_S / 2, be_interrupted);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	find_stall();
+	assert_string_equal(text(&view, "woken_by"), expected);
+}
+
+FIXTURE_TEST(recorder_tells_interrupts_apart_by_what_they_end)
+{
+	expect_interrupt(BLOCKED_ON_SLEEP, 0, "timer");
+	expect_interrupt(BLOCKED_ON_FUTEX, STALL_BY_SOFTIRQ, "timer");
+	expect_interrupt(BLOCKED_ON_DISK, STALL_BY_HARDIRQ, "disk");
+	expect_interrupt(BLOCKED_ON_FAULT, 0, "disk");
+	expect_interrupt(BLOCKED_ON_POLL, STALL_BY_HARDIRQ, "timer");
+	expect_interrupt(BLOCKED_ON_POLL, STALL_BY_SOFTIRQ, "network");
+	expect_interrupt(BLOCKED_ON_POLL, 0, "interrupt");
+	expect_interrupt(BLOCKED_ON_NETWORK, STALL_BY_SOFTIRQ, "network");
+	expect_interrupt(BLOCKED_ON_NETWORK, STALL_BY_HARDIRQ, "interrupt");
+	expect_interrupt(BLOCKED_ON_CHILD, STALL_BY_HARDIRQ, "interrupt");
 }
 
 FIXTURE_TEST(recorder_names_nobody_behind_interrupt)
 {
+	object = (struct stall){ .blocked_on = BLOCKED_ON_PIPE };
 	plan(NS_PER_S / 2, be_interrupted);
 	assert_int_equal(record(), EXIT_CODE_OK);
 	find_stall();
@@ -235,8 +264,6 @@ FIXTURE_TEST(recorder_writes_hog_with_its_parts)
 	assert_false(has("woken_by"));
 	assert_false(has("ran_instead_tid"));
 }
-
-static struct stall object;
 
 static void wait_on_object(void)
 {
