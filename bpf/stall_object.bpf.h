@@ -176,7 +176,6 @@ static __always_inline void stall_object_read(struct stall *stall, const struct 
 	if (!ready && descriptor != ~0ULL)
 		file = open_file(task, descriptor);
 	inode = file ? BPF_CORE_READ(file, f_inode) : NULL;
-
 	if (!inode)
 		return;
 	kind = BPF_CORE_READ(inode, i_mode) & 0170000;

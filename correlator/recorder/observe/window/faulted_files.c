@@ -15,30 +15,34 @@ static bool is_on(const struct memory_map_entry *entry, uint32_t device)
 	return entry->device_major == device >> 20 && entry->device_minor == (device & 0xfffff);
 }
 
-/* The only path of the inode, on the device or, if is_any, on a file system without one. */
-static const char *only_path(const struct memory_map *map, uint64_t inode, uint32_t device,
-			     bool is_any)
+/* The number of paths of the inode, up to 2, on the device or, if is_any, on file systems without
+ * one; sets *ret_path to the first. */
+static unsigned int find_paths(const struct memory_map *map, uint64_t inode, uint32_t device,
+			       bool is_any, const char **ret_path)
 {
-	const char *path = NULL;
+	unsigned int count = 0;
 
-	for (size_t i = 0; i < map->count; i++) {
+	for (size_t i = 0; i < map->count && count < 2; i++) {
 		const struct memory_map_entry *entry = &map->entries[i];
 
 		if (entry->inode != inode ||
 		    !(is_any ? entry->device_major == 0 : is_on(entry, device)))
 			continue;
-		if (path && strcmp(path, entry->path) != 0)
-			return NULL;
-		path = entry->path;
+		if (count == 0)
+			*ret_path = entry->path;
+		count += count == 0 || strcmp(*ret_path, entry->path) != 0;
 	}
-	return path;
+	return count;
 }
 
 const char *faulted_file_path(const struct memory_map *map, uint64_t inode, uint32_t device)
 {
-	const char *path = only_path(map, inode, device, false);
+	const char *path;
+	unsigned int count = find_paths(map, inode, device, false, &path);
 
-	return path ? path : only_path(map, inode, device, true);
+	if (count == 0)
+		count = find_paths(map, inode, device, true, &path);
+	return count == 1 ? path : NULL;
 }
 
 static bool lacks_name(const struct stall *stall)
