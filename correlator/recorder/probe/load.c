@@ -17,6 +17,10 @@
 #include "recorder/probe/features.h"
 #include "recorder/probe/open_session.h"
 
+enum {
+	TRIED_ENTRIES = 16
+};
+
 DEFINE_CLEANUP(struct correlator_bpf *, correlator_bpf__destroy);
 
 static int draw_hash_key(struct correlator_bpf *skeleton)
@@ -287,8 +291,13 @@ int load_explain(int error, const struct refusal *refusal)
 
 int load_try(const struct session_options *options, struct refusal *ret_refusal)
 {
+	struct session_options small = *options;
 	struct correlator_bpf *skeleton = NULL;
-	int r = load_programs(options, &skeleton, ret_refusal);
+	int r;
+
+	/* The programs are the same, and 60 MB of maps are not prepared for nothing. */
+	small.contexts_max = small.accounts_max = TRIED_ENTRIES;
+	r = load_programs(&small, &skeleton, ret_refusal);
 
 	correlator_bpf__destroy(skeleton);
 	return r;

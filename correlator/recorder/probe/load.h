@@ -40,5 +40,6 @@ int load_programs(const struct session_options *options, struct correlator_bpf *
  */
 int load_explain(int error, const struct refusal *refusal);
 
-/* Loads the programs and discards them: 0 or -errno as load_programs(). Not logged. */
+/* Loads the programs, with small maps, and discards them: 0 or -errno as load_programs(). Not
+ * logged. */
 int load_try(const struct session_options *options, struct refusal *ret_refusal);
