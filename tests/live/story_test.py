@@ -128,6 +128,11 @@ class StoryTest(html_test.PageTest):
         self.assertEqual(story["request"]["cpu_ns"], told_ns)
         self.check_quiet()
 
+    @staticmethod
+    def bar_name(piece):
+        reason = piece.get("blocked_on")
+        return f"{piece['state']}: {reason}" if reason else piece["state"]
+
     def test_so_does_the_trace_for_perfetto(self):
         story = self.story()
         packets = perfetto_trace.packets(self, html_test.correlator(
@@ -135,7 +140,7 @@ class StoryTest(html_test.PageTest):
         tracks = perfetto_trace.tracks(packets)
         bars = [bar for bar in perfetto_trace.bars(self, packets, "request")
                 if tracks[tracks[bar[0]]["parent_uuid"][0]]["name"] == ["story"]]
-        self.assertEqual([(piece["start_ns"], piece["end_ns"], piece["state"], piece.get("cpu_ns"))
+        self.assertEqual([(piece["start_ns"], piece["end_ns"], self.bar_name(piece), piece.get("cpu_ns"))
                           for piece in story["slices"]],
                          sorted((bar[1], bar[2], bar[3], bar[4].get("cpu_ns")) for bar in bars))
         total = json.loads(self.report("-f", "json"))["total"]["cpu_ns"]
