@@ -85,8 +85,9 @@ def parked_cpu_ns(pid):
 
 
 def run_correlator(*arguments, **options):
-    """Runs correlator to its end."""
-    return subprocess.run([CORRELATOR, *map(str, arguments)], text=True, timeout=DEADLINE_SECONDS,
+    """Runs correlator to its end. Beside unit tests under sanitizers and a flood of children, `doctor`, which loads all
+    programs six times, took a minute."""
+    return subprocess.run([CORRELATOR, *map(str, arguments)], text=True, timeout=5 * DEADLINE_SECONDS,
                           **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                              "stderr": subprocess.PIPE, **options})
 
