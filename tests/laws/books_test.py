@@ -31,10 +31,10 @@ class BooksTest(law.LawTest):
     def check(self, used, found, pid):
         threads = law.by_thread(found, pid)
         slack_ns = {tid: law.SWITCH_NS * law.switches(found, tid) for tid in used}
-        doubtful = {tid for tid, (_, queued_ns) in used.items() if law.RUN_DELAY_HAS_SLEEP and
-                    threads[tid]["run_queue_ns"] < (1 - law.PART) * queued_ns - slack_ns[tid]}
+        doubtful = {tid for tid, one in used.items() if law.RUN_DELAY_HAS_SLEEP and
+                    threads[tid]["run_queue_ns"] < (1 - law.PART) * one.queued_ns - slack_ns[tid]}
         self.assertLess(len(doubtful), len(used) / 2, "run queue")
-        for tid, (cpu_ns, queued_ns) in used.items():
+        for tid, (cpu_ns, queued_ns, _) in used.items():
             with self.subTest(tid=tid):
                 self.assert_close(cpu_ns, threads[tid]["cpu_ns"], "CPU by schedstat")
                 if tid not in doubtful:
@@ -43,7 +43,7 @@ class BooksTest(law.LawTest):
                 self.check_wall(threads[tid], found, pid)
         self.assert_split(found)
         sums = self.assert_balanced(found, pid)
-        self.assert_close(sum(cpu_ns for cpu_ns, _ in used.values()), sums["exec_ns"], "exec")
+        self.assert_close(sum(one.cpu_ns for one in used.values()), sums["exec_ns"], "exec")
 
     def check_wall(self, totals, found, pid):
         sums = records.books(found, pid)
@@ -67,7 +67,7 @@ class BooksTest(law.LawTest):
     def test_the_same_without_the_split(self):
         used, found, pid = self.observe("--no-kernel-split")
         threads = law.by_thread(found, pid)
-        for tid, (cpu_ns, _) in used.items():
+        for tid, (cpu_ns, _, _) in used.items():
             self.assert_close(cpu_ns, threads[tid]["cpu_ns"], "CPU by schedstat")
             self.check_wall(threads[tid], found, pid)
 

@@ -34,26 +34,28 @@ LOSSES = re.findall(r'X\(\w+,\s*"(\w+)"',
                     (harness.SOURCE / "include/correlator/counters.h").read_text())
 
 
+Used = collections.namedtuple("Used", "cpu_ns queued_ns stints")
+
+
 def schedstat(pid):
-    """{tid: (CPU ns, run queue ns)} of threads that all sleep; waits until they do."""
+    """{tid: Used} of threads that all sleep; waits until they do."""
     last = None
 
     def read():
         found = {}
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-                cpu_ns, queued_ns, _ = map(int, (task / "schedstat").read_text().split())
-                found[int(task.name)] = state(task), cpu_ns, queued_ns
+                found[int(task.name)] = state(task), Used(*map(int, (task / "schedstat").read_text().split()))
             return found
         return None
 
     def is_parked():
         nonlocal last
         before, last = last, read()
-        return last and last == before and all(letter == "S" for letter, _, _ in last.values())
+        return last and last == before and all(letter == "S" for letter, _ in last.values())
 
     harness.await_true(is_parked, f"all threads of {pid} to sleep")
-    return {tid: (cpu_ns, queued_ns) for tid, (_, cpu_ns, queued_ns) in last.items()}
+    return {tid: used for tid, (_, used) in last.items()}
 
 
 def state(task):
@@ -69,9 +71,9 @@ def halt(process):
 
 
 def growth(before, after):
-    """{tid: (CPU ns, run queue ns)} that threads used between two schedstat()."""
-    nothing = (0, 0)
-    return {tid: tuple(now - then for now, then in zip(figures, before.get(tid, nothing)))
+    """{tid: Used} between two schedstat()."""
+    nothing = Used(0, 0, 0)
+    return {tid: Used(*(now - then for now, then in zip(figures, before.get(tid, nothing))))
             for tid, figures in after.items()}
 
 

@@ -32,7 +32,7 @@ class LeanTest(BoundedTest):
             used = law.growth(before, law.schedstat(workload.pid))
             found = self.finish(recording)
         sums = self.assert_balanced(found)
-        self.assert_close(sum(cpu_ns for cpu_ns, _ in used.values()), sums["exec_ns"], "exec")
+        self.assert_close(sum(one.cpu_ns for one in used.values()), sums["exec_ns"], "exec")
         self.assertEqual("lean", found[0]["mode"])
         self.check_bound(truth, found)
 
@@ -121,7 +121,7 @@ class BudgetTest(law.LawTest):
         used = law.growth(before, law.schedstat(target.pid))
         found = self.finish(recording)
         sums = self.assert_balanced(found)
-        self.assert_close(sum(cpu_ns for cpu_ns, _ in used.values()), sums["exec_ns"], "exec")
+        self.assert_close(sum(one.cpu_ns for one in used.values()), sums["exec_ns"], "exec")
         self.check_modes(found)
         self.check_report(recording)
 

@@ -45,7 +45,7 @@ class OverloadTest(law.LawTest):
 
     def check(self, used, found):
         sums = self.assert_balanced(found, self.target.pid)
-        self.assert_close(sum(cpu_ns for cpu_ns, _ in used.values()), sums["exec_ns"],
+        self.assert_close(sum(one.cpu_ns for one in used.values()), sums["exec_ns"],
                           f"exec by schedstat, {law.losses(sums)}")
         self.assert_split(found)
         self.check_memory(found)
@@ -86,9 +86,10 @@ class OverloadTest(law.LawTest):
         self.assertEqual(0, sums["overflow_ns"])
         names = {record.get("request_id") for record in records.of_kind(found, "cpu")}
         self.assertLessEqual({f"fiber-{number}" for number in range(200)}, names)
-        # Each of the two switches of a turn ends a slice: one in the fiber, one outside.
+        # Each of the two switches of a turn ends a slice: one in the fiber, one outside. So does each time that its
+        # thread leaves the CPU, as the kernel counts: a thousand times a second on a busy machine.
         slices = sum(record["slices"] for record in records.of_kind(found, "cpu"))
-        self.assert_close(switches, slices, "slices", part=0.01)
+        self.assert_close(switches, slices, "slices", part=0.01, slack=sum(one.stints for one in used.values()))
 
     def test_five_thousand_threads(self):
         """Against the cgroup: CLOCK_PROCESS_CPUTIME_ID lacks the end of a thread's exit."""

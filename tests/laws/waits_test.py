@@ -58,13 +58,13 @@ class WaitsTest(law.LawTest):
         self.pin({min(os.sched_getaffinity(0))})
         used, threads, found, _ = self.spin()
         waited_ns = 0
-        for tid, (cpu_ns, queued_ns) in used.items():
+        for tid, (cpu_ns, queued_ns, _) in used.items():
             self.assert_close(cpu_ns, threads[tid]["cpu_ns"], "CPU by schedstat")
             self.assert_close(queued_ns, threads[tid]["run_queue_ns"], "run queue by schedstat",
                               slack=law.SWITCH_NS * law.switches(found, tid))
             waited_ns += queued_ns
         # While all four spin, each waits three times as long as it runs.
-        self.assertGreater(waited_ns, 2 * sum(cpu_ns for cpu_ns, _ in used.values()))
+        self.assertGreater(waited_ns, 2 * sum(one.cpu_ns for one in used.values()))
 
     def test_a_sleep_is_blocked_time_of_its_request(self):
         _, _, found, used_ns = self.observe(
