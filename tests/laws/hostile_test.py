@@ -33,8 +33,8 @@ LOOKS_PART = 0.4
 INTERVAL = "500ms"
 MODULES = ("--timeline", "--syscalls", "--io", "--stall=100us", "--stacks=99,off-cpu", "--native-stacks=full")
 MODULES_CPU_PART = 1.0
-# Of the honest one: switches that are written up from both sides, and what stacks lose: a clock that meets held
-# books, and names in the first moments. No time is lost by any.
+# The honest process may have these: switches that are written up from both sides, a sampling clock that met held books,
+# names that were missing in the first moments. None of them loses time.
 ALLOWED = {"switches_unseen", "samples_lost", "frames_unreadable", "frames_early", "native_unnamed"}
 # So few that a slow machine, too, makes more of them in the four windows that they are kept for.
 FEW_CONTEXTS = "--contexts", "4096"

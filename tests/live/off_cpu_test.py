@@ -104,7 +104,7 @@ class OffCpuTest(harness.LiveTest):
                 tolerance_ns = TOLERANCE_NS + TOLERANCE_PART * inside_ns
                 self.assertGreater(there_ns, inside_ns - on_cpu_ns[place] - tolerance_ns, waits[place])
                 self.assertLess(there_ns, around_ns + tolerance_ns, waits[place])
-                # Of the request's own time off the CPU all but its way in and out is in that method.
+                # All of the request's time off the CPU, but for its way in and out, is in that method.
                 elsewhere_ns = sum(ns for methods, ns in waits[place].items() if place not in dict(methods))
                 self.assertLess(elsewhere_ns, tolerance_ns, waits[place])
         for fiber in "first", "second":

@@ -10,7 +10,7 @@ from harness import Recording, Workload
 REASONS = ("disk", "network", "poll", "pipe", "futex", "sleep", "child", "fault", "other")
 FIELDS = {reason: f"blocked_{reason}_ns" for reason in REASONS}
 KEYS = ("-k", "request_id")
-# Of each wait of WAIT_MS, what the Ruby does beside it: 1 %.
+# The Ruby's own work beside a wait of WAIT_MS: 1 %.
 WAIT_MS = 100
 TOLERANCE_NS = 1_000_000
 TOLERANCE_PART = 0.01

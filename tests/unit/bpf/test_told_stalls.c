@@ -457,7 +457,8 @@ STALL_TEST(stall_in_page_fault_names_the_file_that_it_asked_for)
 	/* In the next one, of no file. */
 	kernel.current.maj_flt++;
 	assert_int_equal(wait_for(7 * MS, 0)->object, STALL_OBJECT_NONE);
-	/* Of a file again, which is known although the fault is over when the wait is told. */
+	/* Again a fault for a file. It is known although the fault is over when the wait is told.
+	 */
 	fault();
 	fall_asleep();
 	wake_up(7 * MS, 0);
@@ -596,7 +597,7 @@ STALL_TEST(only_a_wait_for_an_epoll_set_has_a_ready_file)
 	be_in_call(CALL_EPOLL, DESCRIPTOR, 0);
 	note_ready();
 	assert_int_equal(thread->stall.ready_file, 0);
-	/* What is no set after all has nothing in it. */
+	/* A file that is no set has nothing in it. */
 	kernel.is_32_bit_call = false;
 	files.set.rdllist.next = NULL;
 	note_ready();

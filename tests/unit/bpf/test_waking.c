@@ -179,7 +179,7 @@ WAKING_TEST(waking_tells_hardware_interrupt_from_software_interrupt)
 	wake(&kernel.other);
 	assert_int_equal(sleeper->stall.flags,
 			 STALL_WAS_WOKEN | STALL_BY_INTERRUPT | STALL_BY_SOFTIRQ);
-	/* One that interrupts the other. */
+	/* A hardware interrupt during a software interrupt. */
 	preempt_count = 1 << 16 | 1 << 8;
 	wake(&kernel.other);
 	assert_int_equal(sleeper->stall.flags,

@@ -37,7 +37,7 @@ static unsigned int find_paths(const struct memory_map *map, uint64_t inode, uin
 
 const char *faulted_file_path(const struct memory_map *map, uint64_t inode, uint32_t device)
 {
-	const char *path;
+	const char *path = NULL;
 	unsigned int count = find_paths(map, inode, device, false, &path);
 
 	if (count == 0)

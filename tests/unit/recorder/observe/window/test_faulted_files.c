@@ -55,7 +55,7 @@ TEST(faulted_file_is_that_of_device_and_inode)
 TEST(faulted_file_in_a_layer_is_known_by_its_inode)
 {
 	assert_string_equal(faulted_file_path(maps(), 12, device(0xfe, 1)), "/over/lay");
-	/* Of a device of its own, it is not of an overlay. */
+	/* A file system with a device of its own is no overlay. */
 	assert_null(faulted_file_path(maps(), 14, device(0xfe, 9)));
 	forget_maps();
 }
@@ -69,7 +69,7 @@ TEST(faulted_file_with_several_names_has_none)
 
 static char mapped[4096]; /* the path of a file that this process maps */
 
-/* A path so long that a stall has no room for it. */
+/* The path is longer than a stall has room for. */
 static void map_long_path(void)
 {
 	char folder[] = "/tmp/correlator-faulted-XXXXXX", name[201];
@@ -130,7 +130,7 @@ TEST(faulted_files_are_named_by_the_mappings_of_their_process)
 	stalls[0] = (struct stall){ .object = STALL_OBJECT_PIPE, .life = 7 };
 	stalls[1] = stall_of_mapping(own);
 	stalls[2] = stall_of_mapping(mapped);
-	/* Of a process that is not known any more, and of a file that is mapped no more. */
+	/* The process is not known any more; the file is not mapped any more. */
 	stalls[3] = stall_of_mapping(own);
 	stalls[3].life = 8;
 	stalls[4] = (struct stall){ .object = STALL_OBJECT_MAPPED, .life = 7, .inode = UINT64_MAX };
