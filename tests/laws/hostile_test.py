@@ -36,6 +36,8 @@ MODULES_CPU_PART = 1.0
 # The honest process may have these: switches that are written up from both sides, a sampling clock that met held books,
 # names that were missing in the first moments. None of them loses time.
 ALLOWED = {"switches_unseen", "samples_lost", "frames_unreadable", "frames_early", "native_unnamed"}
+# Nor do these: slices and stalls are told one by one, through rings that a reader without a CPU may find full.
+LOST_BY_MODULES = {"slices_lost", "stalls_lost"}
 # So few that a slow machine, too, makes more of them in the four windows that they are kept for.
 FEW_CONTEXTS = "--contexts", "4096"
 # Of a value: 128 bytes, each as \\xNN, and the mark of one that was cut.
@@ -103,12 +105,12 @@ class HostileTest(law.LawTest):
         self.recording, self.hostile = recording, hostile
         return truth, honest.pid, hostile.pid, turns, found
 
-    def check(self, *attacks, own_cpu_part=OWN_CPU_PART, **options):
+    def check(self, *attacks, own_cpu_part=OWN_CPU_PART, allowed=ALLOWED, **options):
         truth, honest, hostile, turns, found = self.observe(*attacks, **options)
         seconds = sum(record["window_ns"] for record in records.of_kind(found, "self")) / 1e9
         print(f"{attacks}: {turns / seconds:.0f} forged contexts a second, "
               f"{law.losses(self.books(found, hostile))}", flush=True)
-        self.check_honest(truth, honest, found)
+        self.check_honest(truth, honest, found, allowed)
         self.check_cost(found, seconds, own_cpu_part)
         sums = self.books(found, hostile)
         # Beside all others it may have no CPU to make more contexts than there is room for.
@@ -120,13 +122,13 @@ class HostileTest(law.LawTest):
     def books(self, found, pid):
         return self.assert_balanced([record for record in found if record["pid"] == pid], pid)
 
-    def check_honest(self, truth, pid, found):
+    def check_honest(self, truth, pid, found, allowed):
         sums = self.books(found, pid)
         mine = [record for record in found if record["pid"] == pid]
         self.assertEqual([], records.wrong_requests(truth, records.totals_by(mine), mine), sums)
         self.assertEqual(0, sums["overflow_ns"])
         self.assertEqual({}, {name: count for name, count in law.losses(sums).items()
-                              if name not in ALLOWED})
+                              if name not in allowed})
 
     def check_cost(self, found, seconds, own_cpu_part):
         own = records.of_kind(found, "self")
@@ -150,7 +152,8 @@ class HostileTest(law.LawTest):
             self.assertLess(len(record.get("request_id", "")), TEXT_MAX)
 
     def test_all_attacks_with_all_modules(self):
-        self.check(*ATTACKS, arguments=MODULES, own_cpu_part=MODULES_CPU_PART)
+        self.check(*ATTACKS, arguments=MODULES, own_cpu_part=MODULES_CPU_PART,
+                   allowed=ALLOWED | LOST_BY_MODULES)
 
     def test_long_values_at_each_switch(self):
         """They are read under the run queue's lock, a hundredth of a CPU's time at most."""

@@ -9,8 +9,9 @@ from reasons_test import Waiter
 
 TASKS = 1000
 THREADS = 4
-# Between the request's clocks and the boundaries beside them, thrice.
-CLOCKS_NS = 3 * 50_000
+# From a sleep's clocks to the boundaries beside them, and what our own programs use at each of these, thrice:
+# 0.2 ms were seen where a trap takes 10 us. A time slice that was taken for a sleep is four and more.
+CLOCKS_NS = 3 * 300_000
 # On a thread of its own nothing is left out but the way to the first boundary, and from the last.
 REST_PART = 0.01
 
@@ -60,7 +61,7 @@ class ParkedTest(harness.LiveTest):
 
     def test_a_story_says_it(self):
         said = run_correlator("report", "--request", "task-000", self.output).stdout
-        self.assertRegex(said, r"on no thread for \d+\.\d+ ms")
+        self.assertRegex(said, r"on no thread for \d+\.\d+ m?s\b")
 
 
 if __name__ == "__main__":

@@ -3,17 +3,15 @@
 
 Tolerance: 3 sigma of the number of samples, and two points for what calls the methods. Three Ractors that collect garbage
 all the time have stacks whose methods may have been collected before they were named (frames_collected); the busier the
-machine, the more. They have no name at all, and say nothing of the shares.
+machine, the more. So the windows count in which all methods have their names.
 """
-import collections
 import math
 
 import harness
 import records
 from harness import Recording, Workload
-from stacks_test import HZ, SAMPLES, sampled, stacks_of
+from stacks_test import HZ, SAMPLES, SHARES, counts_of_places, placed
 
-SHARES = {"seventy": 0.7, "twenty": 0.2, "ten": 0.1}
 REQUESTS = "ractor-0", "ractor-1", "ractor-2"
 
 
@@ -28,20 +26,15 @@ class RactorsTest(harness.LiveTest):
     def observe(self, **environment):
         with Workload("ractors.rb", environment={"GROUND_TRUTH": "off", **environment}) as workload:
             with Recording(self.output, "-p", workload.pid, "-k", "request_id", f"--stacks={HZ}") as recording:
-                workload.run(lambda: sampled(SAMPLES, *REQUESTS)(recording.records_so_far()))
+                workload.run(lambda: placed(SAMPLES, *REQUESTS)(recording.records_so_far()))
                 self.assert_ended_well(recording, recording.stop())
         return recording.records()
 
     def assert_shares_are_right(self, found):
-        counts = collections.defaultdict(collections.Counter)
-        for request, stack in stacks_of(found):
-            if not any(frame["frame_kind"] == "ruby" for frame in stack):
-                continue
-            place = next((name for frame in stack if (name := frame["name"].rpartition("#")[2]) in SHARES), None)
-            counts[request][place] += 1
+        counts = counts_of_places(found)
         for request in REQUESTS:
             total = sum(counts[request][place] for place in SHARES)
-            self.assertGreater(total, 0.9 * sum(counts[request].values()), counts[request])
+            self.assertGreater(total, 0.8 * sum(counts[request].values()), counts[request])
             for place, share in SHARES.items():
                 sigma = math.sqrt(share * (1 - share) / total)
                 self.assertAlmostEqual(share, counts[request][place] / total, delta=3 * sigma + 0.02, msg=request)

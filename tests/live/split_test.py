@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """User and kernel time: of a request that spins, one that reads /dev/zero, two that call getppid.
 
-  spin     no system calls: user time, but for the timer's and the scheduler's work
+  spin     no system calls: user time, but for the timer's and the scheduler's work. Each round is a request,
+           and the median of them is judged: in a single one the kernel may reclaim memory, or the hypervisor
+           take the CPU away in a system call of measure()'s
   zero     1 MiB a call: kernel time, but for Ruby's work around the calls. The same loop with one
            byte a call takes that work and little kernel time: that of getppid is taken for it,
            which is right to half a point
@@ -22,11 +24,13 @@ The tolerance is the records' own split_error_ns, and nothing else, whether the 
 other processes keep its CPUs busy; but no more than TOLERANCES, in parts of the request's CPU and
 beside what the hypervisor stole. With these the test notices what it is there for: a way into the
 kernel of half the length is a difference of 17 points of getppid's loop. The bound itself is 4 to 9
-points of that on a machine with a steady speed, and wider where single calls differ more, which
-CEILINGS limits: there (11 to 28 points were seen) the error is to be within BOUND_PART of it.
+points of that on a machine with a steady speed, and wider where single calls differ more (11 to 41 points
+were seen): there the error is to be within BOUND_PART of it. CEILINGS limits the bound where a getppid
+takes USUAL_NS or less; a machine whose traps are dearer doubts as much more.
 
 Reading 1 MiB of zeros empties the caches that the user's part of the next turn fills again, which
-the construction does not know: 2.5 points on an AMD EPYC. Hence ZERO_TOLERANCE.
+the construction does not know: 2.5 points on an AMD EPYC, 4.5 there as a guest whose traps are dear and whose
+CPUs are busy. Hence ZERO_TOLERANCE.
 
 The tracing makes a system call dearer, and that is kernel time of whoever calls: it is printed by
 how much.
@@ -46,9 +50,10 @@ from harness import Process, Recording, Workload
 
 TOLERANCES = {"spin": 0.01, "zero": 0.05, "getppid": 0.12, "sparse": 0.08}
 CEILINGS = {"spin": 0.05, "zero": 0.10, "getppid": 0.40, "sparse": 0.35}
-# Of a bound that is wider than that: 0.68 of it was the most.
+USUAL_NS = 500
+# Of a bound that is wider than that: 0.70 of it was the most.
 BOUND_PART = 0.8
-ZERO_TOLERANCE = 0.04
+ZERO_TOLERANCE = 0.07
 STOPWATCH = harness.BUILD / "fixtures" / "syscall_stopwatch.so"
 TURNS = 20_000
 SPARSE_TURNS = 4_000
@@ -123,8 +128,8 @@ class Split(harness.LiveTest):
         codes = {"getppid": GETPPID, "no-kernel": NO_KERNEL, "zero": ZERO % (1 << 20),
                  "one-byte": ZERO % 1, "spin": SPIN}
         used = dict.fromkeys(codes, 0)
-        for name, code in list(codes.items()) * ROUNDS:
-            used[name] += measure(plain, name, code)
+        for turn, (name, code) in enumerate(list(codes.items()) * ROUNDS):
+            used[name] += measure(plain, f"{name} {turn}" if name == "spin" else name, code)
             if name == "getppid":
                 measure(timed, name, code)
             if name == "spin":
@@ -153,7 +158,7 @@ class Split(harness.LiveTest):
         stolen = total["stolen_ns"] / total["cpu_ns"]
         self.assertLessEqual(abs(truth - share),
                              max(least, min(bound, max(TOLERANCES[name], BOUND_PART * bound) + stolen)))
-        self.assertLessEqual(bound, CEILINGS[name] + stolen)
+        self.assertLessEqual(bound, CEILINGS[name] * max(1, self.untraced_ns / USUAL_NS) + stolen)
 
     def check_timed(self, name, total, turns):
         self.assertGreater(total["timed_calls"], 0.95 * ROUNDS * turns)
@@ -161,7 +166,9 @@ class Split(harness.LiveTest):
         self.check_share(name, total, ROUNDS * turns * total["call_ns"] / total["cpu_ns"])
 
     def test_a_request_that_spins_is_user_time(self):
-        self.check_share("spin", self.totals["spin"], 0, 0.02)
+        spins = [total for name, total in self.totals.items() if name and name.startswith("spin ")]
+        self.assertEqual(ROUNDS, len(spins))
+        self.check_share("spin", sorted(spins, key=self.kernel_share)[ROUNDS // 2], 0, 0.02)
 
     def test_a_request_that_reads_zeros_is_kernel_time_but_for_rubys_work_around_it(self):
         work_ns = self.used["one-byte"] - READS * self.traced_kernel_ns()
@@ -192,7 +199,8 @@ class Split(harness.LiveTest):
 
 class SplitTest(Split):
     def test_the_tracing_costs_less_than_a_microsecond_a_system_call(self):
-        self.assertLess(self.traced_ns - self.untraced_ns, 1000)
+        """Where traps are dear, less than 1.5 system calls: beside others 1.0 were seen."""
+        self.assertLess(self.traced_ns - self.untraced_ns, max(1000, 1.5 * self.untraced_ns))
 
 
 class BusySplitTest(Split):

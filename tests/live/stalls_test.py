@@ -99,8 +99,11 @@ class StallsTest(harness.LiveTest):
         truth, found = self.observe("--timeline", "--syscalls", "--stacks=off-cpu")
         self.assert_sums_are_right(found)
         self.assert_stalls_are_right(truth, found)
-        frames = frames_of(found)
-        for stall in records.of_kind(found, "stall"):
+        frames, longest = frames_of(found), {}
+        # On a busy machine a thread may lose its CPU for as long as a stall before it comes to that method.
+        for stall in sorted(records.of_kind(found, "stall"), key=lambda stall: stall["end_ns"] - stall["start_ns"]):
+            longest[stall["request_id"]] = stall
+        for stall in longest.values():
             if stall["endpoint"] == "waiter":
                 names = [frame["name"] for frame in stack_of(frames, stack_id=stall["stack_id"])]
                 self.assertIn("stalled", "".join(names), (names, stall))
