@@ -468,11 +468,13 @@ FIXTURE_TEST(spool_rewrites_records_after_failed_sync)
 	bool has_failed;
 
 	do {
-		pid_t child = fork();
+		pid_t child;
 		int code;
 
 		sync++;
 		*witness = (struct witness){ 0 };
+		child = fork();
+		assert_true(child >= 0);
 		if (!child)
 			write_over_a_failed_sync(witness, sync);
 		assert_int_equal(waitpid(child, &code, 0), child);
