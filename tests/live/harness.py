@@ -87,9 +87,9 @@ def parked_cpu_ns(pid):
 def run_correlator(*arguments, **options):
     """Runs correlator to its end. Beside unit tests under sanitizers and a flood of children, `doctor`, which loads all
     programs six times, took a minute."""
-    return subprocess.run([CORRELATOR, *map(str, arguments)], text=True, timeout=5 * DEADLINE_SECONDS,
+    return subprocess.run([CORRELATOR, *map(str, arguments)], timeout=5 * DEADLINE_SECONDS, check=False,
                           **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
-                             "stderr": subprocess.PIPE, **options})
+                             "stderr": subprocess.PIPE, "text": True, **options})
 
 
 class Process(contextlib.AbstractContextManager):

@@ -6,8 +6,11 @@ ended it.
 import collections
 import json
 import os
+import sys
 import tempfile
 import unittest
+
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import harness
 import records
@@ -16,8 +19,29 @@ from harness import EXIT_USAGE, Recording, Workload, run_correlator
 from reasons_test import Waiter
 from stacks_test import frames_of, stack_of
 
+sys.path.append(str(harness.SOURCE / "tests/unit/command"))
+import perfetto_trace  # noqa: E402
+
 # Shorter waits have no record. Beside the one that is known, a request may have one of Ruby's own, for its lock.
 LIMIT_NS = 5_000_000
+
+
+def wait_of(stall):
+    """What most of it was."""
+    return "cpu" if stall["run_queue_ns"] > stall["blocked_ns"] else stall["blocked_on"]
+
+
+def sums_of(test, path, *names):
+    """{(family, labels, without the row): value} of an export to OpenMetrics."""
+    text = run_correlator("export", "-f", "openmetrics", path).stdout
+    found = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if family.name.removeprefix("correlator_") in names:
+                labels = dict(sample.labels)
+                test.assertIn(labels.pop("row"), ("group", "unattributed"))
+                found[family.name.removeprefix("correlator_"), *labels.values()] = sample.value
+    return found
 
 
 class StallsTest(harness.LiveTest):
@@ -58,7 +82,9 @@ class StallsTest(harness.LiveTest):
                         self.assertGreaterEqual(stall["end_ns"] - stall["start_ns"], LIMIT_NS)
                     continue
                 self.assertLess(0, len(by_request[request]))
-                stall = max(by_request[request], key=lambda stall: stall["end_ns"] - stall["start_ns"])
+                # Beside others, the thread may wait for its CPU for longer than it sleeps.
+                longest = "blocked_ns" if known["blocked_on"] else "run_queue_ns"
+                stall = max(by_request[request], key=lambda stall, longest=longest: stall[longest])
                 length_ns = stall["end_ns"] - stall["start_ns"]
                 self.assertLessEqual(length_ns, around_ns, stall)
                 are_once.extend(value == stall.get(field) for field, value in known.pop("may_be", {}).items())
@@ -125,6 +151,34 @@ class StallsTest(harness.LiveTest):
                                  for row in report["ended_by"] if row.get("ender") == "ender"})
         shown = run_correlator("report", "--stalls", self.output).stdout
         self.assertRegex(shown, r"\nwaiter +ender +\d+ ")
+
+    def test_exports_have_all_of_them(self):
+        _, found = self.observe("--syscalls", "--io")
+        stalls = records.of_kind(found, "stall")
+        trace = run_correlator("export", "-f", "perfetto", self.output, text=False).stdout
+        names = {"cpu": "run_queue"}
+        self.assertEqual(
+            collections.Counter((stall["start_ns"], stall["end_ns"], names.get(wait_of(stall), f"blocked: {wait_of(stall)}"),
+                                 stall["request_id"], stall.get("waited_on"), stall.get("woken_by_tid")) for stall in stalls),
+            collections.Counter((*bar[1:4], *(bar[4].get(field) for field in ("request_id", "waited_on", "woken_by_tid")))
+                                for bar in perfetto_trace.bars(self, perfetto_trace.packets(self, trace), "stall")))
+        counts, seconds = collections.Counter(), collections.Counter()
+        for stall in stalls:
+            place = stall["endpoint"], wait_of(stall)
+            counts["stalls", *place] += 1
+            seconds["stall_seconds", *place] += stall["blocked_ns"] + stall["run_queue_ns"]
+        for call in records.of_kind(found, "syscall"):
+            place = (*(text for text in [call["endpoint"]] if text), call["syscall"])
+            counts["syscall_calls", *place] += call["syscalls"]
+            seconds["syscall_seconds", *place] += call["inside_ns"]
+        for io in records.of_kind(found, "io"):
+            place = (*(text for text in [io["endpoint"]] if text), io["io_on"])
+            for family, field in ("io_calls", "io_calls"), ("io_in_bytes", "in_bytes"), ("io_out_bytes", "out_bytes"):
+                counts[family, *place] += io[field]
+        self.assertEqual(dict(counts), sums_of(self, self.output, "stalls", "syscall_calls", "io_calls", "io_in_bytes",
+                                               "io_out_bytes"))
+        told = sums_of(self, self.output, "stall_seconds", "syscall_seconds")
+        self.assertEqual(dict(seconds), {place: round(value * 1e9) for place, value in told.items()})
 
     def test_very_many_are_limited_and_counted(self):
         workload = self.enter(Workload("driven.rb"))
@@ -281,20 +335,22 @@ class SlowFilesTest(harness.LiveTest):
         """It waits for it, too, but does not read it: before Linux 6.12 it has no name."""
         one, other = self.late
         recording = self.enter(Recording(self.output, "-p", self.workload.pid, "--stall"))
-        for turn in range(3):
+        turns = 5
+        for turn in range(turns):
             # The thread's last fault is one of the other file; then both of its threads touch the same page.
             self.workload.evaluate(
-                f"Thread.new {{ touch('before', '{other}', {turn * 300}); "
-                f"first = Thread.new {{ touch('first', '{one}', {turn * 300}) }}; "
-                f"sleep 0.01; touch('second', '{one}', {turn * 300}); first.join }}.join")
+                f"Thread.new {{ touch('before', '{other}', {turn * 200}); "
+                f"first = Thread.new {{ touch('first', '{one}', {turn * 200}) }}; "
+                f"sleep 0.01; touch('second', '{one}', {turn * 200}); first.join }}.join")
         self.assert_ended_well(recording, recording.stop())
         seen = collections.defaultdict(collections.Counter)
         for stall in records.of_kind(recording.records(), "stall"):
             if stall.get("blocked_on") == "fault":
                 seen[stall["request_id"]][stall.get("waited_on")] += 1
-        self.assertEqual({str(other): 3}, seen["before"])
+        self.assertEqual({str(other): turns}, seen["before"])
         both = seen["first"] + seen["second"]
-        self.assertEqual(6, sum(both.values()))
+        # One of the threads may be late, and find the page read.
+        self.assertGreater(sum(both.values()), turns)
         self.assertLessEqual(set(both), {str(one)} | (set() if harness.kernel_traces("mm_filemap_fault") else {None}))
 
 
@@ -332,6 +388,16 @@ class HogsTest(harness.LiveTest):
                                    msg=hog)
         self.assertGreater(hogs["spin"]["cpu_ns"], 2 * hogs["spin"]["blocked_ns"])
         self.assertGreater(hogs["wait"]["blocked_ns"], 2 * hogs["wait"]["cpu_ns"])
+        self.assert_exports_have(found)
+
+    def assert_exports_have(self, found):
+        hogs = [stall for stall in records.of_kind(found, "stall") if stall.get("hog")]
+        trace = run_correlator("export", "-f", "perfetto", self.output, text=False).stdout
+        self.assertEqual(
+            sorted((hog["start_ns"], hog["end_ns"], "hog", hog["request_id"]) for hog in hogs),
+            sorted((*bar[1:4], bar[4]["request_id"])
+                   for bar in perfetto_trace.bars(self, perfetto_trace.packets(self, trace), "hog")))
+        self.assertEqual(len(hogs), sum(sums_of(self, self.output, "hogs").values()))
 
     def test_each_is_in_the_method_that_kept_the_thread(self):
         _, found = self.observe("--stacks=999,off-cpu")

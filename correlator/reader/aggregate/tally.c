@@ -171,8 +171,14 @@ static int add_numbers(struct tally *tally, struct tally_group *group,
 	struct tally_name *name;
 	int r;
 
-	for (size_t i = 0; i < tally->subject->number_count; i++)
-		(void)record_view_count_at(record, tally->subject->places[i], &numbers[i]);
+	for (size_t i = 0; i < tally->subject->number_count; i++) {
+		size_t place = tally->subject->places[i];
+
+		if (place == TALLY_RECORDS)
+			numbers[i] = 1;
+		else
+			(void)record_view_count_at(record, place, &numbers[i]);
+	}
 	r = find_name(tally, record, &name);
 	if (r < 0)
 		return r;

@@ -25,6 +25,9 @@ enum {
 	TALLY_NUMBERS_MAX = 8,
 };
 
+/* In place of a RECORD_PLACE: the number of records. */
+#define TALLY_RECORDS SIZE_MAX
+
 /* Describes the records that are summed up: all of one kind. */
 struct tally_subject {
 	enum record_kind kind;
@@ -36,7 +39,7 @@ struct tally_subject {
 	size_t (*write_rest)(const struct record_view *record,
 			     char ret_name[static TALLY_NAME_BYTES_MAX]);
 	size_t number_count;
-	size_t places[TALLY_NUMBERS_MAX]; /* RECORD_PLACE of each number */
+	size_t places[TALLY_NUMBERS_MAX]; /* RECORD_PLACE of each number, or TALLY_RECORDS */
 	/* Groups and sums are sorted by these numbers, added up: sort_count from sort_first on. */
 	size_t sort_first;
 	size_t sort_count;

@@ -110,7 +110,7 @@ int exporter_add(struct exporter *exporter, const struct record_view *record)
 	const struct selection_consumer consumer = consumer_of(exporter);
 
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
-		return totals_add(&exporter->openmetrics.totals, record);
+		return openmetrics_export_add(&exporter->openmetrics, record);
 	if (exporter_is_of_stacks(exporter->format))
 		return stacks_add(&exporter->stacks, record);
 	return selection_add(&exporter->selection, &consumer, record);

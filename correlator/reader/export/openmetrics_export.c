@@ -5,15 +5,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/display.h"
 #include "base/openmetrics.h"
 #include "figures/figure.h"
 #include "reader/aggregate/rows.h"
+#include "reader/export/openmetrics_labels.h"
 
 enum {
-	NAME_BYTES = 64,
-	LABEL_BYTES = 4 * RECORD_VIEW_TEXT_BYTES_MAX + 1
+	NAME_BYTES = 64
 };
 
 int openmetrics_export_init(struct openmetrics_export *openmetrics, const char *by,
@@ -21,6 +19,8 @@ int openmetrics_export_init(struct openmetrics_export *openmetrics, const char *
 {
 	int r = totals_init(&openmetrics->totals, by ? &by : NULL, 1);
 
+	if (r == 0)
+		r = openmetrics_tallies_init(&openmetrics->tallies, by, filter);
 	if (r < 0)
 		return r;
 	selection_take_filter(&openmetrics->totals.selection, filter);
@@ -30,46 +30,33 @@ int openmetrics_export_init(struct openmetrics_export *openmetrics, const char *
 void openmetrics_export_deinit(struct openmetrics_export *openmetrics)
 {
 	totals_deinit(&openmetrics->totals);
+	openmetrics_tallies_deinit(&openmetrics->tallies);
 }
 
-/* Label names consist of letters, digits and '_', and do not begin with a digit. */
-static void put_label_name(FILE *out, const char *key)
+int openmetrics_export_add(struct openmetrics_export *openmetrics, const struct record_view *record)
 {
-	if (*key >= '0' && *key <= '9')
-		(void)fputc('_', out);
-	for (; *key; key++) {
-		bool is_letter = (*key >= 'a' && *key <= 'z') || (*key >= 'A' && *key <= 'Z');
+	int r = totals_add(&openmetrics->totals, record);
 
-		(void)fputc(is_letter || (*key >= '0' && *key <= '9') ? *key : '_', out);
-	}
+	if (r < 0)
+		return r;
+	return openmetrics_tallies_add(&openmetrics->tallies,
+				       &openmetrics->totals.selection.recording, record);
 }
 
-/* {row="group",endpoint="GET /"; the caller closes it. */
+/* The labels of a row; the caller closes them. */
 static void put_labels(FILE *out, const struct rows *rows, const struct row *row)
 {
-	char label[LABEL_BYTES];
+	struct record_text value = { 0 };
 
-	(void)fprintf(out, "{row=\"%s\"", rows_kind_name(row->kind));
-	if (!row->group)
-		return;
-	(void)display_escape(row->group->value, row->group->value_bytes, label, sizeof(label));
-	(void)fputc(',', out);
-	/* A key may have the name of one of our own labels. */
-	if (strcmp(rows->grouping->by, "row") == 0 || strcmp(rows->grouping->by, "quantile") == 0)
-		(void)fputs("key_", out);
-	put_label_name(out, rows->grouping->by);
-	(void)fputs("=\"", out);
-	openmetrics_put_label(out, label);
-	(void)fputc('"', out);
+	if (row->group)
+		value = (struct record_text){ row->group->value, row->group->value_bytes };
+	openmetrics_labels_begin(out, rows_kind_name(row->kind), rows->grouping->by,
+				 row->group ? &value : NULL);
 }
 
-/* Ends a sample with its timestamp. */
 static void put_time(FILE *out, const struct rows *rows)
 {
-	(void)fputc(' ', out);
-	openmetrics_put_seconds(out,
-				(int64_t)(rows->totals->selection.recording.end_ns & INT64_MAX));
-	(void)fputc('\n', out);
+	openmetrics_labels_put_time(out, &rows->totals->selection.recording);
 }
 
 /* Names a metric family: correlator_cpu_seconds, or for requests correlator_request_cpu_seconds. */
@@ -190,7 +177,8 @@ int openmetrics_export_print(struct openmetrics_export *openmetrics, FILE *out)
 	put_requests(out, &rows);
 	for (enum request_cost cost = 0; cost < _REQUEST_COST_MAX; cost++)
 		put_summaries(out, &rows, cost);
-	(void)fputs("# EOF\n", out);
 	rows_deinit(&rows);
-	return 0;
+	r = openmetrics_tallies_print(&openmetrics->tallies, out);
+	(void)fputs("# EOF\n", out);
+	return r;
 }

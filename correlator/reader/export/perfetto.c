@@ -55,6 +55,8 @@ struct place {
 	uint64_t request;
 	uint64_t request_lane; /* track below request for a thread or fiber */
 	uint64_t request_windows;
+	uint64_t request_stalls;
+	uint64_t request_hogs; /* beside its waits, because a hog may have waits of its own */
 };
 
 /* The debug annotations of an event. */
@@ -232,11 +234,10 @@ static int describe_request(struct perfetto *perfetto, const struct place *place
 	return put_descriptor(&descriptor, place->request, place->process, out);
 }
 
-/* Describes the track of a thread or fiber below the request's. */
-static int describe_lane(struct perfetto *perfetto, const struct place *place, bool is_window,
-			 FILE *out)
+/* Describes the track of a thread or fiber below the request's. suffix: to its name. */
+static int describe_lane(struct perfetto *perfetto, const struct place *place, uint64_t uuid,
+			 const char *suffix, FILE *out)
 {
-	uint64_t uuid = is_window ? place->request_windows : place->request_lane;
 	descriptor_t descriptor = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
 	char name[TEXT_BYTES + 64], fiber[32] = "";
 	int r;
@@ -247,7 +248,7 @@ static int describe_lane(struct perfetto *perfetto, const struct place *place, b
 	if (place->fiber > 0)
 		(void)snprintf(fiber, sizeof(fiber), " fiber %" PRId64, place->fiber);
 	(void)snprintf(name, sizeof(name), "%s %" PRId64 "%s%s", place->thread_name, place->tid,
-		       fiber, is_window ? " by window" : "");
+		       fiber, suffix);
 	if (!is_new(perfetto, uuid, name, &r))
 		return r;
 	descriptor.name = name;
@@ -294,7 +295,7 @@ static void name_context(const struct record_view *record, bool is_request, stru
 		const struct record_field *field = &record->fields[i];
 		size_t mark = length;
 
-		if (!field->is_key || field->text.size_bytes == 0)
+		if (!record_context_has(field))
 			continue;
 		if (length > 0 && length + sizeof(", ") < TEXT_BYTES) {
 			memcpy(place->context + length, ", ", sizeof(", "));
@@ -358,6 +359,8 @@ static void find_place(struct record_text comm, const struct record_view *record
 	place->process = uuid_of(host, "process", &place->pid, sizeof(place->pid));
 	place->thread = uuid_of_thread(place->host_name, place->pid, place->tid);
 	find_request(record, place);
+	place->request_stalls = uuid_of(place->request, "stalls", &place->tid, sizeof(place->tid));
+	place->request_hogs = uuid_of(place->request, "hogs", &place->tid, sizeof(place->tid));
 	place->request_lane = uuid_of(place->request, "slices", &place->tid, sizeof(place->tid));
 	if (place->fiber > 0)
 		place->request_lane =
@@ -512,7 +515,7 @@ static int put_slice(struct perfetto *perfetto, const struct record_view *record
 		r = put_bar(&bar, annotations, out);
 	if (r < 0 || place->context[0] == '\0')
 		return r;
-	r = describe_lane(perfetto, place, false, out);
+	r = describe_lane(perfetto, place, place->request_lane, "", out);
 	bar.track = place->request_lane;
 	bar.category = "request";
 	bar.name = state;
@@ -534,8 +537,56 @@ static int put_window(struct perfetto *perfetto, const struct record_view *recor
 	    !record_view_count(record, RECORD_FIELD(cpu, last_ns), &bar.end_ns) ||
 	    bar.end_ns < bar.start_ns)
 		bar.start_ns = bar.end_ns = (int64_t)(record->wall_ns & INT64_MAX);
-	r = describe_lane(perfetto, place, true, out);
+	r = describe_lane(perfetto, place, place->request_windows, " by window", out);
 	return r == 0 ? put_bar(&bar, annotations, out) : r;
+}
+
+/* "hog"; of a wait what most of it was: "run_queue", or "blocked: futex". */
+static void name_stall(const struct record_view *record, bool is_hog,
+		       char ret_name[static TEXT_BYTES])
+{
+	int64_t blocked_ns = 0, run_queue_ns = 0;
+	char reason[TEXT_BYTES];
+
+	(void)record_view_count(record, RECORD_FIELD(stall, blocked_ns), &blocked_ns);
+	(void)record_view_count(record, RECORD_FIELD(stall, run_queue_ns), &run_queue_ns);
+	read_text(record, RECORD_FIELD(stall, blocked_on), reason);
+	if (is_hog)
+		(void)snprintf(ret_name, TEXT_BYTES, "hog");
+	else if (run_queue_ns > blocked_ns)
+		(void)snprintf(ret_name, TEXT_BYTES, "%s", sched_state_name(SCHED_RUN_QUEUE));
+	else
+		(void)snprintf(ret_name, TEXT_BYTES, "%s%s%.32s", sched_state_name(SCHED_BLOCKED),
+			       reason[0] != '\0' ? ": " : "", reason);
+}
+
+static int put_stall(struct perfetto *perfetto, const struct record_view *record,
+		     struct place *place, struct annotations *annotations, FILE *out)
+{
+	bool is_hog = record_view_find(record, RECORD_FIELD(stall, is_hog)) != NULL;
+	struct bar bar = { .track = is_hog ? place->request_hogs : place->request_stalls,
+			   .category = is_hog ? "hog" : "stall" };
+	char name[TEXT_BYTES];
+	int r;
+
+	if (!record_view_count(record, RECORD_FIELD(stall, start_ns), &bar.start_ns) ||
+	    !record_view_count(record, RECORD_FIELD(stall, end_ns), &bar.end_ns) ||
+	    bar.end_ns < bar.start_ns)
+		return 0;
+	name_stall(record, is_hog, name);
+	bar.name = name;
+	r = describe_lane(perfetto, place, bar.track, is_hog ? " hogs" : " stalls", out);
+	return r == 0 ? put_bar(&bar, annotations, out) : r;
+}
+
+static int put_record(struct perfetto *perfetto, const struct record_view *record,
+		      struct place *place, struct annotations *annotations, FILE *out)
+{
+	if (record->kind == RECORD_KIND_SLICE)
+		return put_slice(perfetto, record, place, annotations, out);
+	if (record->kind == RECORD_KIND_STALL)
+		return put_stall(perfetto, record, place, annotations, out);
+	return put_window(perfetto, record, place, annotations, out);
 }
 
 int perfetto_add(struct perfetto *perfetto, struct record_text comm,
@@ -545,7 +596,8 @@ int perfetto_add(struct perfetto *perfetto, struct record_text comm,
 	struct place place;
 	int r;
 
-	if (record->kind != RECORD_KIND_CPU && record->kind != RECORD_KIND_SLICE)
+	if (record->kind != RECORD_KIND_CPU && record->kind != RECORD_KIND_SLICE &&
+	    record->kind != RECORD_KIND_STALL)
 		return 0;
 	annotations = malloc(sizeof(*annotations));
 	if (!annotations)
@@ -559,7 +611,5 @@ int perfetto_add(struct perfetto *perfetto, struct record_text comm,
 		r = describe_thread(perfetto, &place, out);
 	if (r < 0)
 		return r;
-	return record->kind == RECORD_KIND_SLICE
-		       ? put_slice(perfetto, record, &place, annotations, out)
-		       : put_window(perfetto, record, &place, annotations, out);
+	return put_record(perfetto, record, &place, annotations, out);
 }

@@ -4,8 +4,10 @@
  * - a track for each thread, with its slices,
  * - a track for each request, or for each combination of keys of contexts without a request. Below
  *   it are tracks for each of its threads, or for each fiber if slices name it, with what it did
- *   for the request; and tracks with the thread's accounts by window.
- * Wake-ups are flows. Categories tell sums apart: "thread", "request", "window". Bounded memory.
+ *   for the request; and tracks with the thread's accounts by window, its long waits, and its
+ *   fibers that kept the thread.
+ * Wake-ups are flows. Categories tell sums apart: "thread", "request", "window", "stall", "hog".
+ * Bounded memory.
  */
 #pragma once
 
@@ -32,7 +34,7 @@ struct perfetto {
 void perfetto_init(struct perfetto *perfetto);
 void perfetto_deinit(struct perfetto *perfetto);
 
-/* Prints a cpu or slice record, and ignores other kinds. comm: of the record's process ({ NULL, 0 }
- * = not known). 0, -ENOMEM. */
+/* Prints a cpu, slice or stall record, and ignores other kinds. comm: of the record's process ({
+ * NULL, 0 } = not known). 0, -ENOMEM. */
 int perfetto_add(struct perfetto *perfetto, struct record_text comm,
 		 const struct record_view *record, FILE *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The context of a cpu, slice, sample or syscall record: its request, or, if it has none,
- * everything that ran outside requests with the same keys. Pure.
+ * The context of a cpu, slice, sample, syscall, io or stall record: its request, or, if it has
+ * none, everything that ran outside requests with the same keys. Pure.
  */
 #pragma once
 
@@ -14,6 +14,9 @@
 enum {
 	RECORD_CONTEXT_ID_BYTES = 4096, /* a longer one is cut */
 };
+
+/* True for the value of a key, not empty, in the record's own context, not in that of a waker. */
+bool record_context_has(const struct record_field *field);
 
 /* Writes what identifies the context: the request's id, or the attribution and all keys. Returns
  * its length. */

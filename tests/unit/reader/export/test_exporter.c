@@ -223,6 +223,76 @@ FIXTURE_TEST(openmetrics_omits_wall_time_without_request_times)
 	assert_null(strstr(exported.text, "correlator_user_seconds_total"));
 }
 
+/* What a family has of the values; text: "name_total{row=..." up to the time. */
+static void expect_sample(const char *sample)
+{
+	if (!strstr(exported.text, sample))
+		fail_msg("%s is not in %s", sample, exported.text);
+}
+
+FIXTURE_TEST(openmetrics_has_sums_of_modules_that_were_on)
+{
+	exported_begin(&exported, EXPORT_FORMAT_OPENMETRICS, NULL, NULL);
+	exported_record(&exported,
+			"meta pid=7 modules=[stall syscalls io] keys=[request_id endpoint]");
+	exported_record(&exported, "cpu pid=7 tid=8 request_id=r endpoint=a cpu_ns=5");
+	for (int i = 0; i < 2; i++) {
+		exported_record(&exported, "syscall pid=7 tid=8 request_id=r endpoint=a "
+					   "syscall=read syscalls=3 inside_ns=4000");
+		exported_record(&exported,
+				"io pid=7 tid=8 request_id=r endpoint=a io_on=tcp "
+				"peer=\"10.0.0.%d:5\" io_calls=2 in_bytes=10 out_bytes=7",
+				i);
+		exported_record(&exported, "stall pid=7 tid=8 request_id=r endpoint=a start_ns=1 "
+					   "end_ns=9 blocked_ns=6000 run_queue_ns=2000 "
+					   "blocked_on=futex woken_by_endpoint=b");
+		exported_record(&exported, "stall pid=7 tid=8 request_id=r endpoint=a start_ns=1 "
+					   "end_ns=9 blocked_ns=1000 run_queue_ns=2000 "
+					   "blocked_on=futex");
+	}
+	exported_record(&exported, "stall pid=7 tid=8 request_id=r endpoint=a hog=true start_ns=1 "
+				   "end_ns=9 cpu_ns=1000 blocked_ns=2000 run_queue_ns=3000");
+	exported_end(&exported);
+	expect_sample(
+		"correlator_syscall_calls_total{row=\"group\",endpoint=\"a\",syscall=\"read\"} 6 ");
+	expect_sample(
+		"correlator_syscall_seconds_total{row=\"group\",endpoint=\"a\",syscall=\"read\"} "
+		"0.000008000 ");
+	/* Of all peers. */
+	expect_sample("correlator_io_calls_total{row=\"group\",endpoint=\"a\",io_on=\"tcp\"} 4 ");
+	expect_sample(
+		"correlator_io_in_bytes_total{row=\"group\",endpoint=\"a\",io_on=\"tcp\"} 20 ");
+	expect_sample(
+		"correlator_io_out_bytes_total{row=\"group\",endpoint=\"a\",io_on=\"tcp\"} 14 ");
+	expect_sample(
+		"correlator_stalls_total{row=\"group\",endpoint=\"a\",blocked_on=\"futex\"} 2 ");
+	expect_sample(
+		"correlator_stalls_total{row=\"group\",endpoint=\"a\",blocked_on=\"cpu\"} 2 ");
+	expect_sample("correlator_stall_seconds_total{row=\"group\",endpoint=\"a\","
+		      "blocked_on=\"futex\"} 0.000016000 ");
+	expect_sample("correlator_hogs_total{row=\"group\",endpoint=\"a\"} 1 ");
+	expect_sample("correlator_hog_seconds_total{row=\"group\",endpoint=\"a\"} 0.000006000 ");
+}
+
+FIXTURE_TEST(openmetrics_key_with_name_of_a_label_is_told_apart)
+{
+	exported_begin(&exported, EXPORT_FORMAT_OPENMETRICS, "syscall", NULL);
+	exported_record(&exported, "cpu pid=7 request_id=r syscall=x cpu_ns=5");
+	exported_end(&exported);
+	expect_sample("correlator_cpu_seconds_total{row=\"group\",key_syscall=\"x\"} ");
+}
+
+FIXTURE_TEST(openmetrics_has_no_sums_of_modules_that_were_off)
+{
+	exported_begin(&exported, EXPORT_FORMAT_OPENMETRICS, NULL, NULL);
+	exported_record(&exported, "meta pid=7 modules=[stacks] keys=[request_id endpoint]");
+	exported_record(&exported, "cpu pid=7 tid=8 request_id=r endpoint=a cpu_ns=5");
+	exported_end(&exported);
+	assert_null(strstr(exported.text, "correlator_stall"));
+	assert_null(strstr(exported.text, "correlator_io"));
+	assert_null(strstr(exported.text, "correlator_syscall_"));
+}
+
 FIXTURE_TEST(openmetrics_label_names_replace_invalid_characters)
 {
 	exported_begin(&exported, EXPORT_FORMAT_OPENMETRICS, "1st.Key-z9", NULL);
