@@ -104,9 +104,10 @@ class OffCpuTest(harness.LiveTest):
                 tolerance_ns = TOLERANCE_NS + TOLERANCE_PART * inside_ns
                 self.assertGreater(there_ns, inside_ns - on_cpu_ns[place] - tolerance_ns, waits[place])
                 self.assertLess(there_ns, around_ns + tolerance_ns, waits[place])
-                # All of the request's time off the CPU, but for its way in and out, is in that method.
+                # All of the request's time asleep, but for its way in and out, is in that method. It may wait for
+                # a CPU anywhere.
                 elsewhere_ns = sum(ns for methods, ns in waits[place].items() if place not in dict(methods))
-                self.assertLess(elsewhere_ns, tolerance_ns, waits[place])
+                self.assertLess(elsewhere_ns, tolerance_ns + accounts[place]["run_queue_ns"], waits[place])
         for fiber in "first", "second":
             nap_ns = self.waited_ns(waits[fiber], "nap")
             self.assertGreater(nap_ns, 2 * 0.99 * WAIT_MS * 1e6 - on_cpu_ns[fiber], waits[fiber])
