@@ -38,9 +38,11 @@ class LeanTest(BoundedTest):
 
     def check_bound(self, truth, found):
         """Beyond its bound an exact recording may be wrong by as much; and what the hypervisor took is taken
-        out where a thread leaves the CPU, not where a context ends: that needs a probe there."""
+        out where a thread leaves the CPU, not where a context ends: that needs a probe there. What interrupts the
+        truth between its clock and the change is as uncertain as for an exact one."""
         def slack_ns(name):
-            return records.UNSEEN_NS + max(records.TOLERANCE_NS, records.TOLERANCE_PART * truth[name])
+            return (records.UNSEEN_NS + max(records.TOLERANCE_NS, records.TOLERANCE_PART * truth[name])
+                    + truth[name].uncertain_ns)
 
         requests = {name: truth_ns for name, truth_ns in truth.items() if name != records.NOBODY}
         self.assert_bounded(requests, found, slack_ns)

@@ -68,7 +68,8 @@ class MetricsTest(harness.LiveTest):
         workload = self.enter(Workload("driven.rb"))
         path = self.folder / "metrics"
         recording = self.enter(Recording(self.output, "-p", workload.pid, "-i", "50ms", "--metrics", f"unix:{path}"))
-        child = workload.evaluate("$child = fork { Workload.spin_ms(100); sleep }")
+        # Of this, what was stolen is not the child's CPU.
+        child = workload.evaluate("$child = fork { Workload.spin_ms(200); sleep }")
         name = f"correlator_process_cpu_seconds_total[('comm', 'ruby'), ('pid', '{child}')]"
         ended = "correlator_process_cpu_seconds_total[('comm', ''), ('pid', 'ended')]"
         before, _ = harness.await_true(lambda: self.seen(path, name, 0.1), "the child's CPU")

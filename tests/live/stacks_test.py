@@ -278,7 +278,7 @@ class StacksTest(harness.LiveTest):
                 if record.get("request_id") == "deep"]
         cut = [stack for stack in deep if stack[-1]["frame_kind"] == "cut"]
         self.assertTrue(cut)
-        self.assertEqual({1025}, {len(ruby_of(stack)) for stack in cut})
+        self.assertEqual({1025}, {sum(frame["frame_kind"] != "gc" for frame in ruby_of(stack)) for stack in cut})
         # A collection between sample and name leaves frames without one.
         self.assertIn("deep", {frame["name"] for stack in cut for frame in stack})
         self.assertLessEqual({stack[-2]["name"] for stack in cut}, {"deep", "[unknown]"})
@@ -498,7 +498,7 @@ class StacksTest(harness.LiveTest):
             # An assembler's function, which keeps its caller's frame below the stack.
             if name == "in_openssl":
                 called = [stack for stack in outside if stack[1]["name"] == "SHA512_Update"]
-                self.assertGreater(len(called), 0.8 * len(outside))
+                self.assertGreater(len(called), 0.6 * len(outside))
 
     def test_functions_without_a_name_are_told_apart_by_where_they_begin(self):
         tops = self.burn_natively("-DHIDDEN", strip=self.strip)

