@@ -43,6 +43,9 @@ OBSERVERS = 64_998  # the group `correlator` in the tests
 IS_LONG = os.environ.get("CORRELATOR_LONG") == "1"
 # Only a hang gets there, also on a machine that is busy with other things.
 DEADLINE_SECONDS = float(os.environ.get("DEADLINE_SECONDS", "60"))
+# Of a stretch that is to be some tens of ms long: what begins and ends it, and a pause of a virtual machine.
+BURN_SLACK_NS = 4_000_000
+PAUSE_NS = 12_000_000
 POLL_SECONDS = 0.01
 # How much is recorded in a second depends on the machine; and looking at it takes CPU time itself.
 ENOUGH_SECONDS = 5 * DEADLINE_SECONDS
@@ -321,6 +324,13 @@ class LiveTest(unittest.TestCase):
             truth.update(workload.evaluate(line))
         self.assert_ended_well(recording, recording.stop())
         return truth, recording.records()
+
+    def assert_burned(self, milliseconds, cpu_ns, slack_ns=0, msg=None):
+        """By Workload.spin_ms(), which goes on until its thread's clock says so, and reads it every 20 us. What a
+        hypervisor takes away in the middle is the thread's by all clocks (10 ms at a time were seen), or, if it tells
+        of it, nobody's."""
+        self.assertGreater(cpu_ns, milliseconds * 1e6 - BURN_SLACK_NS - slack_ns, msg)
+        self.assertLess(cpu_ns, milliseconds * 1e6 + BURN_SLACK_NS + PAUSE_NS + slack_ns, msg)
 
     def assert_ended_well(self, recording, code):
         self.assertEqual(EXIT_OK, code, recording.messages)

@@ -12,8 +12,7 @@ import subprocess
 import harness
 import records
 
-# 3 ms, and what a hypervisor that takes the CPU away in the middle makes of it.
-WITH_NS = 12_000_000
+WITH_NS = 3_000_000 + harness.PAUSE_NS
 # All of /proc is gone over once a minute: what is seen in half of that was told.
 TOLD_SECONDS = 30
 
