@@ -21,8 +21,8 @@ MODELS = {
 # its cache changes within a run, as other work comes and goes.
 SPEED_PART = 0.1
 # From a change to the first system call behind it, that call's way to our program included: 1 us at best,
-# 1.5 where a system call is dear.
-WAY_NS = 2_500
+# 1.5 where a system call is dear, 3.7 beside others.
+WAY_NS = 5_000
 TRACES = 4
 SEGMENTS = 12  # of each trace, in a round
 ROUNDS = 15
