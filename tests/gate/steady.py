@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -151,6 +152,8 @@ def main(words):
     if not parts.RELEASE.exists():
         sys.exit("nothing is built: call tests/run first")
     tally = Tally()
+    # As Ctrl-C: its noise would outlive it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with noise() if arguments.noise else contextlib.nullcontext():
         # Ctrl-C ends the rounds, not the table.
         with contextlib.suppress(KeyboardInterrupt):
