@@ -4,8 +4,8 @@ pool, its threads and its programs; the books balance, nothing looks like damage
 
 The shop knows what its endpoints use between two readings of a thread's clock. What is around, Puma, Rack and Sinatra,
 is what GET /plain costs, which does nothing else. Nine times that is allowed: GET /search hands on to three threads of a
-pool, and is woken by each, which is dear on some machines. 2 % are for what threads do between their context and the reading: to begin and to end, and
-in C for the programs.
+pool, and is woken by each, which is dear on some machines. 2 % are for what threads do between their context and the
+reading: to begin and to end, and in C for the programs.
 """
 import http.client
 import json
@@ -39,11 +39,10 @@ ADVICE = r"\n[\d.]+ % of the CPU was in threads of a pool,[^\n]*\n(?: [^\n]*\n)*
 
 class Shop(puma_test.Puma):
     APP = harness.FIXTURES / "shop"
+    boots = 0  # how often each path was asked for before the recording
 
     def environment(self):
         return {"SHOP_TRUTH": str(self.folder / "truth")}
-
-    boots = 0  # times that all of it was asked for before the recording
 
     def has_booted(self):
         self.boots += 1
@@ -126,7 +125,7 @@ class ShopTest(law.LawTest):
         around_ns = AROUND * rows["GET /plain"]["cpu_ns"] / rows["GET /plain"]["requests"]
         for endpoint, row in rows.items():
             slack_ns = SLACK_PART * used[endpoint]
-            # What came before is in the truth; on a busy machine one may have used twice what they all do.
+            # The truth includes the requests before the recording. On a busy machine such a request may use twice the mean.
             before_ns = 2 * boots * used[endpoint] / (row["requests"] + boots)
             self.assertGreater(row["cpu_ns"], used[endpoint] - slack_ns - before_ns, endpoint)
             self.assertLess(row["cpu_ns"], used[endpoint] + slack_ns + row["requests"] * around_ns, endpoint)

@@ -43,7 +43,7 @@ OBSERVERS = 64_998  # the group `correlator` in the tests
 IS_LONG = os.environ.get("CORRELATOR_LONG") == "1"
 # Only a hang gets there, also on a machine that is busy with other things.
 DEADLINE_SECONDS = float(os.environ.get("DEADLINE_SECONDS", "60"))
-# Of a stretch that is to be some tens of ms long: what begins and ends it, and a pause of a virtual machine.
+# The error of a stretch of some tens of ms: its beginning and its end, and a pause of the virtual machine.
 BURN_SLACK_NS = 4_000_000
 PAUSE_NS = 12_000_000
 POLL_SECONDS = 0.01

@@ -68,7 +68,7 @@ class MetricsTest(harness.LiveTest):
         workload = self.enter(Workload("driven.rb"))
         path = self.folder / "metrics"
         recording = self.enter(Recording(self.output, "-p", workload.pid, "-i", "50ms", "--metrics", f"unix:{path}"))
-        # Of this, what was stolen is not the child's CPU.
+        # Stolen time is not the child's CPU.
         child = workload.evaluate("$child = fork { Workload.spin_ms(200); sleep }")
         name = f"correlator_process_cpu_seconds_total[('comm', 'ruby'), ('pid', '{child}')]"
         ended = "correlator_process_cpu_seconds_total[('comm', ''), ('pid', 'ended')]"

@@ -51,7 +51,7 @@ from harness import Process, Recording, Workload
 TOLERANCES = {"spin": 0.01, "zero": 0.05, "getppid": 0.12, "sparse": 0.08}
 CEILINGS = {"spin": 0.05, "zero": 0.10, "getppid": 0.40, "sparse": 0.35}
 USUAL_NS = 500
-# Of a bound that is wider than that: 0.70 of it was the most.
+# The error was at most 0.70 of a bound that is wider than TOLERANCES.
 BOUND_PART = 0.8
 ZERO_TOLERANCE = 0.07
 STOPWATCH = harness.BUILD / "fixtures" / "syscall_stopwatch.so"

@@ -31,6 +31,12 @@ def wait_of(stall):
     return "cpu" if stall["run_queue_ns"] > stall["blocked_ns"] else stall["blocked_on"]
 
 
+def bars_of(test, path, category):
+    """Those of an export to Perfetto, as perfetto_trace.bars() has them."""
+    trace = run_correlator("export", "-f", "perfetto", path, text=False).stdout
+    return perfetto_trace.bars(test, perfetto_trace.packets(test, trace), category)
+
+
 def sums_of(test, path, *names):
     """{(family, labels, without the row): value} of an export to OpenMetrics."""
     text = run_correlator("export", "-f", "openmetrics", path).stdout
@@ -155,24 +161,23 @@ class StallsTest(harness.LiveTest):
     def test_exports_have_all_of_them(self):
         _, found = self.observe("--syscalls", "--io")
         stalls = records.of_kind(found, "stall")
-        trace = run_correlator("export", "-f", "perfetto", self.output, text=False).stdout
         names = {"cpu": "run_queue"}
         self.assertEqual(
             collections.Counter((stall["start_ns"], stall["end_ns"], names.get(wait_of(stall), f"blocked: {wait_of(stall)}"),
                                  stall["request_id"], stall.get("waited_on"), stall.get("woken_by_tid")) for stall in stalls),
             collections.Counter((*bar[1:4], *(bar[4].get(field) for field in ("request_id", "waited_on", "woken_by_tid")))
-                                for bar in perfetto_trace.bars(self, perfetto_trace.packets(self, trace), "stall")))
+                                for bar in bars_of(self, self.output, "stall")))
         counts, seconds = collections.Counter(), collections.Counter()
         for stall in stalls:
             place = stall["endpoint"], wait_of(stall)
             counts["stalls", *place] += 1
             seconds["stall_seconds", *place] += stall["blocked_ns"] + stall["run_queue_ns"]
         for call in records.of_kind(found, "syscall"):
-            place = (*(text for text in [call["endpoint"]] if text), call["syscall"])
+            place = (*filter(None, [call["endpoint"]]), call["syscall"])
             counts["syscall_calls", *place] += call["syscalls"]
             seconds["syscall_seconds", *place] += call["inside_ns"]
         for io in records.of_kind(found, "io"):
-            place = (*(text for text in [io["endpoint"]] if text), io["io_on"])
+            place = (*filter(None, [io["endpoint"]]), io["io_on"])
             for family, field in ("io_calls", "io_calls"), ("io_in_bytes", "in_bytes"), ("io_out_bytes", "out_bytes"):
                 counts[family, *place] += io[field]
         self.assertEqual(dict(counts), sums_of(self, self.output, "stalls", "syscall_calls", "io_calls", "io_in_bytes",
@@ -392,11 +397,9 @@ class HogsTest(harness.LiveTest):
 
     def assert_exports_have(self, found):
         hogs = [stall for stall in records.of_kind(found, "stall") if stall.get("hog")]
-        trace = run_correlator("export", "-f", "perfetto", self.output, text=False).stdout
         self.assertEqual(
             sorted((hog["start_ns"], hog["end_ns"], "hog", hog["request_id"]) for hog in hogs),
-            sorted((*bar[1:4], bar[4]["request_id"])
-                   for bar in perfetto_trace.bars(self, perfetto_trace.packets(self, trace), "hog")))
+            sorted((*bar[1:4], bar[4]["request_id"]) for bar in bars_of(self, self.output, "hog")))
         self.assertEqual(len(hogs), sum(sums_of(self, self.output, "hogs").values()))
 
     def test_each_is_in_the_method_that_kept_the_thread(self):

@@ -8,6 +8,13 @@
 #include "reader/aggregate/syscalls.h"
 #include "reader/export/openmetrics_labels.h"
 
+/* The tallies. */
+enum {
+	OF_SYSCALLS,
+	OF_IO,
+	OF_WAITS,
+};
+
 enum {
 	CALLS,
 	IN_BYTES,
@@ -83,15 +90,15 @@ static const struct {
 	const struct tally_subject *subject;
 	const char *module;
 } sources[OPENMETRICS_TALLIES] = {
-	{ &syscalls_subject, "syscalls" },
-	{ &io, "io" },
-	{ &waits, "stall" },
+	[OF_SYSCALLS] = { &syscalls_subject, "syscalls" },
+	[OF_IO] = { &io, "io" },
+	[OF_WAITS] = { &waits, "stall" },
 };
 
 /* A metric family: a number of each sum of a tally, or several added up. label NULL: of the sums
  * without a name, else of the others. */
 struct family {
-	size_t tally; /* index in sources */
+	size_t tally; /* OF_... */
 	const char *name;
 	const char *unit; /* "seconds": the numbers are ns */
 	const char *help;
@@ -101,22 +108,23 @@ struct family {
 };
 
 static const struct family families[] = {
-	{ 0, "correlator_syscall_calls", NULL, "System calls by name (--syscalls).", "syscall",
-	  SYSCALLS_CALLS, 1 },
-	{ 0, "correlator_syscall_seconds", "seconds", "Time inside these, on a CPU or not.",
-	  "syscall", SYSCALLS_INSIDE_NS, 1 },
-	{ 1, "correlator_io_calls", NULL, "Reads, writes and connects (--io).", "io_on", CALLS, 1 },
-	{ 1, "correlator_io_in_bytes", "bytes", "Read or received by these.", "io_on", IN_BYTES,
+	{ OF_SYSCALLS, "correlator_syscall_calls", NULL, "System calls by name (--syscalls).",
+	  "syscall", SYSCALLS_CALLS, 1 },
+	{ OF_SYSCALLS, "correlator_syscall_seconds", "seconds",
+	  "Time inside these, on a CPU or not.", "syscall", SYSCALLS_INSIDE_NS, 1 },
+	{ OF_IO, "correlator_io_calls", NULL, "Reads, writes and connects (--io).", "io_on", CALLS,
 	  1 },
-	{ 1, "correlator_io_out_bytes", "bytes", "Written or sent by these.", "io_on", OUT_BYTES,
+	{ OF_IO, "correlator_io_in_bytes", "bytes", "Read or received by these.", "io_on", IN_BYTES,
 	  1 },
-	{ 2, "correlator_stalls", NULL, "Long waits (--stall).", "blocked_on", WAITS, 1 },
-	{ 2, "correlator_stall_seconds", "seconds", "How long they were.", "blocked_on",
+	{ OF_IO, "correlator_io_out_bytes", "bytes", "Written or sent by these.", "io_on",
+	  OUT_BYTES, 1 },
+	{ OF_WAITS, "correlator_stalls", NULL, "Long waits (--stall).", "blocked_on", WAITS, 1 },
+	{ OF_WAITS, "correlator_stall_seconds", "seconds", "How long they were.", "blocked_on",
 	  WAIT_BLOCKED_NS, 2 },
-	{ 2, "correlator_hogs", NULL, "Times that a fiber kept its thread for long (--stall).",
-	  NULL, WAITS, 1 },
-	{ 2, "correlator_hog_seconds", "seconds", "How long it kept it.", NULL, WAIT_BLOCKED_NS,
-	  3 },
+	{ OF_WAITS, "correlator_hogs", NULL,
+	  "Times that a fiber kept its thread for long (--stall).", NULL, WAITS, 1 },
+	{ OF_WAITS, "correlator_hog_seconds", "seconds", "How long it kept it.", NULL,
+	  WAIT_BLOCKED_NS, 3 },
 };
 
 int openmetrics_tallies_init(struct openmetrics_tallies *tallies, const char *by,
@@ -152,7 +160,7 @@ int openmetrics_tallies_add(struct openmetrics_tallies *tallies, const struct re
 	return r;
 }
 
-/* A sum of the value is a sample, if it is one of the family's. */
+/* Puts the sample of a sum, if the family has one of it. */
 static void put_sample(FILE *out, const struct family *family, const struct tally *tally,
 		       const struct tally_group *group, const struct tally_sum *sum,
 		       const char *suffix)

@@ -55,8 +55,6 @@ struct place {
 	uint64_t request;
 	uint64_t request_lane; /* track below request for a thread or fiber */
 	uint64_t request_windows;
-	uint64_t request_stalls;
-	uint64_t request_hogs; /* beside its waits, because a hog may have waits of its own */
 };
 
 /* The debug annotations of an event. */
@@ -359,8 +357,6 @@ static void find_place(struct record_text comm, const struct record_view *record
 	place->process = uuid_of(host, "process", &place->pid, sizeof(place->pid));
 	place->thread = uuid_of_thread(place->host_name, place->pid, place->tid);
 	find_request(record, place);
-	place->request_stalls = uuid_of(place->request, "stalls", &place->tid, sizeof(place->tid));
-	place->request_hogs = uuid_of(place->request, "hogs", &place->tid, sizeof(place->tid));
 	place->request_lane = uuid_of(place->request, "slices", &place->tid, sizeof(place->tid));
 	if (place->fiber > 0)
 		place->request_lane =
@@ -560,11 +556,13 @@ static void name_stall(const struct record_view *record, bool is_hog,
 			       reason[0] != '\0' ? ": " : "", reason);
 }
 
+/* Hogs have a track of their own, because a hog may have waits. */
 static int put_stall(struct perfetto *perfetto, const struct record_view *record,
 		     struct place *place, struct annotations *annotations, FILE *out)
 {
 	bool is_hog = record_view_find(record, RECORD_FIELD(stall, is_hog)) != NULL;
-	struct bar bar = { .track = is_hog ? place->request_hogs : place->request_stalls,
+	struct bar bar = { .track = uuid_of(place->request, is_hog ? "hogs" : "stalls", &place->tid,
+					    sizeof(place->tid)),
 			   .category = is_hog ? "hog" : "stall" };
 	char name[TEXT_BYTES];
 	int r;

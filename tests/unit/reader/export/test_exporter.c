@@ -223,7 +223,7 @@ FIXTURE_TEST(openmetrics_omits_wall_time_without_request_times)
 	assert_null(strstr(exported.text, "correlator_user_seconds_total"));
 }
 
-/* What a family has of the values; text: "name_total{row=..." up to the time. */
+/* sample: the line up to its time. */
 static void expect_sample(const char *sample)
 {
 	if (!strstr(exported.text, sample))
@@ -258,7 +258,7 @@ FIXTURE_TEST(openmetrics_has_sums_of_modules_that_were_on)
 	expect_sample(
 		"correlator_syscall_seconds_total{row=\"group\",endpoint=\"a\",syscall=\"read\"} "
 		"0.000008000 ");
-	/* Of all peers. */
+	/* Peers are not told apart. */
 	expect_sample("correlator_io_calls_total{row=\"group\",endpoint=\"a\",io_on=\"tcp\"} 4 ");
 	expect_sample(
 		"correlator_io_in_bytes_total{row=\"group\",endpoint=\"a\",io_on=\"tcp\"} 20 ");
