@@ -147,17 +147,24 @@ void target_free(struct target *target)
 	free(target);
 }
 
+/*
+ * A process that executes has its new memory before the kernel tells of it (fs/exec.c v6.18:
+ * begin_new_exec(), then trace_sched_process_exec()). The program is read last: then all that was
+ * found belongs to it.
+ */
 static int look_again(struct target *target)
 {
+	int news = look_at_objects(target, NULL);
 	struct process_info info;
 	int r = process_read_info(target->info.pid, &info);
 
 	if (r < 0)
 		return r;
-	if (info.start_ticks != target->info.start_ticks)
+	if (info.start_ticks != target->info.start_ticks ||
+	    !process_is_same_program(&info.program, &target->info.program))
 		return -ESRCH;
 	target->info = info;
-	return look_at_objects(target, NULL);
+	return news;
 }
 
 int target_refresh(struct target *target)

@@ -59,7 +59,8 @@ DEFINE_CLEANUP(struct target *, target_free);
 /*
  * Looks for the keys. Except right after target_open, first checks whether everything found is
  * still there and looks for what was missing. Returns 1 if something was found or lost, 0 if
- * nothing changed, -ESRCH (the process is gone, or the pid belongs to another one), -errno.
+ * nothing changed, -ESRCH (the process is gone, runs another program, or the pid belongs to another
+ * one), -errno.
  */
 int target_refresh(struct target *target);
 

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,6 +68,37 @@ TEST(target_open_uses_given_map_and_refresh_detects_exit)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(target_refresh(target), -ESRCH);
 	stand_in_remove(&files);
+}
+
+TEST(target_refresh_does_not_take_an_exec_for_an_unloading)
+{
+	_cleanup_(target_freep) struct target *target = NULL;
+	int go[2], gone[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(gone, O_CLOEXEC), 0);
+	pid = fork();
+	assert_int_not_equal(pid, -1);
+	if (pid == 0) {
+		(void)!read(go[0], &byte, 1);
+		(void)execlp("sleep", "sleep", "1000", NULL);
+		_exit(1);
+	}
+	(void)close(gone[1]);
+	assert_int_equal(target_open(pid, NULL, &ruby_contexts, NULL, &target), 0);
+	assert_non_null(target_publisher(target));
+	assert_int_equal(target_refresh(target), 0);
+	assert_int_equal(target_refresh(target), 0);
+	assert_int_equal(write(go[1], "", 1), 1);
+	assert_int_equal(read(gone[0], &byte, 1), 0);
+	assert_int_equal(target_refresh(target), -ESRCH);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	(void)close(go[0]);
+	(void)close(go[1]);
+	(void)close(gone[0]);
 }
 
 TEST(target_open_reuses_files_of_other_process)
