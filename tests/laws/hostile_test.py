@@ -36,8 +36,9 @@ MODULES_CPU_PART = 1.0
 # The honest process may have these: switches that are written up from both sides, a sampling clock that met held books,
 # names that were missing in the first moments. None of them loses time.
 ALLOWED = {"switches_unseen", "samples_lost", "frames_unreadable", "frames_early", "native_unnamed"}
-# Nor do these: slices and stalls are told one by one, through rings that a reader without a CPU may find full.
-LOST_BY_MODULES = {"slices_lost", "stalls_lost"}
+# Nor do these: slices and stalls are told one by one, through rings that a reader without a CPU may find full, and
+# a method that such a reader comes to after several collections of garbage may be another one by then.
+LOST_BY_MODULES = {"slices_lost", "stalls_lost", "frames_collected"}
 # So few that a slow machine, too, makes more of them in the four windows that they are kept for.
 FEW_CONTEXTS = "--contexts", "4096"
 # Of a value: 128 bytes, each as \\xNN, and the mark of one that was cut.
