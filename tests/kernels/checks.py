@@ -7,7 +7,6 @@ counts are compared, and of the requests' CPU times the median.
 """
 import collections
 import json
-import os
 import pathlib
 import statistics
 import subprocess
@@ -132,14 +131,7 @@ class KernelTest(harness.LiveTest):
         self.check_ids(truth, found)
 
     def test_a_command(self):
-        # Beside an emulated CPU that the program has for itself, it takes seconds until its requests are seen.
-        picked_up = self.folder / "picked up"
-        recording = self.record("--", *harness.RUBY, harness.FIXTURES / "boot.rb",
-                                stdout=subprocess.PIPE, env={**os.environ, "PICKED_UP": str(picked_up)})
-        harness.await_true(lambda: any(record.get("request_id") == "first" for record in recording.records_so_far()),
-                           "the first request")
-        picked_up.touch()
-        lines = recording.process.stdout.read().splitlines()
+        recording, lines = harness.boot_until_seen(self.record, self.folder)
         found = self.end(recording, recording.wait())
         self.check_ids({json.loads(line)["request_id"] for line in lines[:-1]}, found)
         self.assertEqual(["found", "exec", "load", "exit"],

@@ -62,6 +62,20 @@ def await_true(condition, what, seconds=DEADLINE_SECONDS, poll_seconds=POLL_SECO
     return value
 
 
+def boot_until_seen(start, folder):
+    """
+    The recording of fixtures/boot.rb that start(command..., stdout=, env=) begins, and the lines that it has printed:
+    its first request lasts until it has been recorded.
+    """
+    picked_up = folder / "picked up"
+    recording = start("--", *RUBY, FIXTURES / "boot.rb", stdout=subprocess.PIPE,
+                      env={**os.environ, "PICKED_UP": str(picked_up)})
+    await_true(lambda: any(record.get("request_id") == "first" for record in recording.records_so_far()),
+               "the first request")
+    picked_up.touch()
+    return recording, recording.process.stdout.read().splitlines()
+
+
 def threads(pid):
     """{tid: (state, CPU ns)} by the scheduler's own account; None if a thread ended meanwhile."""
     found = {}
