@@ -59,6 +59,15 @@ def schedstat(pid):
     return {tid: used for tid, (_, used) in last.items()}
 
 
+def await_ended_threads(pid, count):
+    """
+    Waits until no more threads are left. Up to 3.2 Ruby keeps a thread that it needs no more for 3 s
+    (THREAD_CACHE_TIME in its thread_pthread.c): it sleeps, and then dies, which takes it some 200 us.
+    """
+    tasks = pathlib.Path(f"/proc/{pid}/task")
+    harness.await_true(lambda: len(os.listdir(tasks)) <= count, "threads to die")
+
+
 def state(task):
     """The state of a thread or process, by its folder in /proc: one letter."""
     return (task / "stat").read_text().rpartition(")")[2].split()[0]

@@ -22,15 +22,13 @@ class LifecycleTest(law.LawTest):
 
     def observe(self, *codes, options=()):
         """The records of a run of some lines; their sum is the cgroup's."""
-        pids = [self.target.pid, *self.children()]
-        for pid in pids:
-            law.schedstat(pid)
+        before = self.await_sleep()
         before_ns = self.cgroup.usage_ns()
         recording = self.record("-p", str(self.target.pid), "-i", "200ms", *options)
         for code in codes:
             self.target.evaluate(code)
-        for pid in [self.target.pid, *self.children()]:
-            law.schedstat(pid)
+        law.await_ended_threads(self.target.pid, len(before))
+        self.await_sleep()
         used_ns = self.cgroup.usage_ns() - before_ns
         found = self.finish(recording)
         sums = self.assert_balanced(found)
@@ -38,6 +36,12 @@ class LifecycleTest(law.LawTest):
                           slack=SLACK_NS)
         self.assertEqual(0, sums["overflow_ns"])
         return found
+
+    def await_sleep(self):
+        """The target's threads, when they and its children's all sleep."""
+        for pid in self.children():
+            law.schedstat(pid)
+        return law.schedstat(self.target.pid)
 
     def children(self):
         with open(f"/proc/{self.target.pid}/task/{self.target.pid}/children") as file:

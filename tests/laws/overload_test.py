@@ -10,7 +10,6 @@ sizes: RSS_BOUND_BYTES is for the default ones. Kernel memory is bounded by the 
 grow past the sizes they are created with; `self` records say how full they are.
 """
 import os
-import pathlib
 import signal
 
 import law
@@ -36,10 +35,7 @@ class OverloadTest(law.LawTest):
         before = law.schedstat(self.target.pid)
         recording = self.record("-p", str(self.target.pid), *arguments)
         answer = self.target.evaluate(code)
-        # Up to 3.2 Ruby keeps a thread that it needs no more for 3 s (THREAD_CACHE_TIME in its
-        # thread_pthread.c): it sleeps, and then dies.
-        tasks = pathlib.Path(f"/proc/{self.target.pid}/task")
-        harness.await_true(lambda: len(os.listdir(tasks)) <= len(before), "threads to die")
+        law.await_ended_threads(self.target.pid, len(before))
         used = law.growth(before, law.schedstat(self.target.pid))
         return answer, used, self.finish(recording)
 
