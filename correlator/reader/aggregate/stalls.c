@@ -123,6 +123,23 @@ static void read_ender(const struct record_view *record, struct stalls_wait *wai
 						  : RECORD_FIELD(stall, woken_by_thread_name));
 }
 
+/* A number that another text may have, too, though rarely. */
+static unsigned int number_of(const struct stalls *stalls, struct record_text text)
+{
+	return hash_table_key(stalls->seed, text.bytes, text.size_bytes);
+}
+
+/* tid_place: of the record's kind. */
+static struct stalls_thread thread_of(const struct stalls *stalls, const struct record_view *record,
+				      size_t tid_place)
+{
+	struct stalls_thread thread = { .host = number_of(stalls, text_of(record, "host_name")) };
+
+	(void)record_view_count(record, "pid", &thread.pid);
+	(void)record_view_count_at(record, tid_place, &thread.tid);
+	return thread;
+}
+
 /* Reads a record; the texts are still the record's. False: it lacks its times. */
 static bool read_wait(const struct stalls *stalls, const struct record_view *record,
 		      struct stalls_wait *wait)
@@ -135,8 +152,7 @@ static bool read_wait(const struct stalls *stalls, const struct record_view *rec
 	    wait->end_ns < wait->start_ns)
 		return false;
 	(void)record_view_count_at(record, RECORD_PLACE(stall, cpu_ns), &wait->cpu_ns);
-	(void)record_view_count(record, "pid", &wait->pid);
-	(void)record_view_count_at(record, RECORD_PLACE(stall, tid), &wait->tid);
+	wait->thread = thread_of(stalls, record, RECORD_PLACE(stall, tid));
 	wait->texts[STALLS_VALUE] = text_of(record, stalls->by);
 	wait->texts[STALLS_ENDER] = text_of(record, stalls->ender_field);
 	wait->texts[STALLS_REQUEST] = text_of(record, REQUEST);
@@ -179,7 +195,7 @@ static int compare_waits(const void *a, const void *b)
 
 	if (order == 0)
 		order = compare_i64(first->start_ns, second->start_ns);
-	return order ? order : compare_i64(first->tid, second->tid);
+	return order ? order : compare_i64(first->thread.tid, second->thread.tid);
 }
 
 static void drop_shortest(struct stalls *stalls)
@@ -282,12 +298,6 @@ static int add_hog(struct stalls *stalls, const struct stalls_wait *hog, bool is
 	return 0;
 }
 
-/* A number that another request may have, too, though rarely. */
-static unsigned int request_of(const struct stalls *stalls, struct record_text id)
-{
-	return hash_table_key(stalls->seed, id.bytes, id.size_bytes);
-}
-
 /* Extends the life of a request by a cpu record. It is on the thread that it began on. */
 static void live(const struct stalls *stalls, struct stalls_life *life,
 		 const struct record_view *record)
@@ -298,10 +308,9 @@ static void live(const struct stalls *stalls, struct stalls_life *life,
 	    !record_view_count_at(record, RECORD_PLACE(cpu, last_ns), &last_ns))
 		return;
 	if (life->end_ns == 0 || first_ns < life->start_ns) {
-		(void)record_view_count(record, "pid", &life->pid);
-		(void)record_view_count_at(record, RECORD_PLACE(cpu, tid), &life->tid);
+		life->thread = thread_of(stalls, record, RECORD_PLACE(cpu, tid));
 		life->start_ns = first_ns;
-		life->request = request_of(stalls, text_of(record, REQUEST));
+		life->request = number_of(stalls, text_of(record, REQUEST));
 	}
 	if (last_ns > life->end_ns)
 		life->end_ns = last_ns;
@@ -433,17 +442,19 @@ static int compare_pairs(const struct stalls_pair *a, const struct stalls_pair *
 	return order ? order : record_text_compare(a->ender_text, b->ender_text);
 }
 
-static int compare_threads(int64_t pid, int64_t tid, int64_t other_pid, int64_t other_tid)
+static int compare_threads(const struct stalls_thread *a, const struct stalls_thread *b)
 {
-	int order = compare_i64(pid, other_pid);
+	int order = compare_i64(a->host, b->host);
 
-	return order ? order : compare_i64(tid, other_tid);
+	if (order == 0)
+		order = compare_i64(a->pid, b->pid);
+	return order ? order : compare_i64(a->tid, b->tid);
 }
 
 static int compare_lives(const void *a, const void *b)
 {
 	const struct stalls_life *first = a, *second = b;
-	int order = compare_threads(first->pid, first->tid, second->pid, second->tid);
+	int order = compare_threads(&first->thread, &second->thread);
 
 	return order ? order : compare_i64(first->start_ns, second->start_ns);
 }
@@ -461,14 +472,14 @@ static int compare_hogs(const void *a, const void *b)
 /* The thread of a hog with that of a life. */
 static int compare_with_life(const struct stalls_wait *hog, const struct stalls_life *life)
 {
-	return compare_threads(hog->pid, hog->tid, life->pid, life->tid);
+	return compare_threads(&hog->thread, &life->thread);
 }
 
 static int compare_hogs_by_thread(const void *a, const void *b)
 {
 	const struct stalls_wait *first = *(const struct stalls_wait *const *)a;
 	const struct stalls_wait *second = *(const struct stalls_wait *const *)b;
-	int order = compare_threads(first->pid, first->tid, second->pid, second->tid);
+	int order = compare_threads(&first->thread, &second->thread);
 
 	return order ? order : compare_i64(first->start_ns, second->start_ns);
 }
@@ -505,7 +516,7 @@ static void sweep_to(struct sweep *sweep, const struct stalls_wait *hog)
  * those that ended before it. */
 static void find_held(const struct stalls *stalls, struct sweep *sweep, struct stalls_wait *hog)
 {
-	unsigned int request = request_of(stalls, hog->texts[STALLS_REQUEST]);
+	unsigned int request = number_of(stalls, hog->texts[STALLS_REQUEST]);
 	size_t kept = 0;
 
 	hog->held_count = 0;

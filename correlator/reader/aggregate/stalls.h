@@ -52,6 +52,12 @@ enum stalls_text {
 	_STALLS_TEXT_MAX,
 };
 
+struct stalls_thread {
+	unsigned int host; /* hash of its name */
+	int64_t pid;
+	int64_t tid;
+};
+
 struct stalls_wait {
 	int64_t start_ns; /* wall clock */
 	int64_t end_ns;
@@ -60,8 +66,7 @@ struct stalls_wait {
 	int64_t cpu_ns; /* of a hog */
 	int64_t held_ns; /* of a hog: of the requests that were under way, in sum */
 	uint64_t held_count; /* and their number; the selected ones alone */
-	int64_t pid;
-	int64_t tid;
+	struct stalls_thread thread;
 	int64_t ender_pid; /* of the thread that woke it, or had its CPU; 0 = none */
 	int64_t ender_tid;
 	enum stalls_ender ender;
@@ -72,8 +77,7 @@ struct stalls_wait {
 
 /* When a request was under way, and on which thread. */
 struct stalls_life {
-	int64_t pid;
-	int64_t tid;
+	struct stalls_thread thread;
 	int64_t start_ns;
 	int64_t end_ns;
 	unsigned int request; /* hash of its ID */

@@ -146,7 +146,7 @@ static void put_span(struct view *view, const struct stalls_wait *wait)
 	put(view, COLUMN_QUEUED, wait->run_queue_ns);
 	put(view, COLUMN_START, wait->start_ns);
 	put(view, COLUMN_END, wait->end_ns);
-	put_ids(view, COLUMN_PID, wait->pid, wait->tid);
+	put_ids(view, COLUMN_PID, wait->thread.pid, wait->thread.tid);
 	put_text(view, COLUMN_THREAD, wait->texts[STALLS_THREAD]);
 	put_text(view, COLUMN_REQUEST, wait->texts[STALLS_REQUEST]);
 }

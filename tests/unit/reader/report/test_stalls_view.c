@@ -312,6 +312,9 @@ static void add_hogs(void)
 	/* Its other thread, later. */
 	ADD("cpu pid=7 tid=9 request_id=b endpoint=\"GET /b\" cpu_ns=5 first_ns=160 last_ns=170");
 	ADD("cpu pid=7 tid=9 request_id=d endpoint=\"GET /d\" cpu_ns=5 first_ns=100 last_ns=900");
+	/* A thread of another machine, or of another container, with the same numbers. */
+	ADD("cpu host_name=other pid=7 tid=8 request_id=e endpoint=\"GET /e\" cpu_ns=5 "
+	    "first_ns=100 last_ns=900");
 	ADD("stall pid=7 tid=8 request_id=a endpoint=\"GET /a\" hog=true start_ns=200 end_ns=280 "
 	    "cpu_ns=60 blocked_ns=5 run_queue_ns=15 thread_name=worker");
 	ADD("stall pid=7 tid=8 request_id=a endpoint=\"GET /a\" hog=true start_ns=400 end_ns=410 "
