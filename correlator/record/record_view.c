@@ -295,6 +295,15 @@ static bool find_info(struct walk *walk, struct record_text name)
 	return found >= 0;
 }
 
+/* Whether a field is of the context of the thread that ended the wait. */
+static bool is_of_waker(enum record_kind kind, struct record_text name)
+{
+	static const char prefix[] = RECORD_WAKER_PREFIX;
+
+	return kind == RECORD_KIND_STALL && name.size_bytes >= sizeof(prefix) - 1 &&
+	       memcmp(name.bytes, prefix, sizeof(prefix) - 1) == 0;
+}
+
 /* Looks up each field in the schema. */
 static void index_fields(struct record_view *view, const struct record_field *schema,
 			 const struct record_field *kind)
@@ -319,7 +328,8 @@ static void index_fields(struct record_view *view, const struct record_field *sc
 				*place = (uint8_t)(i + 1);
 		}
 		field->is_key = field->value == RECORD_VALUE_TEXT && !is_text &&
-				!record_text_is(field->name, "kind");
+				!record_text_is(field->name, "kind") &&
+				!is_of_waker(view->kind, field->name);
 	}
 }
 

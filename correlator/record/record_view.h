@@ -36,7 +36,9 @@ enum record_value {
 struct record_field {
 	struct record_text name;
 	enum record_value value;
-	bool is_key; /* the value of a key: a text whose name is not in the schema */
+	/* The value of a key in the record's own context: a text whose name is not in the schema,
+	 * and of a stall does not begin with RECORD_WAKER_PREFIX. */
+	bool is_key;
 	int64_t integer; /* also 0 or 1 of a bool; larger than 2^63-1 becomes 2^63-1 */
 	struct record_text text;
 	const struct record_text *items; /* of a list */

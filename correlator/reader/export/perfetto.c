@@ -293,7 +293,7 @@ static void name_context(const struct record_view *record, bool is_request, stru
 		const struct record_field *field = &record->fields[i];
 		size_t mark = length;
 
-		if (!record_context_has(field))
+		if (!field->is_key || field->text.size_bytes == 0)
 			continue;
 		if (length > 0 && length + sizeof(", ") < TEXT_BYTES) {
 			memcpy(place->context + length, ", ", sizeof(", "));

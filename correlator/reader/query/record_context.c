@@ -4,8 +4,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "record/record.h"
-
 /* Appends a text with its length, so that different lists of texts never have the same bytes. */
 static size_t put(char *bytes, size_t used, struct record_text text)
 {
@@ -29,16 +27,6 @@ static int compare_names(const struct record_field *a, const struct record_field
 	return order != 0 ? order : (a_bytes > b_bytes) - (a_bytes < b_bytes);
 }
 
-bool record_context_has(const struct record_field *field)
-{
-	static const char waker[] = RECORD_WAKER_PREFIX;
-	size_t waker_bytes = sizeof(waker) - 1;
-
-	return field->is_key && field->text.size_bytes > 0 &&
-	       (field->name.size_bytes < waker_bytes ||
-		memcmp(field->name.bytes, waker, waker_bytes) != 0);
-}
-
 /* Sorted by name, since lent keys come after the record's own. */
 static size_t put_keys(const struct record_view *record, char *bytes, size_t used)
 {
@@ -49,7 +37,7 @@ static size_t put_keys(const struct record_view *record, char *bytes, size_t use
 		const struct record_field *field = &record->fields[i];
 		size_t place = count;
 
-		if (!record_context_has(field))
+		if (!field->is_key || field->text.size_bytes == 0)
 			continue;
 		for (; place > 0 && compare_names(field, sorted[place - 1]) < 0; place--)
 			sorted[place] = sorted[place - 1];

@@ -15,9 +15,6 @@ enum {
 	RECORD_CONTEXT_ID_BYTES = 4096, /* a longer one is cut */
 };
 
-/* True for the value of a key, not empty, in the record's own context, not in that of a waker. */
-bool record_context_has(const struct record_field *field);
-
 /* Writes what identifies the context: the request's id, or the attribution and all keys. Returns
  * its length. */
 size_t record_context_id(const struct record_view *record, enum attribution attribution,

@@ -553,6 +553,15 @@ TEST(view_slice_field_name_is_reserved_but_key_in_other_records)
 	assert_true(is_key_in("slice", "cpu_number"));
 }
 
+/* A stall has two contexts, and only one of them is its own. */
+TEST(view_key_of_the_waker_is_no_key_of_the_stall)
+{
+	assert_true(is_key_in("stall", "request_id"));
+	assert_true(is_key_in("stall", "woken"));
+	assert_false(is_key_in("stall", "woken_by_request_id"));
+	assert_true(is_key_in("cpu", "woken_by_request_id"));
+}
+
 /* What first_ns becomes, at its place among the fields. */
 static int64_t steady(const char *kind, int64_t set_ns, int64_t first_ns)
 {
