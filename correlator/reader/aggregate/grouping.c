@@ -134,7 +134,7 @@ enum attribution grouping_attribution(const struct grouping *grouping, const str
 	       grouping_part(group, grouping->key_count + PART_ATTRIBUTION, true).bytes;
 }
 
-static enum grouping_source source_of(const char *key)
+enum grouping_source grouping_source_of(const char *key)
 {
 	static const char *const names[] = {
 		[GROUPING_SOURCE_PID] = "pid",
@@ -164,7 +164,7 @@ static int set_keys(struct grouping *grouping, const char *by)
 	while (rest)
 		grouping->keys[grouping->key_count++] = strsep(&rest, ",");
 	for (size_t i = 0; i < grouping->key_count; i++) {
-		grouping->sources[i] = source_of(grouping->keys[i]);
+		grouping->sources[i] = grouping_source_of(grouping->keys[i]);
 		grouping->has_all_time &= grouping_is_by_field(grouping->keys[i]);
 	}
 	grouping->has_all_time |= is_by(grouping, "attribution");
@@ -376,12 +376,11 @@ static void move_to(struct grouping *grouping, struct group *group, struct group
 	*place = group;
 }
 
-static struct record_text value_of(const struct grouping *grouping, size_t key,
-				   const struct record_view *record, struct record_text comm,
-				   char buffer[static COMBINATION_PART_BYTES_MAX],
-				   size_t *ret_host_bytes)
+struct record_text grouping_value(const char *key, enum grouping_source source,
+				  const struct record_view *record, struct record_text comm,
+				  char buffer[static COMBINATION_PART_BYTES_MAX],
+				  size_t *ret_host_bytes)
 {
-	enum grouping_source source = grouping->sources[key];
 	struct record_text value = { 0 };
 
 	switch (source) {
@@ -396,7 +395,7 @@ static struct record_text value_of(const struct grouping *grouping, size_t key,
 		value.size_bytes = strlen(value.bytes);
 		return value;
 	default:
-		(void)record_view_text(record, grouping->keys[key], &value);
+		(void)record_view_text(record, key, &value);
 		return value;
 	}
 }
@@ -448,7 +447,8 @@ static void combine(const struct grouping *grouping, const struct record_view *r
 		size_t host_bytes = 0;
 
 		combination->parts[i].text =
-			value_of(grouping, i, record, comm, ret_combined->buffers[i], &host_bytes);
+			grouping_value(grouping->keys[i], grouping->sources[i], record, comm,
+				       ret_combined->buffers[i], &host_bytes);
 		combination->parts[i].host_bytes = (uint16_t)host_bytes;
 	}
 	if (grouping->is_over_time)
@@ -483,7 +483,8 @@ static int find_single(struct grouping *grouping, const struct record_view *reco
 {
 	char buffer[COMBINATION_PART_BYTES_MAX];
 	size_t host_bytes = 0;
-	struct record_text value = value_of(grouping, 0, record, comm, buffer, &host_bytes);
+	struct record_text value = grouping_value(grouping->keys[0], grouping->sources[0], record,
+						  comm, buffer, &host_bytes);
 
 	*ret_group = last && is_value_of(last, value) ? last : NULL;
 	if (*ret_group || value.size_bytes == 0)

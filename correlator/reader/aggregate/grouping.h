@@ -164,6 +164,17 @@ int grouping_compare_part(const struct group *a, const struct group *b, size_t p
 /* Whether groups may have a name of this kind, besides the value itself. */
 bool grouping_has_name(const struct grouping *grouping, enum group_name name);
 
+enum grouping_source grouping_source_of(const char *key);
+/*
+ * The value of a key, or of what ran, in an activity record; empty: it has none. comm: of its
+ * process (struct selection_record). By pid and by tid it is in the buffer, and begins with the
+ * host's name and ':', of *ret_host_bytes, else untouched; other values are borrowed.
+ */
+struct record_text grouping_value(const char *key, enum grouping_source source,
+				  const struct record_view *record, struct record_text comm,
+				  char buffer[static COMBINATION_PART_BYTES_MAX],
+				  size_t *ret_host_bytes);
+
 /* Whether by is pid, tid, comm, thread_name, host_name or attribution: what ran, not a key of the
  * target. A grouping by only these, or by attribution, covers all time, attributed or not. */
 bool grouping_is_by_field(const char *by);

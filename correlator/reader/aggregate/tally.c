@@ -115,8 +115,11 @@ static int add_to_sum(struct tally *tally, struct tally_group *group, const stru
 	return 0;
 }
 
-static enum tally_group_kind kind_of(enum attribution attribution, struct record_text value)
+static enum tally_group_kind kind_of(const struct tally *tally, enum attribution attribution,
+				     struct record_text value)
 {
+	if (grouping_is_by_field(tally->by))
+		attribution = ATTRIBUTION_CONTEXT;
 	if (attribution == ATTRIBUTION_OVERFLOW)
 		return TALLY_OVERFLOW;
 	if (!attribution_has_context(attribution))
@@ -124,26 +127,36 @@ static enum tally_group_kind kind_of(enum attribution attribution, struct record
 	return value.size_bytes > 0 ? TALLY_GROUP : TALLY_WITHOUT_KEY;
 }
 
+/* Writes the key of the record's group: its kind, and its value if it has one. Returns its size. */
+static size_t write_key(const struct tally *tally, const struct selection_record *taken,
+			char ret_key[static 1 + TALLY_TEXT_BYTES_MAX],
+			enum tally_group_kind *ret_kind)
+{
+	char buffer[COMBINATION_PART_BYTES_MAX];
+	size_t host_bytes;
+	struct record_text value = grouping_value(tally->by, tally->source, taken->view,
+						  taken->comm, buffer, &host_bytes);
+
+	*ret_kind = kind_of(tally, taken->attribution, value);
+	ret_key[0] = (char)('0' + (int)*ret_kind);
+	if (*ret_kind != TALLY_GROUP)
+		return 1;
+	if (value.size_bytes > TALLY_TEXT_BYTES_MAX)
+		value.size_bytes = TALLY_TEXT_BYTES_MAX;
+	memcpy(ret_key + 1, value.bytes, value.size_bytes);
+	return 1 + value.size_bytes;
+}
+
 /* Finds or adds the group of the record; NULL: the table is full. Returns 0, -ENOMEM. */
 static int find_group(struct tally *tally, const struct selection_record *taken,
 		      struct tally_group **ret_group)
 {
 	char key[1 + TALLY_TEXT_BYTES_MAX];
-	struct record_text value = { 0 };
 	enum tally_group_kind kind;
+	size_t size_bytes = write_key(tally, taken, key, &kind);
 	struct tally_group *group;
-	size_t size_bytes = 1;
 	unsigned int hash;
 
-	(void)record_view_text(taken->view, tally->by, &value);
-	kind = kind_of(taken->attribution, value);
-	key[0] = (char)('0' + (int)kind);
-	if (value.size_bytes > TALLY_TEXT_BYTES_MAX)
-		value.size_bytes = TALLY_TEXT_BYTES_MAX;
-	if (kind == TALLY_GROUP) {
-		memcpy(key + 1, value.bytes, value.size_bytes);
-		size_bytes += value.size_bytes;
-	}
 	hash = hash_table_key(tally->seed, key, size_bytes);
 	HASH_FIND_BYHASHVALUE(hh, tally->groups, key, size_bytes, hash, group);
 	*ret_group = group;
@@ -257,6 +270,7 @@ static int prepare(void *context)
 	tally->is_asked = true;
 	if (!tally->by)
 		tally->by = recording_usual_key(&tally->selection.recording);
+	tally->source = grouping_source_of(tally->by);
 	return selection_ask(&tally->selection, tally->by);
 }
 

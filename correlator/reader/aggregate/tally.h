@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sums of one kind of record by a key of their requests, and in each group by a name, such as that
- * of a system call. The records come as selection.h passes them on. Records are untrusted: those
- * beyond a bound are counted. Single thread; nothing here logs.
+ * Sums of one kind of record by a key of their requests, or by what ran, and in each group by a
+ * name, such as that of a system call. The records come as selection.h passes them on. Records are
+ * untrusted: those beyond a bound are counted. Single thread; nothing here logs.
  */
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/hash_table.h"
+#include "reader/aggregate/grouping.h"
 #include "reader/query/filter.h"
 #include "reader/query/selection.h"
 #include "requests/attribution.h"
@@ -61,7 +62,7 @@ struct tally_sum {
 };
 
 enum tally_group_kind {
-	TALLY_GROUP = 0, /* one value of the key */
+	TALLY_GROUP = 0, /* one value of the key; by what ran, in any context or in none */
 	TALLY_WITHOUT_KEY = 1, /* in a context without the key */
 	TALLY_UNATTRIBUTED = 2, /* in no context, or in one that could not be read */
 	TALLY_OVERFLOW = 3,
@@ -82,9 +83,11 @@ struct tally_group {
 
 struct tally {
 	const struct tally_subject *subject;
-	const char *by; /* borrowed: the key; NULL: endpoint, or request_id if there is none */
+	const char *by; /* borrowed: the key, or what ran; NULL: endpoint, or request_id if there is
+			   none */
 	struct selection selection;
 	bool is_asked; /* the key's values were asked for */
+	enum grouping_source source; /* of these values */
 	struct tally_name *names; /* uthash */
 	struct tally_group *groups; /* uthash; after tally_finish: sorted, the largest first */
 	size_t sum_count;
@@ -98,7 +101,8 @@ struct tally {
 	uint64_t seed;
 };
 
-/* Takes ownership of the filter. subject is borrowed. by: a key, or NULL. */
+/* Takes ownership of the filter. subject is borrowed. by: a key, what ran (grouping.h: by pid and
+ * tid a value begins with the host's name), or NULL. */
 void tally_init(struct tally *tally, const struct tally_subject *subject, struct filter *filter,
 		const char *by);
 void tally_deinit(struct tally *tally);

@@ -274,6 +274,33 @@ FIXTURE_TEST(openmetrics_has_sums_of_modules_that_were_on)
 	expect_sample("correlator_hog_seconds_total{row=\"group\",endpoint=\"a\"} 0.000006000 ");
 }
 
+FIXTURE_TEST(openmetrics_has_sums_of_modules_by_what_ran)
+{
+	exported_begin(&exported, EXPORT_FORMAT_OPENMETRICS, "pid", NULL);
+	exported_record(&exported, "meta pid=7 host_name=h modules=[syscalls] keys=[request_id]");
+	exported_record(&exported, "cpu pid=7 host_name=h tid=8 request_id=r cpu_ns=5");
+	exported_record(&exported, "syscall pid=7 host_name=h tid=8 request_id=r syscall=read "
+				   "syscalls=3 inside_ns=4000");
+	/* All time has a process. */
+	exported_record(&exported, "syscall pid=7 host_name=h tid=8 request_id= syscall=read "
+				   "syscalls=2 inside_ns=4000");
+	exported_end(&exported);
+	expect_sample(
+		"correlator_syscall_calls_total{row=\"group\",pid=\"h:7\",syscall=\"read\"} 5 ");
+}
+
+FIXTURE_TEST(openmetrics_has_no_sums_of_a_wait_in_the_context_of_its_waker)
+{
+	exported_begin(&exported, EXPORT_FORMAT_OPENMETRICS, "endpoint", NULL);
+	exported_record(&exported, "meta pid=7 modules=[stall] keys=[request_id endpoint]");
+	exported_record(&exported, "cpu pid=7 tid=8 request_id=r endpoint=a cpu_ns=5");
+	exported_record(&exported, "stall pid=7 tid=8 request_id= endpoint= start_ns=1 end_ns=9 "
+				   "blocked_ns=6 run_queue_ns=2 blocked_on=futex woken_by=thread "
+				   "woken_by_endpoint=a");
+	exported_end(&exported);
+	expect_sample("correlator_stalls_total{row=\"unattributed\",blocked_on=\"futex\"} 1 ");
+}
+
 FIXTURE_TEST(openmetrics_key_with_name_of_a_label_is_told_apart)
 {
 	exported_begin(&exported, EXPORT_FORMAT_OPENMETRICS, "syscall", NULL);
