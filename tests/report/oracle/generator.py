@@ -13,6 +13,7 @@ START_NS = 1_700_000_000_000_000_000
 MOST = 2 ** 63 - 1
 ACTIVITY_MAX = 60
 KEYS_MOST = 64  # of a recording
+RECORDED_KEYS_MOST = 8  # by one recorder
 ENDPOINTS = ["GET /a", "GET /a/:id", "POST /b", "DELETE /c", "GET /home", "a;b", "=1+1", "-x", "@y,z",
              "say \"hi\"", "</script><!--", "back\\slash", "日本 /ü", "e\u0301te\u0301", "\u202eabc\u2066", "🙂🙂",
              "a\u2028b", "line\u00adsoft", "x" * 128, "ü" * 63 + "…#0123456789abcdef", "GET /very/" + "long/" * 40, "[x]*?"]
@@ -30,10 +31,13 @@ CALLS = ["read", "write", "futex", "ppoll", "invalid", "syscall_999"]
 REASONS = ("disk", "network", "poll", "pipe", "futex", "sleep", "child", "fault", "other")
 FRAMES = ["A#a", "B#b", "block in C#c", "Integer#times", "a;b", "日本#x"]
 KINDS = ("ruby", "ruby", "ruby", "c", "gc", "native", "kernel")
-COUNTERS = ("boundaries_busy", "switches_unseen", "events_lost", "slices_lost", "samples_lost", "syscalls_lost")
+WAITED_ON = ["/var/lib/db/\x1b[1m,ü\".db", "10.0.0.1:5432", "pipe:[4711]", "/long" * 60]
+ENDERS = ["thread"] * 5 + ["timer", "network", "disk", "interrupt"]
+COUNTERS = ("boundaries_busy", "switches_unseen", "events_lost", "slices_lost", "samples_lost", "syscalls_lost",
+            "stalls_lost")
 # How likely a recording has each of these.
 TRAITS = {
-    "two_hosts": 0.3, "two_files": 0.3, "third_key": 0.3, "stacks": 0.3, "off_cpu": 0.3, "calls": 0.3,
+    "two_hosts": 0.3, "two_files": 0.3, "third_key": 0.3, "stacks": 0.3, "off_cpu": 0.3, "calls": 0.3, "stalls": 0.4,
     "slices": 0.25, "disorder": 0.3, "doubles": 0.3, "extremes": 0.08, "old": 0.15, "holes": 0.15, "odd_texts": 0.4,
     "no_split": 0.1, "several_values": 0.6, "children": 0.3, "clock_set": 0.05, "empty_keys": 0.15,
     "ids_are_long": 0.05, "no_request_id": 0.05, "split_hairs": 0.1, "vm": 0.2, "no_meta_keys": 0.1,
@@ -117,7 +121,7 @@ class Generator:
         lives = []
         for number, host in enumerate(self.hosts):
             for pid in range(100, 100 + self.random.randint(1, 3)):
-                lives += self.lives(host, pid + (1000 * number if self.maybe(0.5) else 0))
+                lives += self.lives(host, pid + (1000 * number if self.maybe(0.3) else 0))
         for process in lives:
             for number in range(self.random.randint(1, 3)):
                 name = self.random.choice(THREAD_NAMES) if self.maybe(0.7) else None
@@ -225,7 +229,7 @@ class Generator:
             common["clock_set_ns"] = 3_000_000_000
             wall_ns += 3_000_000_000
             for name in ("first_ns", "last_ns", "start_ns", "end_ns"):
-                if name in fields and kind in ("cpu", "slice"):
+                if name in fields and kind in ("cpu", "slice", "stall"):
                     fields[name] += 3_000_000_000
         return wall_ns, common | fields
 
@@ -235,8 +239,12 @@ class Generator:
         return self.entry("meta", START_NS, host, 9000, tool_version="0.1.0", kernel_release="6.1.0",
                           machine="x86_64", boot_id="b", cpu_count=self.random.choice((1, 4)), mode="exact",
                           kernel_split=not self.has("no_split"), blocked_reasons=not self.has("old"), **children,
-                          interval_ns=self.interval_ns,
+                          interval_ns=self.interval_ns, **self.modules(),
                           keys=[] if self.has("no_meta_keys") else keys + self.keys)
+
+    def modules(self):
+        names = ["syscalls", "io"] * self.has("calls") + ["stall"] * self.has("stalls")
+        return {"modules": names} if names else {}
 
     def process_event(self, process, event, wall_ns):
         more = {"end_ns": wall_ns} if event == "exit" else {}
@@ -330,6 +338,9 @@ class Generator:
             if self.has("calls"):
                 entries += self.calls(process, end_ns, self.patch(head), figures, flags)
                 entries += self.io(process, end_ns, self.patch(head), flags)
+        for head, figures, flags in accounts:
+            if self.has("stalls"):
+                entries += self.stalls(process, end_ns, self.patch(head), flags, accounts)
         return entries
 
     def patch(self, head):
@@ -394,6 +405,34 @@ class Generator:
                                       **end, io_calls=self.number(100), in_bytes=self.number(10 ** 6),
                                       out_bytes=self.number(10 ** 6), **flags))
         return entries
+
+    def stalls(self, process, end_ns, head, flags, accounts):
+        entries = []
+        for _ in range(self.random.choice((0, 1, 2))):
+            start_ns = end_ns - self.random.randint(1, 2 * self.interval_ns)
+            fields = {"start_ns": start_ns, "end_ns": self.random.randint(start_ns, end_ns),
+                      "blocked_ns": self.number(self.interval_ns), "run_queue_ns": self.number(self.interval_ns // 2)}
+            fields |= {"hog": True, "cpu_ns": self.number(10 ** 9)} if self.maybe(0.4) else self.wait(accounts)
+            if self.has("holes") and self.maybe(0.05):
+                del fields[self.random.choice(list(fields))]
+            self.activity_count += 1
+            entries.append(self.entry("stall", end_ns, process.host, process.pid, **head, **fields, **flags))
+        return entries
+
+    def wait(self, accounts):
+        """What it was on, and what ended it: often a thread in some context."""
+        fields = {"blocked_on": self.random.choice(REASONS)} if self.maybe(0.8) else {}
+        fields |= {"syscall": self.random.choice(CALLS)} if self.maybe(0.7) else {}
+        fields |= {"waited_on": self.random.choice(WAITED_ON)} if self.maybe(0.5) else {}
+        fields |= {"woken_by": self.random.choice(ENDERS)} if self.maybe(0.9) else {}
+        if fields.get("woken_by") == "thread":
+            head, _, _ = self.random.choice(accounts)
+            names = ["tid", "thread_name"] + ["request_id", *self.keys[:RECORDED_KEYS_MOST - 1]] * self.maybe(0.7)
+            fields |= {f"woken_by_{name}": head[name] for name in names if head.get(name)} | {"woken_by_pid": 7}
+        if self.maybe(0.5):
+            fields |= {"ran_instead_pid": 8, "ran_instead_tid": self.random.choice((0, 9)),
+                       "ran_instead_thread_name": self.random.choice(THREAD_NAMES)}
+        return fields
 
     def balance(self, process, end_ns, length_ns, accounts):
         """They balance, in most windows."""

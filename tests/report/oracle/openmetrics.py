@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The sums of `export openmetrics`."""
+import collections
 import re
 
 import rule
-from figures import HISTOGRAM_PART, Near
+from figures import HISTOGRAM_PART, Near, shown
 from rows import Rows
 
+# What a sample of a tally is of, beside its row.
+TALLY_LABELS = "syscall", "io_on", "blocked_on"
 FAMILIES = {cost.removesuffix("_ns") + "_seconds" * cost.endswith("_ns"): cost for cost in rule.COSTS}
 
 
@@ -20,7 +23,38 @@ def expect_openmetrics(recording, chosen, question):
         figures |= {(kind, label, name): described.get(name) for name in [*FAMILIES.values(), "requests"]}
         if not (rows.is_by_request and kind == "group"):
             figures |= {(kind, label, name): value for name, value in describe_summaries(row).items()}
+    figures |= expect_tallies(recording, chosen, question.by)
     return figures if len(figures) > 1 and any(value is not None for value in list(figures.values())[1:]) else {}
+
+
+def expect_tallies(recording, chosen, by):
+    """Of system calls, of reads and writes, of long waits and of hogs, where their modules were on."""
+    modules = {name for meta in recording.of_kind("meta") for name in meta.fields.get("modules", ())}
+    sums = collections.Counter()
+    for record in chosen.records:
+        if record.kind in ("syscall", "io") or (record.kind == "stall" and "stall" in modules):
+            place = chosen.place(record, by, with_host=True)
+            kind, label = ("group", place) if isinstance(place, tuple) else (place, ())
+            for name, number in tallied(record).items():
+                sums[kind, tuple(map(shown, label)), name] += number
+    return {path: min(number, rule.MOST) for path, number in sums.items()}
+
+
+def tallied(record):
+    """The numbers of a record, by the names of their families and what they are of."""
+    def numbers(of, **fields):
+        return {f"{name} {of}".strip(): record.count(field) or 0 for name, field in fields.items()}
+
+    if record.kind == "syscall":
+        return numbers(rule.call_name(record), syscall_calls="syscalls", syscall_seconds="inside_ns")
+    if record.kind == "io":
+        return numbers(record.text("io_on") or "?", io_calls="io_calls", io_in_bytes="in_bytes",
+                       io_out_bytes="out_bytes")
+    blocked_ns, run_queue_ns, cpu_ns = (record.count(name) or 0 for name in ("blocked_ns", "run_queue_ns", "cpu_ns"))
+    if "hog" in record.fields:
+        return {"hogs": 1, "hog_seconds": blocked_ns + run_queue_ns + cpu_ns}
+    of = "cpu" if run_queue_ns > blocked_ns else record.text("blocked_on") or "?"
+    return {f"stalls {of}": 1, f"stall_seconds {of}": blocked_ns + run_queue_ns}
 
 
 def describe_summaries(row):
@@ -51,8 +85,9 @@ def parse_openmetrics(output, question):
         labels = read_labels(labels)
         kind = labels.pop("row")
         quantile = labels.pop("quantile", None)
+        of = [labels.pop(name) for name in TALLY_LABELS if name in labels]
         name, number = read_metric(metric.removeprefix("correlator_"), quantile, value)
-        figures[kind, tuple(labels.values()), name] = number
+        figures[kind, tuple(labels.values()), " ".join([name, *of])] = number
         figures["end", (), ""] = read_ns(stamp)
     return figures
 

@@ -15,7 +15,7 @@ DIFFS = ("diff json", "diff csv", "diff ndjson", "diff table")
 STACKS_DIFFS = ("stacks diff json", "stacks diff csv", "off-cpu diff json")
 BY_SCRIPT = ("page selection", "compare")  # the page's script counts
 ONE_KEY = ("openmetrics", "syscalls json", "syscalls csv", "syscalls ndjson", "syscalls table", "io json", "io csv",
-           "io ndjson", "html", "top", *BY_SCRIPT)
+           "io ndjson", "stalls json", "stalls csv", "stalls ndjson", "html", "top", *BY_SCRIPT)
 # How often each is asked; top takes a second.
 VIEWS = {"json": 12, "csv": 3, "ndjson": 2, "table": 3, "over time json": 5, "over time csv": 2, "openmetrics": 3,
          "over time ndjson": 1, "slowest": 2, "stacks slowest": 1, "syscalls ndjson": 1, "off-cpu folded": 1,
@@ -23,7 +23,7 @@ VIEWS = {"json": 12, "csv": 3, "ndjson": 2, "table": 3, "over time json": 5, "ov
          "off-cpu speedscope": 1, "perfetto": 1,
          "export csv": 2, "export ndjson": 2, "folded": 1, "speedscope": 2, "pprof": 2, "otlp": 1,
          "stacks json": 1, "stacks csv": 1, "off-cpu json": 1, "syscalls json": 2, "syscalls csv": 1,
-         "io json": 2, "io csv": 0.5, "io ndjson": 0.5,
+         "io json": 2, "io csv": 0.5, "io ndjson": 0.5, "stalls json": 3, "stalls csv": 0.5, "stalls ndjson": 0.5,
          "request": 3, "html": 1, "top": 0.3,
          "diff json": 2, "diff csv": 1, "diff ndjson": 0.5, "diff table": 1,
          "stacks diff json": 1, "stacks diff csv": 0.5, "off-cpu diff json": 0.5,

@@ -29,7 +29,7 @@ import fnmatch
 import msgpack
 
 MOST = 2 ** 63 - 1
-ACTIVITY = ("cpu", "slice", "sample", "syscall", "io")
+ACTIVITY = ("cpu", "slice", "sample", "syscall", "io", "stall")
 # Kinds without a window: they count outside the span of time, too.
 TIMELESS = ("meta", "process", "stack")
 WHAT_RAN = ("pid", "tid", "comm", "thread_name", "host_name", "attribution")
@@ -37,8 +37,12 @@ KNOWN = ("attributed", "inherited")
 # The texts of records that are no values of keys.
 OWN_TEXTS = {"kind", "record_id", "host_name", "thread_name"}
 OWN_TEXTS_OF = {"slice": {"state", "blocked_on"}, "sample": {"stack_id"}, "syscall": {"syscall", "syscall_abi"},
-                "io": {"io_on", "peer"}}
-WALL_FIELDS = {"cpu": ("first_ns", "last_ns"), "slice": ("start_ns", "end_ns")}
+                "io": {"io_on", "peer"},
+                "stall": {"blocked_on", "syscall", "syscall_abi", "waited_on", "stack_id", "woken_by",
+                          "ran_instead_thread_name"}}
+# Before the names of the keys of another context, that of the thread that ended the wait.
+OTHERS_PREFIX = {"stall": "woken_by_"}
+WALL_FIELDS = {"cpu": ("first_ns", "last_ns"), "slice": ("start_ns", "end_ns"), "stall": ("start_ns", "end_ns")}
 
 # In the order of enum io_number.
 IO_NUMBERS = ("io_calls", "in_bytes", "out_bytes", "connects", "connect_ns", "answers", "answer_ns")
@@ -102,8 +106,9 @@ def steady(record):
 
 def keys_of(record):
     """Its own values of keys by their names, the empty ones among them."""
-    own = OWN_TEXTS | OWN_TEXTS_OF.get(record.kind, set())
-    return {name: value for name, value in record.fields.items() if isinstance(value, str) and name not in own}
+    own, prefix = OWN_TEXTS | OWN_TEXTS_OF.get(record.kind, set()), OTHERS_PREFIX.get(record.kind)
+    return {name: value for name, value in record.fields.items()
+            if isinstance(value, str) and name not in own and not (prefix and name.startswith(prefix))}
 
 
 def attribute(record):

@@ -11,7 +11,7 @@ import time
 NEEDED = {"schema", "kind", "record_id", "host_name", "pid", "window_ns", "cpu_ns", "tid", "keys", "stack_id", "name",
           "frame_kind"}
 # Numbers that are no costs.
-PLACES = {"pid", "tid", "first_ns", "last_ns", "window_ns", "clock_set_ns"}
+PLACES = {"pid", "tid", "first_ns", "last_ns", "start_ns", "end_ns", "window_ns", "clock_set_ns"}
 LARGE = 1000
 
 
@@ -96,7 +96,7 @@ class Shrinker:
         """Costs become numbers that one can add up by heart."""
         number = 0
         for fields in [fields for entries in files for _, fields in entries
-                       if fields["kind"] in ("cpu", "syscall", "io")]:
+                       if fields["kind"] in ("cpu", "syscall", "io", "stall")]:
             for name in [name for name, value in fields.items() if type(value) is int and value > LARGE]:
                 if name in PLACES:
                     continue

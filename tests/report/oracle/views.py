@@ -21,6 +21,7 @@ import series
 import slowest
 import stacks
 import stacks_diffs
+import stalls
 import story
 import syscalls
 import tables
@@ -38,7 +39,8 @@ COMMANDS = {"export csv": ("export", "--format", "csv"), "export ndjson": ("expo
             "off-cpu json": ("report", "--stacks", "--off-cpu", "--format", "json"),
             "syscalls json": ("report", "--syscalls", "--format", "json"),
             "syscalls csv": ("report", "--syscalls", "--format", "csv"),
-            **{f"io {form}": ("report", "--io", "--format", form) for form in ("json", "csv", "ndjson")},
+            **{f"{what} {form}": ("report", f"--{what}", "--format", form)
+               for what in ("io", "stalls") for form in ("json", "csv", "ndjson")},
             "html": ("report", "--html", "-"), "page selection": ("report", "--html", "-"),
             "compare": ("report", "--html", "-"), "request": ("report", "--format", "json"),
             "over time json": ("report", "--over-time", "--format", "json"),
@@ -85,6 +87,9 @@ VIEWS = {
     "io json": (peers.expect_io, peers.parse_io_json),
     "io csv": (peers.expect_io, peers.parse_io_csv),
     "io ndjson": (peers.expect_io, peers.parse_io_ndjson),
+    "stalls json": (stalls.expect_stalls, stalls.parse_stalls_json),
+    "stalls csv": (stalls.expect_stalls, stalls.parse_stalls_csv),
+    "stalls ndjson": (stalls.expect_stalls, stalls.parse_stalls_ndjson),
     "over time ndjson": (series.expect_steps, series.parse_steps_ndjson),
     "syscalls ndjson": (syscalls.expect_syscalls, syscalls.parse_syscalls_ndjson),
     "over time table": (text_tables.expect_over_time, text_tables.parse_over_time),
