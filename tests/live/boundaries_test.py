@@ -33,6 +33,7 @@ class BoundariesTest(harness.LiveTest):
     def accounts(self, recording):
         found = recording.records()
         self.assertEqual([], records.unbalanced(found))
+        self.counted = {name: count for name, count in records.books(found).items() if count and not name.endswith("_ns")}
         return list(records.of_kind(found, "cpu"))
 
     def spin_and(self, workload, end):
@@ -47,7 +48,7 @@ class BoundariesTest(harness.LiveTest):
         began_ns = min(account["first_ns"] for account in last)
         unknown = [account for account in accounts
                    if "unknown" in account.get("flags", ()) and account["last_ns"] > began_ns]
-        self.assertLess(sum(account["cpu_ns"] for account in unknown), KNOWN_NS, unknown)
+        self.assertLess(sum(account["cpu_ns"] for account in unknown), KNOWN_NS, (unknown, self.counted))
 
     def test_an_exec_belongs_to_the_context_that_it_is_in(self):
         for mode in MODES:
