@@ -10,8 +10,6 @@ import sys
 import tempfile
 import unittest
 
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
-
 import harness
 import records
 from files_test import Served
@@ -19,8 +17,9 @@ from harness import EXIT_USAGE, Recording, Workload, run_correlator
 from reasons_test import Waiter
 from stacks_test import frames_of, stack_of
 
+# Where what decodes exports is. Whatever needs it imports it: the guests of tests/kernels, which run one of these tests,
+# have neither that nor a parser of OpenMetrics.
 sys.path.append(str(harness.SOURCE / "tests/unit/command"))
-import perfetto_trace  # noqa: E402
 
 # Shorter waits have no record. Beside the one that is known, a request may have one of Ruby's own, for its lock.
 LIMIT_NS = 5_000_000
@@ -33,12 +32,14 @@ def wait_of(stall):
 
 def bars_of(test, path, category):
     """Those of an export to Perfetto, as perfetto_trace.bars() has them."""
+    import perfetto_trace
     trace = run_correlator("export", "-f", "perfetto", path, text=False).stdout
     return perfetto_trace.bars(test, perfetto_trace.packets(test, trace), category)
 
 
 def sums_of(test, path, *names):
     """{(family, labels, without the row): value} of an export to OpenMetrics."""
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families
     text = run_correlator("export", "-f", "openmetrics", path).stdout
     found = {}
     for family in text_string_to_metric_families(text):
