@@ -118,11 +118,9 @@ static int add_to_sum(struct tally *tally, struct tally_group *group, const stru
 static enum tally_group_kind kind_of(const struct tally *tally, enum attribution attribution,
 				     struct record_text value)
 {
-	if (grouping_is_by_field(tally->by))
-		attribution = ATTRIBUTION_CONTEXT;
-	if (attribution == ATTRIBUTION_OVERFLOW)
+	if (!tally->has_all_time && attribution == ATTRIBUTION_OVERFLOW)
 		return TALLY_OVERFLOW;
-	if (!attribution_has_context(attribution))
+	if (!tally->has_all_time && !attribution_has_context(attribution))
 		return TALLY_UNATTRIBUTED;
 	return value.size_bytes > 0 ? TALLY_GROUP : TALLY_WITHOUT_KEY;
 }
@@ -271,6 +269,7 @@ static int prepare(void *context)
 	if (!tally->by)
 		tally->by = recording_usual_key(&tally->selection.recording);
 	tally->source = grouping_source_of(tally->by);
+	tally->has_all_time = grouping_is_by_field(tally->by);
 	return selection_ask(&tally->selection, tally->by);
 }
 

@@ -88,6 +88,7 @@ struct tally {
 	struct selection selection;
 	bool is_asked; /* the key's values were asked for */
 	enum grouping_source source; /* of these values */
+	bool has_all_time; /* by what ran: all time, attributed or not */
 	struct tally_name *names; /* uthash */
 	struct tally_group *groups; /* uthash; after tally_finish: sorted, the largest first */
 	size_t sum_count;

@@ -7,7 +7,7 @@ import rule
 from figures import HISTOGRAM_PART, Near, shown
 from rows import Rows
 
-# What a sample of a tally is of, beside its row.
+# The labels of a tally's samples that are not those of a row.
 TALLY_LABELS = "syscall", "io_on", "blocked_on"
 FAMILIES = {cost.removesuffix("_ns") + "_seconds" * cost.endswith("_ns"): cost for cost in rule.COSTS}
 
