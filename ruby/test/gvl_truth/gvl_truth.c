@@ -8,11 +8,15 @@
  * loads this before the gem, and calls surround behind its watch_vm!, has one hook on each side of
  * the gem's. The gem's own count is then between two bounds, whatever else the machine does.
  *
+ * An older Ruby has no such hooks. There it counts what comes after calls of its own.
+ *
  *   GvlTruth::KNOWN     whether this Ruby tells
  *   GvlTruth.watch      from now on counts the waits of the calling thread
  *   GvlTruth.waited     [ns, waits] of the calling thread since then
  *   GvlTruth.surround   from now on tells of the other side, too
  *   GvlTruth.bounds     [ns, ns, waits] of the calling thread: at least, at most, how many
+ *   GvlTruth.sleep      sleeps for so many ns without the GVL, in C; counts on an older Ruby
+ *   GvlTruth.slept      ns that the calling thread slept so, on an older Ruby
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,6 +27,39 @@
 #include <ruby/thread.h>
 
 void Init_gvl_truth(void);
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+struct sleep {
+	uint64_t ns;
+	uint64_t asleep_ns, awake_ns; /* when */
+};
+
+static void *sleep_without_gvl(void *argument)
+{
+	struct sleep *sleep = argument;
+	struct timespec length = { .tv_sec = (time_t)(sleep->ns / 1000000000),
+				   .tv_nsec = (long)(sleep->ns % 1000000000) };
+
+	sleep->asleep_ns = now_ns();
+	(void)nanosleep(&length, NULL);
+	sleep->awake_ns = now_ns();
+	return NULL;
+}
+
+static struct sleep sleep_for(VALUE ns)
+{
+	struct sleep sleep = { .ns = NUM2ULL(ns) };
+
+	(void)rb_thread_call_without_gvl(sleep_without_gvl, &sleep, NULL, NULL);
+	return sleep;
+}
 
 #if defined(HAVE_RB_INTERNAL_THREAD_EVENT_DATA_T_THREAD) && \
 	defined(HAVE_RB_INTERNAL_THREAD_SPECIFIC_KEY_CREATE)
@@ -40,14 +77,6 @@ struct waiting {
 
 static rb_internal_thread_specific_key_t key;
 static bool is_surrounded;
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static struct waiting *waiting_of(const rb_internal_thread_event_data_t *data)
 {
@@ -165,6 +194,13 @@ static VALUE truth_bounds(VALUE self)
 				    ULL2NUM(waiting->count));
 }
 
+static VALUE truth_sleep(VALUE self, VALUE ns)
+{
+	(void)self;
+	(void)sleep_for(ns);
+	return Qnil;
+}
+
 void Init_gvl_truth(void)
 {
 	VALUE truth = rb_define_module("GvlTruth");
@@ -176,14 +212,53 @@ void Init_gvl_truth(void)
 	rb_define_singleton_method(truth, "waited", truth_waited, 0);
 	rb_define_singleton_method(truth, "surround", truth_surround, 0);
 	rb_define_singleton_method(truth, "bounds", truth_bounds, 0);
+	rb_define_singleton_method(truth, "sleep", truth_sleep, 1);
 	rb_define_const(truth, "KNOWN", Qtrue);
 }
 
 #else
 
+static _Thread_local uint64_t waited_ns, waits, slept_ns;
+
+static VALUE truth_sleep(VALUE self, VALUE ns)
+{
+	struct sleep sleep = sleep_for(ns);
+
+	(void)self;
+	waited_ns += now_ns() - sleep.awake_ns;
+	waits++;
+	slept_ns += sleep.awake_ns - sleep.asleep_ns;
+	return Qnil;
+}
+
+static VALUE truth_watch(VALUE self)
+{
+	(void)self;
+	waited_ns = waits = slept_ns = 0;
+	return Qnil;
+}
+
+static VALUE truth_waited(VALUE self)
+{
+	(void)self;
+	return rb_ary_new_from_args(2, ULL2NUM(waited_ns), ULL2NUM(waits));
+}
+
+static VALUE truth_slept(VALUE self)
+{
+	(void)self;
+	return ULL2NUM(slept_ns);
+}
+
 void Init_gvl_truth(void)
 {
-	rb_define_const(rb_define_module("GvlTruth"), "KNOWN", Qfalse);
+	VALUE truth = rb_define_module("GvlTruth");
+
+	rb_define_singleton_method(truth, "watch", truth_watch, 0);
+	rb_define_singleton_method(truth, "waited", truth_waited, 0);
+	rb_define_singleton_method(truth, "sleep", truth_sleep, 1);
+	rb_define_singleton_method(truth, "slept", truth_slept, 0);
+	rb_define_const(truth, "KNOWN", Qfalse);
 }
 
 #endif
