@@ -6,6 +6,8 @@
 #include "open_file.bpf.h"
 
 #include <correlator/blocked_reason.h>
+#include <correlator/gvl_futex.h>
+#include <correlator/table_probe.h>
 
 /*
  * Returns the enum blocked_reason of a task that is falling asleep, or fell asleep in the system
@@ -78,6 +80,24 @@ static __noinline __u32 off_cpu_file_mode(struct task_struct *task, __u64 descri
 	return open_file_mode(task, descriptor);
 }
 
+/* Returns OFF_CPU_FOR_GVL if the current task, which falls asleep in futex(), waits for Ruby's GVL,
+ * else 0. Not inlined: stack space is scarce. */
+static __noinline __u32 off_cpu_for_gvl(struct task_struct *task)
+{
+	__u64 futex = compat_call(task).argument, previous;
+	struct gvl_node around;
+
+	if (!table_pointer_is_sane(gvl_futex_around(futex)) ||
+	    bpf_probe_read_user(&around, sizeof(around), (void *)gvl_futex_around(futex)) ||
+	    !table_pointer_is_sane(around.next) ||
+	    bpf_probe_read_user(&previous, sizeof(previous),
+				(void *)(around.next + sizeof(around.next))))
+		return 0;
+	return gvl_futex_is_wait(&around, previous, futex, compat_thread_pointer(task))
+		       ? OFF_CPU_FOR_GVL
+		       : 0;
+}
+
 /*
  * off_cpu_reason() of the current task; only in a program itself (open_file_mode_cast()). The
  * result goes through memory, whose value the verifier does not know: it would follow the code
@@ -93,6 +113,9 @@ static __always_inline __u32 off_cpu_reason_here(struct thread_state *thread,
 		reason = off_cpu_of_file(reason, session.can_cast
 							 ? open_file_mode_cast(task, descriptor)
 							 : off_cpu_file_mode(task, descriptor));
+	if ((thread->config.flags & PROCESS_SHOWS_GVL) &&
+	    off_cpu_blocked_on(reason) == BLOCKED_ON_FUTEX)
+		reason |= off_cpu_for_gvl(task);
 	*(volatile __u32 *)&thread->leaving_for = reason;
 	return *(volatile __u32 *)&thread->leaving_for;
 }

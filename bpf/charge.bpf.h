@@ -286,7 +286,7 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 		if (thread->knowledge != CONTEXT_UNKNOWN &&
 		    thread->context_hash >= CONTEXT_HASH_FIRST)
 			stint_flags = charge_flag(thread, account);
-		if (thread->gvl.serial)
+		if (thread->gvl.serial | (thread->config.flags & PROCESS_SHOWS_GVL))
 			account->flags |= ACCOUNT_COUNTS_GVL;
 		if (thread->gc.serial)
 			account->flags |= ACCOUNT_COUNTS_GC;

@@ -336,7 +336,9 @@ static void describe_threads(const struct target *target, const struct publisher
 /* Describes whether waits for the GVL are counted. Nothing else depends on it. */
 static void describe_gvl(const struct target *target, const struct publisher *publisher)
 {
-	if (target_counts_gvl(target))
+	if (target_shows_gvl(target))
+		doctor_say(VERDICT_OK, "GVL", "waits for it are told from outside");
+	else if (target_counts_gvl(target))
 		doctor_say(VERDICT_OK, "GVL", "waits for it are counted");
 	else if (!publisher->has_threads)
 		doctor_say(

@@ -175,12 +175,13 @@
 	X(SWITCH, has_syscalls, "", ALWAYS, "", "false: the tracepoints of system calls are off")            \
 	X(U64, syscalls, "syscalls", IF(has_syscalls), "calls", "of the kernel")                             \
 	X(SWITCH, has_gvl, "", ALWAYS, "",                                                                   \
-	  "false: the gem does not count them (Correlator.watch_vm!)")                                       \
+	  "false: neither the gem counts them (Correlator.watch_vm!) nor this Ruby shows them")              \
 	X(U64, gvl_ns, "gvl_ns", IF(has_gvl), "ns",                                                          \
-	  "the part of run_queue_ns + blocked_ns in which it waited for Ruby's GVL; a wait is in "           \
-	  "the window in which it ended, as a whole")                                                        \
+	  "the part of run_queue_ns + blocked_ns in which it waited for Ruby's GVL; if the gem "             \
+	  "counts (since Ruby 3.3) a wait is in the window in which it ended, as a whole")                   \
 	X(U64, gvl_waits, "gvl_waits", IF(has_gvl), "waits",                                                 \
-	  "times that it asked for the GVL, those that got it at once included")                             \
+	  "times that it asked for the GVL, those that got it at once included; up to Ruby 3.1 "             \
+	  "times that it slept for it")                                                                      \
 	X(SWITCH, has_gc, "", ALWAYS, "",                                                                    \
 	  "false: the gem does not count them (Correlator.watch_vm!)")                                       \
 	X(U64, gc_ns, "gc_ns", IF(has_gc), "ns",                                                             \

@@ -35,6 +35,10 @@ enum off_cpu_reason {
 	OFF_CPU_UNINTERRUPTIBLE = 2, /* TASK_UNINTERRUPTIBLE: disk, its page faults, some locks */
 };
 
+enum {
+	OFF_CPU_FOR_GVL = 1 << 16, /* in an off_reason: it sleeps until it gets Ruby's GVL */
+};
+
 /* Returns an off_reason: how the thread sleeps, and on what (enum blocked_reason). */
 static inline __u32 off_cpu_blocked(enum off_cpu_reason how, __u32 on)
 {
@@ -48,7 +52,13 @@ static inline __u32 off_cpu_is_uninterruptible(__u32 off_reason)
 
 static inline __u32 off_cpu_blocked_on(__u32 off_reason)
 {
-	return off_reason >> 8;
+	return off_reason >> 8 & 0xff;
+}
+
+/* Returns 1 or 0. */
+static inline __u64 off_cpu_is_for_gvl(__u32 off_reason)
+{
+	return off_reason / OFF_CPU_FOR_GVL & 1;
 }
 
 enum {
@@ -71,7 +81,7 @@ _Static_assert((BLOCKED_REASONS_KEPT & (BLOCKED_REASONS_KEPT - 1)) == 0, "blocke
  *   ambiguous_ns          part of user_ns + kernel_ns in which the context changed, or may have
  *   slices                stints on a CPU in one context
  *   stolen_ns             signed: the ends of a stint are off by the duration of a switch
- *   gvl_ns                part of run_queue_ns + blocked_ns; gvl_wait.h
+ *   gvl_ns                part of run_queue_ns + blocked_ns; gvl_wait.h, or by OFF_CPU_FOR_GVL
  *   gc_ns                 part of user_ns + kernel_ns; gc_time.h
  */
 #define ACCOUNT_TOTALS(SPLIT, TOTAL)       \
@@ -286,6 +296,8 @@ static inline void account_settle_gap(struct thread_clock *clock, struct account
 	if (queued > clock->gap_ns || clock->off_reason == OFF_CPU_RUNNABLE)
 		queued = clock->gap_ns;
 	totals->run_queue_ns += queued;
+	/* With its time in the run queue: it has been handed the GVL then, but cannot use it. */
+	totals->gvl_ns += clock->gap_ns & -off_cpu_is_for_gvl(clock->off_reason);
 	if (clock->gap_ns > queued)
 		account_add_blocked(clock, totals, clock->gap_ns - queued);
 	clock->run_delay_mark_ns = run_delay_ns;
@@ -405,6 +417,7 @@ account_switch_out_inlined(struct thread_clock *clock, struct account_totals *to
 	totals->stolen_ns += (__s64)(clock_ns - interval_ns);
 	account_add_on_cpu(totals, clock->mode, interval_ns);
 	totals->slices++;
+	totals->gvl_waits += off_cpu_is_for_gvl(off_reason);
 	totals->switches_voluntary += account_growth(figures->voluntary, clock->voluntary_mark);
 	totals->switches_involuntary +=
 		account_growth(figures->involuntary, clock->involuntary_mark);
@@ -532,6 +545,7 @@ static inline __u64 account_collect(struct thread_clock *clock, struct account_t
 		clock->run_delay_mark_ns += open_ns;
 	} else if (!is_runnable) {
 		account_add_blocked(clock, totals, open_ns);
+		totals->gvl_ns += open_ns & -off_cpu_is_for_gvl(clock->off_reason);
 	} else {
 		return 0;
 	}

@@ -43,6 +43,8 @@ enum process_config_flags {
 	PROCESS_TELLS_FIBERS = 1 << 3,
 	PROCESS_TELLS_SERIALS = 1 << 5, /* argument 3 is the serial of the state, argument 1 */
 	PROCESS_HAS_THREADS = 1 << 4, /* thread_offset is valid: our gem's correlator_thread */
+	PROCESS_SHOWS_GVL =
+		1 << 6, /* its waits for the GVL are told by their futex (gvl_futex.h) */
 };
 
 /* Value of the map `processes`, by life. A forked child starts with its parent's. */

@@ -221,6 +221,12 @@ static bool counts(const struct target *target, uint32_t flag)
 	       watch.version == 1 && (watch.flags & flag);
 }
 
+bool target_shows_gvl(const struct target *target)
+{
+	return strverscmp(target->ruby.version, "2.7") >= 0 &&
+	       strverscmp(target->ruby.version, "3.2") < 0 && !target->link_map.is_musl;
+}
+
 bool target_counts_gvl(const struct target *target)
 {
 	return counts(target, GEM_THREAD_COUNTS_GVL);
@@ -266,5 +272,7 @@ void target_config(const struct target *target, struct process_config *ret_confi
 			config.thread_offset = publisher->thread_offset;
 		}
 	}
+	if (target_shows_gvl(target))
+		config.flags |= PROCESS_SHOWS_GVL;
 	*ret_config = config;
 }

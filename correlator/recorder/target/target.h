@@ -73,6 +73,9 @@ bool target_is_complete(const struct target *target);
  * published context may belong to another Ruby thread of the same native thread.
  */
 bool target_mixes_threads(const struct target *target);
+/* True if the kernel programs can tell a thread's waits for the GVL from outside (gvl_futex.h). */
+bool target_shows_gvl(const struct target *target);
+
 /* True if our gem counts how long Ruby threads wait for the GVL. One small read. */
 bool target_counts_gvl(const struct target *target);
 

@@ -34,7 +34,7 @@ static struct {
 	const char *differences;
 	int own_proc_code, open_code, refresh_code;
 	const char *server;
-	bool has_given_up, mixes_threads, counts_gvl, times_gc;
+	bool has_given_up, mixes_threads, shows_gvl, counts_gvl, times_gc;
 	enum string_layout layout;
 	bool otel_is_readable;
 	struct otel_config otel_config;
@@ -163,6 +163,12 @@ bool target_mixes_threads(const struct target *target)
 {
 	assert_ptr_equal(target, &world.target);
 	return world.mixes_threads;
+}
+
+bool target_shows_gvl(const struct target *target)
+{
+	assert_ptr_equal(target, &world.target);
+	return world.shows_gvl;
 }
 
 bool target_counts_gvl(const struct target *target)
@@ -662,6 +668,9 @@ FIXTURE_TEST(doctor_reports_gvl_counting_or_how_to_enable_it)
 	(void)strcpy(world.target.ruby.version, "3.2.9");
 	assert_int_equal(examine(), EXIT_CODE_OK);
 	says("note", "GVL", "not counted: Ruby 3.2.9 does not tell of them, 3.3 and newer do");
+	world.shows_gvl = true;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("ok", "GVL", "waits for it are told from outside");
 }
 
 FIXTURE_TEST(doctor_reports_gc_timing_or_how_to_enable_it)

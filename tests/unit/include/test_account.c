@@ -52,6 +52,58 @@ TEST(account_charges_nothing_before_begin)
 	assert_int_equal(on_cpu(&books), 300);
 }
 
+static uint32_t for_gvl(void)
+{
+	return off_cpu_blocked(OFF_CPU_SLEEPING, BLOCKED_ON_FUTEX) | OFF_CPU_FOR_GVL;
+}
+
+TEST(account_charges_gvl_wait_with_its_time_in_the_run_queue)
+{
+	struct books books;
+
+	begin(&books, 1000, 0);
+	switch_out(&books, 1100, 100, for_gvl());
+	switch_in(&books, 1900, 0);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns + 300);
+	assert_int_equal(books.totals.blocked_ns, 500);
+	assert_int_equal(books.totals.run_queue_ns, 300);
+	assert_int_equal(books.totals.gvl_ns, 800);
+	assert_int_equal(books.totals.gvl_waits, 1);
+	assert_int_equal(account_blocked_on_ns(&books.totals, BLOCKED_ON_FUTEX), 500);
+}
+
+TEST(account_charges_gvl_wait_to_each_window_that_it_spans)
+{
+	struct books books;
+
+	begin(&books, 1000, 0);
+	switch_out(&books, 1100, 100, for_gvl());
+	account_collect(&books.clock, &books.totals, 1500, 0);
+	assert_int_equal(books.totals.gvl_ns, 400);
+	/* It was woken: how much of the gap is run-queue time is not known yet. */
+	account_collect(&books.clock, &books.totals, 1700, 1);
+	assert_int_equal(books.totals.gvl_ns, 400);
+	switch_in(&books, 1900, 0);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns + 100);
+	assert_int_equal(books.totals.gvl_ns, 800);
+	assert_int_equal(books.totals.gvl_waits, 1);
+}
+
+TEST(account_charges_no_other_wait_as_one_for_the_gvl)
+{
+	struct books books;
+
+	begin(&books, 1000, 0);
+	switch_out(&books, 1100, 100, for_gvl() & ~OFF_CPU_FOR_GVL);
+	switch_in(&books, 1900, 0);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns);
+	switch_out(&books, 2000, 100, OFF_CPU_RUNNABLE);
+	switch_in(&books, 2900, 0);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns);
+	assert_int_equal(books.totals.gvl_ns, 0);
+	assert_int_equal(books.totals.gvl_waits, 0);
+}
+
 TEST(account_begin_ignores_previous_contents)
 {
 	const struct kernel_figures figures = { 5000, 300, 7, 8 };
