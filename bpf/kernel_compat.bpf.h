@@ -60,11 +60,13 @@ static __always_inline struct rq *compat_run_queue(struct task_struct *task)
 }
 
 /*
- * Whether this CPU is in an interrupt, so that its current task is merely the interrupted one: bits
- * of enum preempt_count_bits; 0 = in none. x86 keeps the preempt count per CPU, at this offset from
- * its run queue (0 = not known: returns 0); arm64 keeps it in the task.
+ * Whether this CPU is in an interrupt, so that its current task is merely the interrupted one:
+ * PREEMPT_COUNT_SOFTIRQ, any of interrupt_bits (session_config), or both; 0 = in none. x86 keeps
+ * the preempt count per CPU, at this offset from its run queue (0 = not known: returns 0); arm64
+ * keeps it in the task.
  */
-static __always_inline __u32 compat_interrupt(struct task_struct *current, __s64 offset)
+static __always_inline __u32 compat_interrupt(struct task_struct *current, __s64 offset,
+					      __u32 interrupt_bits)
 {
 	__u32 count = 0;
 #ifdef __TARGET_ARCH_arm64
@@ -78,7 +80,7 @@ static __always_inline __u32 compat_interrupt(struct task_struct *current, __s64
 	    bpf_probe_read_kernel(&count, sizeof(count), (void *)((__u64)rq + (__u64)offset)))
 		return 0;
 #endif
-	return count & (PREEMPT_COUNT_SOFTIRQ | PREEMPT_COUNT_INTERRUPT);
+	return count & (PREEMPT_COUNT_SOFTIRQ | interrupt_bits);
 }
 
 /* Whether the run queue records the steal time that was reported by its last update. */

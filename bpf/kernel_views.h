@@ -377,7 +377,6 @@ enum task_state_bits {
 enum preempt_count_bits {
 	PREEMPT_COUNT_SOFTIRQ =
 		0x00000100, /* a softirq is being served; include/linux/preempt.h, v5.15 to v6.18 */
-	PREEMPT_COUNT_INTERRUPT = 0x00ff0000, /* HARDIRQ_MASK | NMI_MASK, same header */
 };
 
 enum thread_info_bits {

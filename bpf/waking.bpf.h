@@ -40,7 +40,7 @@ static __always_inline __u32 waking_flags(bool is_interrupt, __u32 interrupt)
 {
 	if (!is_interrupt)
 		return STALL_WAS_WOKEN;
-	if (interrupt & PREEMPT_COUNT_INTERRUPT)
+	if (interrupt & session.interrupt_bits)
 		return STALL_WAS_WOKEN | STALL_BY_INTERRUPT | STALL_BY_HARDIRQ;
 	return STALL_WAS_WOKEN | STALL_BY_INTERRUPT |
 	       (interrupt & PREEMPT_COUNT_SOFTIRQ ? STALL_BY_SOFTIRQ : 0);
@@ -84,7 +84,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 
 	if (!thread)
 		return 0;
-	interrupt = compat_interrupt(current, session.preempt_count_offset);
+	interrupt = compat_interrupt(current, session.preempt_count_offset, session.interrupt_bits);
 	is_interrupt = !current->pid || interrupt;
 	if (!is_interrupt)
 		waker = (__u64)identity_tgid(current) << 32 | identity_tid(current);

@@ -130,7 +130,7 @@ struct session_config {
 	__u32 has_io; /* 1: what is read and written is counted (io_counts.h) */
 	__u32 can_cast; /* 1: CALL_CAST is put in */
 	__u32 reads_at_exec_calls; /* 1: no hook runs early enough in an exec */
-	__u32 reserved;
+	__u32 interrupt_bits; /* of the preempt count: in a hardware interrupt, or an NMI */
 	__u64 stall_least_ns; /* waits this long are told (stall.h); 0 = none */
 	/* From the per-CPU runqueues to KVM's per-CPU steal_time, both by the kernel's own BTF. */
 	__s64 steal_time_offset;

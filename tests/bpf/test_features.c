@@ -269,6 +269,7 @@ static void what_a_kernel_offers_is_what_its_types_say(void **state)
 	offset = 0;
 	(void)preempt_count_locate(types, &offset);
 	assert_int_equal(kernel.preempt_count_offset, offset);
+	assert_int_equal(kernel.interrupt_bits, preempt_count_interrupt_bits(types));
 	btf__free(types);
 }
 

@@ -1355,6 +1355,7 @@ static void what_is_wanted_the_programs_know_and_what_is_not_is_not_loaded(void 
 	assert_int_equal(config->tells_strangers, STRANGERS_BY_NAME);
 	assert_int_equal(config->has_timeline, 1);
 	assert_int_equal(config->preempt_count_offset, kernel.preempt_count_offset);
+	assert_int_equal(config->interrupt_bits, kernel.interrupt_bits);
 	assert_int_equal(config->has_steal_time, kernel.has_steal_time);
 	assert_int_equal(config->steal_time_offset, kernel.steal_time_offset);
 	assert_int_equal(bpf_map__max_entries(session->skeleton->maps.stints), 16384);

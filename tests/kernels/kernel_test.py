@@ -20,7 +20,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("CORRELATOR_BUILD", SOURCE / "build")).resolve()
 KERNELS = BUILD / "kernels"
 # What goes along, below /correlator: the tree with its build folder, as far as the checks need it.
-BUILT = ("bin/correlator", "fixtures", "ruby/lib")
+BUILT = ("bin/correlator", "fixtures", "ruby/lib", "ruby/test/gvl_truth.so")
 SOURCES = ("fixtures", "include", "tests/kernels", "tests/laws", "tests/live")
 SAYS = "guest: "
 # Only a hang gets there; ctest waits somewhat longer, and would not show the console.

@@ -115,6 +115,7 @@ static struct kernel_offers find_offers(const struct btf *btf)
 	offers.has_steal_time = steal_time_is_told(steal_time_read_cpuid) &&
 				percpu_locate(btf, "steal_time", &offers.steal_time_offset);
 	(void)preempt_count_locate(btf, &offers.preempt_count_offset);
+	offers.interrupt_bits = preempt_count_interrupt_bits(btf);
 	return offers;
 }
 

@@ -57,6 +57,7 @@ struct kernel_offers {
 	bool has_steal_time; /* steal_time.c */
 	int64_t steal_time_offset;
 	int64_t preempt_count_offset; /* percpu.c; 0 = not known */
+	uint32_t interrupt_bits; /* of that count; percpu.c */
 };
 
 /*

@@ -166,6 +166,7 @@ static int configure(struct correlator_bpf *skeleton, const struct session_optio
 	config->stall_least_ns = options->stall_least_ns;
 	config->preempt_count_offset =
 		session_wants_wakers(options) ? kernel->preempt_count_offset : 0;
+	config->interrupt_bits = kernel->interrupt_bits;
 	(void)bpf_program__set_autoload(skeleton->progs.on_waking, session_wants_wakers(options));
 	if (options->stall_least_ns)
 		(void)bpf_program__set_autoload(kernel->tells_file_faults

@@ -109,6 +109,9 @@ int io_open(struct session *session);
 bool percpu_locate(const struct btf *btf, const char *name, int64_t *ret_offset);
 /* Likewise for x86's count that keeps a CPU from being preempted. */
 bool preempt_count_locate(const struct btf *btf, int64_t *ret_offset);
+/* Returns the bits of that count, on any machine, that are set in a hardware interrupt or an NMI.
+ */
+uint32_t preempt_count_interrupt_bits(const struct btf *btf);
 
 /* steal_time.c. The result of the CPUID instruction. */
 struct cpuid {

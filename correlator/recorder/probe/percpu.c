@@ -61,6 +61,22 @@ static int find_member(const struct btf *btf, __u32 id, const char *name, int64_
 	return -ENOENT;
 }
 
+uint32_t preempt_count_interrupt_bits(const struct btf *btf)
+{
+	/*
+	 * HARDIRQ_MASK | NMI_MASK, include/linux/preempt.h, v5.15 to v7.2. Since v7.3 what was
+	 * there counts how often interrupts were disabled, and this per-CPU variable exists.
+	 */
+	enum {
+		BEFORE_7_3 = 0x00ff0000,
+		SINCE_7_3 = 0x1f000000,
+	};
+
+	return btf__find_by_name_kind(btf, "local_interrupt_disable_state", BTF_KIND_VAR) > 0
+		       ? SINCE_7_3
+		       : BEFORE_7_3;
+}
+
 bool preempt_count_locate(const struct btf *btf, int64_t *ret_offset)
 {
 	/* From 6.2 to 6.14 the count is a member of this variable. */

@@ -16,6 +16,7 @@ static int set_up(void **state)
 	(void)begin_two_tasks(state);
 	native_session.has_timeline = 1;
 	native_session.preempt_count_offset = (char *)&preempt_count - (char *)&kernel.run_queue;
+	native_session.interrupt_bits = 0x00ff0000;
 	preempt_count = 0;
 	kernel.has_state[1] = true;
 	sleeper->is_ready = 1;
@@ -197,6 +198,16 @@ WAKING_TEST(waking_in_interrupt_records_no_waker)
 		wake(&kernel.other);
 		assert_int_equal(sleeper->timeline.waker, 0);
 	}
+	/* So it is where they are further up; below, interrupts are counted that are off. */
+	native_session.interrupt_bits = 0x1f000000;
+	preempt_count = 1 << 24;
+	sleeper->timeline.waker = 42;
+	wake(&kernel.other);
+	assert_int_equal(sleeper->timeline.waker, 0);
+	preempt_count = 1 << 16;
+	wake(&kernel.other);
+	assert_true(sleeper->timeline.waker == current);
+	native_session.interrupt_bits = 0x00ff0000;
 	/* That it is only not to be preempted says nothing, */
 	preempt_count = 255;
 	wake(&kernel.other);

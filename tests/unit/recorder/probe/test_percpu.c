@@ -61,6 +61,18 @@ TEST(preempt_count_is_located_inside_hot_structure)
 	btf__free(btf);
 }
 
+TEST(preempt_count_has_interrupts_above_a_count_of_disabling_them)
+{
+	struct btf *btf = btf__new_empty();
+
+	add_variables(btf, "__preempt_count", btf__add_int(btf, "int", 4, BTF_INT_SIGNED));
+	assert_int_equal(preempt_count_interrupt_bits(btf), 0x00ff0000);
+	assert_true(btf__add_var(btf, "local_interrupt_disable_state", BTF_VAR_GLOBAL_ALLOCATED,
+				 1) > 0);
+	assert_int_equal(preempt_count_interrupt_bits(btf), 0x1f000000);
+	btf__free(btf);
+}
+
 TEST(preempt_count_is_not_located_without_matching_types)
 {
 	struct btf *btf = btf__new_empty();
