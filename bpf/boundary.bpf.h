@@ -111,8 +111,10 @@ static __always_inline void boundary_enter(struct thread_state *thread, struct t
 		charge_note_pending(thread, charge_since(thread));
 	if (account_has_gap(&thread->clock))
 		account_settle_gap(&thread->clock, &thread->pending, task->sched_info.run_delay);
-	if (session.stall_least_ns && thread->stall.left_ns)
+	if (session.stall_least_ns && thread->stall.left_ns) {
+		(void)counters_note_stall(thread);
 		(void)stall_tell(thread);
+	}
 	if (what != BOUNDARY_PROBE && thread->is_change_open)
 		(void)boundary_close_change(thread);
 	if (thread->knowledge == CONTEXT_KNOWN_TILL_IT_RUNS)

@@ -137,7 +137,7 @@ static __always_inline struct stall *stall_reserve(const struct thread_state *th
 /* Sets all but the times, the context and the flags. */
 static __always_inline void stall_clear(const struct thread_state *thread, struct stall *stall)
 {
-	stall->cpu_ns = 0;
+	stall->cpu_ns = stall->gvl_ns = 0;
 	stall->waker_hash = 0;
 	stall->thread_serial = thread->serial;
 	stall->life = thread->life;
@@ -173,6 +173,7 @@ static __always_inline void stall_fill(const struct thread_state *thread, struct
 	stall->end_ns = watch->entered_ns;
 	stall->blocked_ns = watch->blocked_ns;
 	stall->run_queue_ns = watch->run_queue_ns;
+	stall->gvl_ns = stall_gvl_ns(watch);
 	stall->context_hash = watch->context_hash;
 	stall->waker_hash = watch->waker_hash;
 	if (session.has_wait_stacks) {

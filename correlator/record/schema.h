@@ -264,6 +264,8 @@
 	  "of this, asleep: part of blocked_ns of the cpu records of the windows that it spans")                     \
 	X(U64, run_queue_ns, "run_queue_ns", ALWAYS, "ns",                                                           \
 	  "and runnable, waiting for a CPU; likewise")                                                               \
+	X(U64, gvl_ns, "gvl_ns", KNOWN, "ns",                                                                        \
+	  "of both, waiting for Ruby's GVL; left out: it did not, or it is not known (gvl_ns of cpu records)")       \
 	X(TEXT, blocked_on, "blocked_on", KNOWN, "",                                                                 \
 	  "disk, network, poll, pipe, futex, sleep, child, fault or other; left out: it did "                        \
 	  "not sleep")                                                                                               \

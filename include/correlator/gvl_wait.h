@@ -104,6 +104,22 @@ static inline int gvl_wait_take(struct gvl_wait *known, const struct gem_thread 
 	return is_wrong;
 }
 
+/*
+ * The part of a wait from left_ns to entered_ns that was for the GVL, by counters that are read
+ * right after it: what they have grown by since the last reading, and the wait that they have not
+ * counted yet.
+ */
+static inline __u64 gvl_wait_within(const struct gvl_wait *known, const struct gem_thread *counters,
+				    __u64 left_ns, __u64 entered_ns)
+{
+	__u64 since_ns = counters->ready_ns > left_ns ? counters->ready_ns : left_ns;
+
+	if (!known->serial || counters->serial != known->serial)
+		return 0;
+	return account_growth(counters->wait_ns, known->wait_ns) +
+	       (counters->ready_ns ? account_growth(entered_ns, since_ns) : 0);
+}
+
 /* At now_ns no counters are kept for the thread, or it runs a new program: new counters begin with
  * 0. */
 static inline void gvl_wait_none(struct gvl_wait *known, const struct account_totals *pending,

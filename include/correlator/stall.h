@@ -58,6 +58,7 @@ struct stall {
 	__u64 cpu_ns; /* of a hog */
 	__u64 blocked_ns;
 	__u64 run_queue_ns;
+	__u64 gvl_ns; /* part of both: it waited for the GVL; 0 = it did not, or not known */
 	__u64 context_hash;
 	__u64 waker_hash; /* the waker's context; 0 = none, or not known */
 	__u64 thread_serial;
@@ -89,7 +90,7 @@ struct stall {
 };
 
 _Static_assert(SOCKET_PATH_BYTES < 2 * STALL_NAME_BYTES, "has room");
-_Static_assert(sizeof(struct stall) == 12 * 8 + 14 * 4 + 4 * 16 + STALL_NAMES * STALL_NAME_BYTES,
+_Static_assert(sizeof(struct stall) == 13 * 8 + 14 * 4 + 4 * 16 + STALL_NAMES * STALL_NAME_BYTES,
 	       "layout");
 
 /* A page of a file that a page fault of a thread has the kernel read. */
@@ -107,8 +108,10 @@ struct stall_watch {
 	__u64 context_hash;
 	__u64 blocked_ns; /* so far */
 	__u64 run_queue_ns;
+	__u64 gvl_ns;
 	__u64 pending_blocked_ns; /* the part of the pending totals that was seen */
 	__u64 pending_run_queue_ns;
+	__u64 pending_gvl_ns;
 	__u64 argument; /* the first one of its system call */
 	__u64 stack; /* with --stacks=off-cpu */
 	__u64 tip;
@@ -235,8 +238,10 @@ static inline void stall_add_pending(struct stall_watch *watch,
 {
 	watch->blocked_ns += account_growth(pending->blocked_ns, watch->pending_blocked_ns);
 	watch->run_queue_ns += account_growth(pending->run_queue_ns, watch->pending_run_queue_ns);
+	watch->gvl_ns += account_growth(pending->gvl_ns, watch->pending_gvl_ns);
 	watch->pending_blocked_ns = pending->blocked_ns;
 	watch->pending_run_queue_ns = pending->run_queue_ns;
+	watch->pending_gvl_ns = pending->gvl_ns;
 }
 
 /* The thread leaves its CPU in a context; its interval is closed. */
@@ -245,9 +250,10 @@ static inline void stall_begin(struct stall_watch *watch, const struct account_t
 {
 	watch->entered_ns = 0;
 	watch->context_hash = context_hash;
-	watch->blocked_ns = watch->run_queue_ns = 0;
+	watch->blocked_ns = watch->run_queue_ns = watch->gvl_ns = 0;
 	watch->pending_blocked_ns = pending->blocked_ns;
 	watch->pending_run_queue_ns = pending->run_queue_ns;
+	watch->pending_gvl_ns = pending->gvl_ns;
 	watch->waker = watch->waker_hash = watch->ready_file = 0;
 	watch->waker_comm[0] = 0;
 	watch->flags = 0;
@@ -258,7 +264,16 @@ static inline void stall_begin(struct stall_watch *watch, const struct account_t
 static inline void stall_charged(struct stall_watch *watch, const struct account_totals *pending)
 {
 	stall_add_pending(watch, pending);
-	watch->pending_blocked_ns = watch->pending_run_queue_ns = 0;
+	watch->pending_blocked_ns = watch->pending_run_queue_ns = watch->pending_gvl_ns = 0;
+}
+
+/* The part of the wait that was for the GVL; counters that are the application's cannot exceed it.
+ */
+static inline __u64 stall_gvl_ns(const struct stall_watch *watch)
+{
+	__u64 off_cpu_ns = watch->blocked_ns + watch->run_queue_ns;
+
+	return watch->gvl_ns < off_cpu_ns ? watch->gvl_ns : off_cpu_ns;
 }
 
 static inline int stall_is_long(const struct stall_watch *watch, __u64 now_ns, __u64 least_ns)

@@ -14,6 +14,7 @@ from harness import EXIT_OK, Recording, Workload, run_correlator
 
 TOLERANCE_NS = 100_000
 TOLERANCE_PART = 0.02
+LIMIT_NS = 5_000_000  # of --stall: shorter waits have no record of their own
 
 
 def sums_of(found):
@@ -124,6 +125,26 @@ class GvlTest(harness.LiveTest):
             f'beside(1) {{ Array.new(8) {{ |n| request("{turn}-#{{n}}", "{way}", 0.1) }} }}'
             for turn in range(3)))
         self.check(truth, found)
+
+    def test_a_long_wait_says_how_much_of_it_was_for_the_gvl(self):
+        workload = self.start_or_skip()
+        truth, found = self.observe_lines(
+            workload, 'beside(2) { [request("compute", "compute", 0.6)] }',
+            '{"nap" => [Correlator.with(request_id: "nap") { sleep 0.05 }]}', arguments=["--stall"])
+        waits = {request: [stall for stall in records.of_kind(found, "stall") if stall["request_id"] == request]
+                 for request in truth}
+        for stall in waits["compute"] + waits["nap"]:
+            self.assertLessEqual(stall.get("gvl_ns", 0), stall["blocked_ns"] + stall["run_queue_ns"], stall)
+        self.assertLess(0, len(waits["nap"]))
+        self.assertEqual([], [stall for stall in waits["nap"] if "gvl_ns" in stall])
+        in_all = sums_of(found)["compute"]
+        of_long = sum(stall.get("gvl_ns", 0) for stall in waits["compute"])
+        self.assertLess(100_000_000, of_long)
+        self.assertLessEqual(of_long, in_all["gvl_ns"] + TOLERANCE_NS * len(waits["compute"]))
+        self.assertGreaterEqual(of_long, in_all["gvl_ns"] - LIMIT_NS * in_all["gvl_waits"])
+        shown = run_correlator("report", "--stalls", "--by", "request_id", self.output).stdout
+        self.assertRegex(shown, r"request_id .* for the GVL\n")
+        self.assertRegex(shown, r"\ncompute +\S+ ms +GVL ")
 
     def test_a_forked_child(self):
         workload = self.start_or_skip()

@@ -151,6 +151,7 @@ static bool read_wait(const struct stalls *stalls, const struct record_view *rec
 	    !record_view_count_at(record, RECORD_PLACE(stall, run_queue_ns), &wait->run_queue_ns) ||
 	    wait->end_ns < wait->start_ns)
 		return false;
+	(void)record_view_count_at(record, RECORD_PLACE(stall, gvl_ns), &wait->gvl_ns);
 	(void)record_view_count_at(record, RECORD_PLACE(stall, cpu_ns), &wait->cpu_ns);
 	wait->thread = thread_of(stalls, record, RECORD_PLACE(stall, tid));
 	wait->texts[STALLS_VALUE] = text_of(record, stalls->by);
@@ -271,11 +272,13 @@ static int add_wait(struct stalls *stalls, const struct stalls_wait *wait)
 	pair->count++;
 	saturated_add_to(&pair->blocked_ns, wait->blocked_ns);
 	saturated_add_to(&pair->run_queue_ns, wait->run_queue_ns);
+	saturated_add_to(&pair->gvl_ns, wait->gvl_ns);
 	if (stalls_wait_ns(wait) > pair->longest_ns)
 		pair->longest_ns = stalls_wait_ns(wait);
 	stalls->count++;
 	saturated_add_to(&stalls->blocked_ns, wait->blocked_ns);
 	saturated_add_to(&stalls->run_queue_ns, wait->run_queue_ns);
+	saturated_add_to(&stalls->gvl_ns, wait->gvl_ns);
 	return keep_wait(stalls, wait);
 }
 

@@ -63,6 +63,7 @@ struct stalls_wait {
 	int64_t end_ns;
 	int64_t blocked_ns;
 	int64_t run_queue_ns;
+	int64_t gvl_ns; /* part of both: it waited for the GVL, as far as that is known */
 	int64_t cpu_ns; /* of a hog */
 	int64_t held_ns; /* of a hog: of the requests that were under way, in sum */
 	uint64_t held_count; /* and their number; the selected ones alone */
@@ -92,6 +93,7 @@ struct stalls_pair {
 	uint64_t count;
 	int64_t blocked_ns;
 	int64_t run_queue_ns;
+	int64_t gvl_ns;
 	int64_t longest_ns;
 	char key[];
 };
@@ -132,6 +134,7 @@ struct stalls {
 	uint64_t count;
 	int64_t blocked_ns;
 	int64_t run_queue_ns;
+	int64_t gvl_ns;
 	int64_t lost; /* of all processes: long waits without a record */
 	uint64_t left_out; /* records beyond a bound */
 	bool has_wanted; /* the filter let a cpu record pass */

@@ -30,6 +30,7 @@ static const struct sheet_kind kinds[_KIND_MAX] = {
 	X(STALLS, "stalls")                  \
 	X(BLOCKED, "blocked_ns")             \
 	X(QUEUED, "run_queue_ns")            \
+	X(GVL, "gvl_ns")                     \
 	X(LONGEST, "longest_ns")             \
 	X(LOST, "stalls_lost")               \
 	X(START, "start_ns")                 \
@@ -87,6 +88,13 @@ static void put(struct view *view, enum column column, int64_t number)
 	sheet_put(&view->sheet, view->first + column, cell_integer(number));
 }
 
+/* Puts nothing if there is none: whether it is known is not. */
+static void put_gvl(struct view *view, int64_t gvl_ns)
+{
+	if (gvl_ns > 0)
+		put(view, COLUMN_GVL, gvl_ns);
+}
+
 /* Puts nothing if the text is empty: it is not known. */
 static void put_text(struct view *view, enum column column, struct record_text text)
 {
@@ -116,6 +124,7 @@ static void put_total(struct view *view)
 	put(view, COLUMN_STALLS, (int64_t)stalls->count);
 	put(view, COLUMN_BLOCKED, stalls->blocked_ns);
 	put(view, COLUMN_QUEUED, stalls->run_queue_ns);
+	put_gvl(view, stalls->gvl_ns);
 	put(view, COLUMN_LOST, stalls->lost);
 	sheet_end_row(&view->sheet);
 }
@@ -135,6 +144,7 @@ static void put_pair(struct view *view, const struct stalls_pair *pair)
 	put(view, COLUMN_STALLS, (int64_t)pair->count);
 	put(view, COLUMN_BLOCKED, pair->blocked_ns);
 	put(view, COLUMN_QUEUED, pair->run_queue_ns);
+	put_gvl(view, pair->gvl_ns);
 	put(view, COLUMN_LONGEST, pair->longest_ns);
 	sheet_end_row(&view->sheet);
 }
@@ -167,6 +177,7 @@ static void put_wait(struct view *view, const struct stalls_wait *wait)
 {
 	sheet_row(&view->sheet, KIND_STALL);
 	put_span(view, wait);
+	put_gvl(view, wait->gvl_ns);
 	put_ender(view, wait->ender, wait->texts[STALLS_ENDER]);
 	put_text(view, COLUMN_BLOCKED_ON, wait->texts[STALLS_BLOCKED_ON]);
 	put_text(view, COLUMN_SYSCALL, wait->texts[STALLS_SYSCALL]);

@@ -18,6 +18,7 @@ enum pair_column {
 	PAIR_SHARE,
 	PAIR_MEAN,
 	PAIR_LONGEST,
+	PAIR_GVL, /* last: only if there is any */
 	_PAIR_MAX,
 };
 
@@ -113,6 +114,9 @@ static void write_pair(const void *context, size_t row, size_t column,
 	case PAIR_MEAN:
 		display_duration(pair_ns(pair) / (int64_t)pair->count, ret_text);
 		return;
+	case PAIR_GVL:
+		display_duration(pair->gvl_ns, ret_text);
+		return;
 	default:
 		display_duration(pair->longest_ns, ret_text);
 		return;
@@ -121,6 +125,8 @@ static void write_pair(const void *context, size_t row, size_t column,
 
 static const char *reason_of(const struct stalls_wait *wait, char room[static TABLE_CELL_BYTES])
 {
+	if (wait->gvl_ns > stalls_wait_ns(wait) / 2)
+		return "GVL";
 	if (wait->ender == STALLS_BY_CPU)
 		return "CPU";
 	cell_text_fit(wait->texts[STALLS_BLOCKED_ON], TABLE_TEXT_COLUMN_MAX, room);
@@ -217,9 +223,11 @@ static void print_pairs(const struct view *view, const struct stalls_view_option
 		[PAIR_SHARE] = { "share", 1, false },
 		[PAIR_MEAN] = { "mean", 4, false },
 		[PAIR_LONGEST] = { "longest", 3, false },
+		[PAIR_GVL] = { "for the GVL", 1, false },
 	};
 	const struct table table = { .columns = columns,
-				     .column_count = _PAIR_MAX,
+				     .column_count =
+					     view->stalls->gvl_ns > 0 ? _PAIR_MAX : PAIR_GVL,
 				     .row_count = view->pair_count,
 				     .width = options->width,
 				     .is_bold = options->is_bold,

@@ -423,6 +423,7 @@ class Generator:
         """What it was on, and what ended it: often a thread in some context."""
         fields = {"blocked_on": self.random.choice(REASONS)} if self.maybe(0.8) else {}
         fields |= {"syscall": self.random.choice(CALLS)} if self.maybe(0.7) else {}
+        fields |= {"gvl_ns": self.number(self.interval_ns)} if self.maybe(0.3) else {}
         fields |= {"waited_on": self.random.choice(WAITED_ON)} if self.maybe(0.5) else {}
         fields |= {"woken_by": self.random.choice(ENDERS)} if self.maybe(0.9) else {}
         if fields.get("woken_by") == "thread":

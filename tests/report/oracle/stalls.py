@@ -9,11 +9,11 @@ TEXT_BYTES_MAX = 256
 ENDERS = "timer", "network", "disk", "interrupt"
 # Columns behind the key, but for the method, which report --stacks is asked for.
 TEXTS = ("ended_by", "ender", "thread_name", "request_id", "blocked_on", "syscall", "waited_on", "ender_request_id")
-NUMBERS = ("stalls", "blocked_ns", "run_queue_ns", "longest_ns", "stalls_lost", "start_ns", "end_ns", "pid", "tid",
+NUMBERS = ("stalls", "blocked_ns", "run_queue_ns", "gvl_ns", "longest_ns", "stalls_lost", "start_ns", "end_ns", "pid", "tid",
            "ender_pid", "ender_tid", "hogs", "kept_ns", "cpu_ns", "held_requests", "held_ns")
 METHOD = "method", "file", "line"
 PARTS = {"ended_by": "ended_by", "stalls": "stall", "hog_sums": "hog_sum", "hogs": "hog"}  # of JSON; and its rows
-BESIDE = {"row", "by", "total", *PARTS, *TEXTS, *NUMBERS, *METHOD}
+BESIDE = {"row", "by", *TEXTS, *NUMBERS, *METHOD}
 IN_ORDER = ("law", (), "the longest waits come first")
 
 
@@ -73,7 +73,13 @@ class Wait:
 
     def figures_of_wait(self):
         ender = {"ender_pid": self.ender[0], "ender_tid": self.ender[1]} if self.ender[1] else {}
-        return self.figures() | {name: self.texts[name] for name in TEXTS if self.texts[name]} | ender
+        return self.figures() | gvl_of([self]) | {name: self.texts[name] for name in TEXTS if self.texts[name]} | ender
+
+
+def gvl_of(waits):
+    """None is not told from not known."""
+    gvl_ns = saturated(wait.count("gvl_ns") for wait in waits)
+    return {"gvl_ns": gvl_ns} if gvl_ns else {}
 
 
 def lives_of(chosen):
@@ -120,7 +126,7 @@ def expect_stalls(recording, chosen, question):
     if question.view == "stalls json":
         figures |= named(("total", ()), {
             "stalls": len(waits), "blocked_ns": saturated(wait.count("blocked_ns") for wait in waits),
-            "run_queue_ns": saturated(wait.count("run_queue_ns") for wait in waits),
+            "run_queue_ns": saturated(wait.count("run_queue_ns") for wait in waits), **gvl_of(waits),
             "stalls_lost": saturated(record.count("stalls_lost") or 0 for record in recording.of_kind("balance"))})
     return figures | {IN_ORDER: True}
 
@@ -134,7 +140,7 @@ def expect_waits(waits):
         texts = {name: group[0].texts[name] for name in ("key", "ended_by", "ender") if group[0].texts[name]}
         figures |= named(("ended_by", tuple(shown(group[0].texts[name]) for name in ("key", "ended_by", "ender"))), {
             **texts, "stalls": len(group), "blocked_ns": saturated(wait.count("blocked_ns") for wait in group),
-            "run_queue_ns": saturated(wait.count("run_queue_ns") for wait in group),
+            "run_queue_ns": saturated(wait.count("run_queue_ns") for wait in group), **gvl_of(group),
             "longest_ns": max(map(Wait.length_ns, group))})
     return figures
 

@@ -107,6 +107,38 @@ static uint64_t lost(void)
 
 #define STALL_TEST(test) TEST_WITH(test, set_up, NULL)
 
+/* The gem's counters of the thread, which have waits of 100 ms so far, and one since then. */
+static void count_gvl(uint64_t ready_ns)
+{
+	const struct gem_thread counters = { .version = 1,
+					     .flags = GEM_THREAD_COUNTS_GVL,
+					     .serial = 7,
+					     .ready_ns = ready_ns,
+					     .wait_ns = 100 * MS };
+
+	thread->counters_address = forged_take(&memory, sizeof(counters));
+	forged_write(&memory, thread->counters_address, &counters, sizeof(counters));
+	thread->gvl.serial = 7;
+	thread->gvl.wait_ns = 100 * MS;
+}
+
+STALL_TEST(stall_tells_what_of_it_was_for_the_gvl)
+{
+	count_gvl(NOW_NS + 2 * MS);
+	assert_int_equal(wait_for(7 * MS, 0)->gvl_ns, 5 * MS);
+	count_gvl(0);
+	assert_int_equal(wait_for(7 * MS, 0)->gvl_ns, 0);
+	/* They are another thread's. */
+	count_gvl(kernel.now_ns);
+	thread->gvl.serial = 8;
+	assert_int_equal(wait_for(7 * MS, 0)->gvl_ns, 0);
+	/* They cannot be read. */
+	count_gvl(kernel.now_ns);
+	thread->counters_address = FORGED_BASE + FORGED_BYTES;
+	assert_int_equal(wait_for(7 * MS, 0)->gvl_ns, 0);
+	assert_int_equal(kernel.stall_count, 4);
+}
+
 STALL_TEST(stall_tells_long_wait_with_its_parts)
 {
 	const struct stall *stall = wait_for(7 * MS, 2 * MS);

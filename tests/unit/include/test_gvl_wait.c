@@ -55,6 +55,27 @@ FIXTURE_TEST(gvl_wait_before_first_reading_is_not_charged)
 	assert_int_equal(pending.gvl_ns, 0);
 }
 
+FIXTURE_TEST(gvl_wait_within_one_wait_is_what_is_open_and_what_has_ended)
+{
+	const uint64_t left_ns = NOW_NS + 10 * MS, entered_ns = left_ns + 50 * MS;
+
+	/* It slept for 30 ms before it wanted the GVL; or it had waited before. */
+	counters.ready_ns = left_ns + 30 * MS;
+	assert_int_equal(gvl_wait_within(&known, &counters, left_ns, entered_ns), 20 * MS);
+	counters.ready_ns = left_ns - MS;
+	assert_int_equal(gvl_wait_within(&known, &counters, left_ns, entered_ns), 50 * MS);
+	counters.ready_ns = entered_ns + MS;
+	assert_int_equal(gvl_wait_within(&known, &counters, left_ns, entered_ns), 0);
+	counters.ready_ns = 0;
+	assert_int_equal(gvl_wait_within(&known, &counters, left_ns, entered_ns), 0);
+	counters.wait_ns += 40 * MS;
+	assert_int_equal(gvl_wait_within(&known, &counters, left_ns, entered_ns), 40 * MS);
+	counters.serial++;
+	assert_int_equal(gvl_wait_within(&known, &counters, left_ns, entered_ns), 0);
+	known.serial = counters.serial = 0;
+	assert_int_equal(gvl_wait_within(&known, &counters, left_ns, entered_ns), 0);
+}
+
 FIXTURE_TEST(gvl_wait_charges_growth_of_counters)
 {
 	assert_int_equal(take(50 * MS, 40 * MS, 30 * MS, 2), 0);

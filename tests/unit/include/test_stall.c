@@ -54,6 +54,19 @@ FIXTURE_TEST(stall_adds_up_growth_over_charges)
 	assert_int_equal(watch.run_queue_ns, MS);
 }
 
+FIXTURE_TEST(stall_has_no_more_for_the_gvl_than_it_was_long)
+{
+	pending.blocked_ns += 5 * MS;
+	pending.gvl_ns += 3 * MS;
+	stall_charged(&watch, &pending);
+	pending = (struct account_totals){ .blocked_ns = MS, .run_queue_ns = MS, .gvl_ns = 2 * MS };
+	stall_add_pending(&watch, &pending);
+	stall_add_pending(&watch, &pending);
+	assert_int_equal(stall_gvl_ns(&watch), 5 * MS);
+	watch.gvl_ns += 3 * MS;
+	assert_int_equal(stall_gvl_ns(&watch), 7 * MS);
+}
+
 FIXTURE_TEST(stall_is_long_from_limit_on)
 {
 	assert_false(stall_is_long(&watch, NOW_NS + 5 * MS - 1, 5 * MS));

@@ -527,6 +527,7 @@ void window_stall_record(const struct window *window, const struct window_proces
 		.end_ns = window_wall_ns(window, stall->end_ns),
 		.blocked_ns = stall->blocked_ns,
 		.run_queue_ns = stall->run_queue_ns,
+		.gvl_ns = stall->gvl_ns,
 		.is_hog = stall->flags & STALL_IS_HOG,
 		.cpu_ns = stall->cpu_ns,
 		.blocked_on = stall->blocked_ns && !(stall->flags & STALL_IS_HOG)

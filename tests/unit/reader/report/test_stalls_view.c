@@ -152,11 +152,11 @@ FIXTURE_TEST(stalls_csv_has_row_per_ender_and_wait)
 	begin_with(NULL, NULL, 1);
 	add_some();
 	expect(print_stalls_csv, 100, 1,
-	       "row,endpoint,ended_by,ender,stalls,blocked_ns,run_queue_ns,longest_ns,stalls_lost,"
+	       "row,endpoint,ended_by,ender,stalls,blocked_ns,run_queue_ns,gvl_ns,longest_ns,stalls_lost,"
 	       "start_ns,end_ns,pid,tid,thread_name,request_id,blocked_on,syscall,waited_on,"
 	       "ender_pid,ender_tid,ender_request_id,hogs,kept_ns,cpu_ns,held_requests,held_ns,method,file,line\r\n"
-	       "ended_by,GET /a,request,POST /b,2,400000000,0,300000000,,,,,,,,,,,,,,,,,,,,,\r\n"
-	       "stall,GET /a,request,POST /b,,300000000,0,,,2000000000,2300000000,7,8,,a,futex,,,7,"
+	       "ended_by,GET /a,request,POST /b,2,400000000,0,,300000000,,,,,,,,,,,,,,,,,,,,,\r\n"
+	       "stall,GET /a,request,POST /b,,300000000,0,,,,2000000000,2300000000,7,8,,a,futex,,,7,"
 	       "9,c,,,,,,,,\r\n");
 }
 
@@ -192,6 +192,35 @@ FIXTURE_TEST(stalls_ndjson_has_line_per_ender_and_wait)
 	       "{\"row\":\"stall\",\"by\":\"endpoint\",\"endpoint\":\"GET /a\",\"ended_by\":\"timer\","
 	       "\"blocked_ns\":100000000,\"run_queue_ns\":0,\"start_ns\":1000000000,\"end_ns\":1100000000,"
 	       "\"pid\":7,\"tid\":8,\"request_id\":\"a\",\"blocked_on\":\"futex\"}\n");
+}
+
+FIXTURE_TEST(stalls_show_what_was_for_the_gvl)
+{
+	char *text;
+	json_t *root, *total;
+
+	ADD("meta pid=7 keys=[request_id endpoint]");
+	ADD("cpu pid=7 tid=8 request_id=a endpoint=\"GET /a\" cpu_ns=5");
+	ADD(STALL("1", "100") " gvl_ns=60" MS " woken_by=timer");
+	ADD(STALL("2", "200") " gvl_ns=40" MS " woken_by=timer");
+	expect(stalls_view_print, 110, 0,
+	       "endpoint  ended by  stalls      time     share      mean   longest  for the GVL\n"
+	       "GET /a    timer          2  300.0 ms  100.00 %  150.0 ms  200.0 ms     100.0 ms\n"
+	       "\n"
+	       "endpoint      wait  on     in  file or peer  ended by  in request  request_id  "
+	       "thread   began (UTC)\n"
+	       "GET /a    200.0 ms  futex                    timer                 a           "
+	       "        00:00:02.000\n"
+	       "GET /a    100.0 ms  GVL                      timer                 a           "
+	       "        00:00:01.000\n"
+	       "\n"
+	       "2 waits: 300.0 ms blocked, 0 ns for a CPU.\n");
+	text = print(print_stalls_json, 80, 0);
+	root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	total = json_object_get(root, "total");
+	assert_int_equal(json_integer_value(json_object_get(total, "gvl_ns")), 100000000);
+	json_decref(root);
+	free(text);
 }
 
 FIXTURE_TEST(stalls_tell_apart_what_ended_them)
@@ -339,8 +368,8 @@ FIXTURE_TEST(hogs_have_the_requests_that_were_under_way_on_their_thread)
 	       "\n"
 	       "0 waits: 0 ns blocked, 0 ns for a CPU.\n");
 	expect_part(print_stalls_csv, 100,
-		    "hog_sum,GET /a,,,,,,80,,,,,,,,,,,,,,2,90,70,2,80,,,\r\n"
-		    "hog,GET /a,,,,5,15,,,200,280,7,8,worker,a,,,,,,,,,60,2,80,,,\r\n");
+		    "hog_sum,GET /a,,,,,,,80,,,,,,,,,,,,,,2,90,70,2,80,,,\r\n"
+		    "hog,GET /a,,,,5,15,,,,200,280,7,8,worker,a,,,,,,,,,60,2,80,,,\r\n");
 	expect_part(print_stalls_ndjson, 100,
 		    "\"cpu_ns\":60,\"held_requests\":2,\"held_ns\":80}\n");
 }
