@@ -9,7 +9,7 @@ import json
 
 import harness
 import records
-from harness import RUBY
+from harness import RUBY, Workload
 
 MILLISECOND = 1_000_000
 # A loop of the shell's, 50 to 150 ms.
@@ -21,7 +21,7 @@ ENDING_NS = 20_000
 
 class ChildrenTest(harness.LiveTest):
     def start(self, *arguments, keys=("request_id", "endpoint")):
-        workload = self.enter(harness.Workload("driven.rb", environment={"GROUND_TRUTH": "off"}))
+        workload = self.enter(Workload("driven.rb", environment={"GROUND_TRUTH": "off"}))
         workload.evaluate('require "open3"')
         words = [word for key in keys for word in ("-k", key)]
         recording = self.enter(harness.Recording(self.output, *words, *arguments, "-p",

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """
 Known answers, values of every kind, fibers told apart, stacks of Ractors with and without YJIT, waits for the GVL,
-garbage collections and GC stress with another Debian's Ruby and libc, in a container: the live tests, with their workloads moved there. CORRELATOR_ROOT names the root.
+garbage collections and GC stress, long waits, what is read and written, and children, with another Debian's Ruby and libc,
+in a container: the live tests, with their workloads moved there. CORRELATOR_ROOT names the root.
 """
 import os
 import pathlib
@@ -10,16 +11,19 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "live"))
 
+import children_test
 import container
 import fibers_test
 import gc_test
 import gvl_test
 import harness
+import io_test
 import known_answers_test
 import off_cpu_test
 import ractors_test
 import reasons_test
 import records
+import stalls_test
 import values_test
 from fibers_test import FibersTest
 from gc_test import GcTest
@@ -31,6 +35,8 @@ from values_test import ContextTest, ValuesTest
 
 ROOT = pathlib.Path(os.environ["CORRELATOR_ROOT"]).resolve()
 GEM = ROOT.with_name(ROOT.name + ".gem")
+# The container may not have a userfaultfd, a priority or a low port.
+NO_RIGHTS = {"RIGHTS": "off"}
 
 
 class MatrixWorkload(container.ContainedWorkload):
@@ -41,14 +47,49 @@ class MatrixWorkload(container.ContainedWorkload):
 
 class MatrixWaiter(reasons_test.Waiting, MatrixWorkload):
     def environment(self, changes):
-        # The container may not have a userfaultfd.
-        return {**super().environment(changes), "FAULTS": "off"}
+        return {**super().environment(changes), **NO_RIGHTS}
 
 
-for module in off_cpu_test, reasons_test:
+class MatrixIo(MatrixWorkload):
+    run = io_test.IoWorkload.run
+
+    def __init__(self, script, _):
+        super().__init__(script, "/tmp", environment=NO_RIGHTS)
+
+
+def chosen(case, *names):
+    """The class with these of its tests alone."""
+    others = {name: None for name in dir(case) if name.startswith("test_") and name not in names}
+    return type(case.__name__, (case,), others)
+
+
+for module in off_cpu_test, reasons_test, stalls_test:
     module.Waiter = MatrixWaiter
-for module in fibers_test, gc_test, gvl_test, known_answers_test, ractors_test, values_test:
+for module in children_test, fibers_test, gc_test, gvl_test, known_answers_test, ractors_test, values_test:
     module.Workload = MatrixWorkload
+io_test.IoWorkload = MatrixIo
+
+# What depends on the Ruby, or its libc: how it waits, reads, writes, and starts processes.
+ChildrenTest = chosen(children_test.ChildrenTest, "test_system_with_a_shell", "test_backticks",
+                      "test_spawn_and_wait", "test_a_pipeline_of_open3")
+IoTest = chosen(io_test.IoTest, "test_requests_of_threads_and_fibers_have_what_they_moved")
+IoTest.REQUESTS = io_test.IoTest.REQUESTS - 1  # of DNS
+
+
+class StallsTest(chosen(stalls_test.StallsTest,
+                        "test_each_is_as_long_as_it_took_with_what_it_was_on_and_who_ended_it",
+                        "test_so_it_is_without_probes")):
+    def assert_stalls_are_right(self, *arguments, **options):
+        lacks = ["woken_by_pid"]  # The container has its own.
+        with MatrixWorkload("driven.rb") as ruby:
+            version = ruby.evaluate("RUBY_VERSION")
+        if version < "3.0":
+            lacks += ["blocked_on"]  # It polls before it reads, but not before it accepts.
+        if version >= "3.3":
+            # A thread that is to run again sleeps on until another one gives up the GVL, which need not be in the
+            # request any more that ended its wait.
+            lacks += ["woken_by_request_id", "woken_by_endpoint"]
+        super().assert_stalls_are_right(*arguments, **options, lacks=lacks)
 
 
 class RootTest(harness.LiveTest):
