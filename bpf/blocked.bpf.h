@@ -80,22 +80,33 @@ static __noinline __u32 off_cpu_file_mode(struct task_struct *task, __u64 descri
 	return open_file_mode(task, descriptor);
 }
 
+/* Whether the `previous` of a list node that the target refers to is that node. */
+static __always_inline bool off_cpu_precedes(__u64 node, __u64 next)
+{
+	__u64 previous;
+
+	return table_pointer_is_sane(next) &&
+	       !bpf_probe_read_user(&previous, sizeof(previous),
+				    (void *)(next + sizeof(previous))) &&
+	       previous == node;
+}
+
 /* Returns OFF_CPU_FOR_GVL if the current task, which falls asleep in futex(), waits for Ruby's GVL,
  * else 0. Not inlined: stack space is scarce. */
 static __noinline __u32 off_cpu_for_gvl(struct task_struct *task)
 {
-	__u64 futex = compat_call(task).argument, previous;
-	struct gvl_node around;
+	__u64 futex = compat_call(task).argument;
+	__u64 thread_pointer = compat_thread_pointer(task);
+	struct gvl_around around;
 
 	if (!table_pointer_is_sane(gvl_futex_around(futex)) ||
-	    bpf_probe_read_user(&around, sizeof(around), (void *)gvl_futex_around(futex)) ||
-	    !table_pointer_is_sane(around.next) ||
-	    bpf_probe_read_user(&previous, sizeof(previous),
-				(void *)(around.next + sizeof(around.next))))
+	    bpf_probe_read_user(&around, sizeof(around), (void *)gvl_futex_around(futex)))
 		return 0;
-	return gvl_futex_is_wait(&around, previous, futex, compat_thread_pointer(task))
-		       ? OFF_CPU_FOR_GVL
-		       : 0;
+	for (__u32 place = 0; place < GVL_FUTEX_PLACES; place++)
+		if (gvl_futex_is_linked(&around, place, futex, thread_pointer) &&
+		    off_cpu_precedes(gvl_futex_node(futex, place), gvl_futex_next(&around, place)))
+			return OFF_CPU_FOR_GVL;
+	return 0;
 }
 
 /*

@@ -86,6 +86,13 @@ GVL_TEST(gvl_wait_on_the_other_word_is_charged)
 	waits_for_gvl(true);
 }
 
+GVL_TEST(gvl_wait_is_charged_where_the_futex_is_nearer)
+{
+	be_in_call(BLOCKED_CALL_futex, around + 24 + GVL_FUTEX_BYTES - 8, 0);
+	be_in_list(list);
+	waits_for_gvl(true);
+}
+
 GVL_TEST(gvl_wait_does_not_include_a_sleep_on_the_same_futex)
 {
 	be_in_list(around + 24);
