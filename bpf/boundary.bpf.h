@@ -100,6 +100,18 @@ VERIFIED_ONCE int boundary_close_change(struct thread_state *thread)
 	return 0;
 }
 
+/* Tells of the wait before the boundary, if it was long. The gap must be split, and counters not be
+ * taken yet. */
+VERIFIED_ONCE int boundary_tell_stall(struct thread_state *thread)
+{
+	/* Kernels before 6.8 verify this even if nothing calls it, and then there is no ring. */
+	if (!session.stall_least_ns || !thread || !thread->stall.left_ns)
+		return 0;
+	counters_note_stall(thread);
+	stall_tell(thread, bpf_get_current_task_btf());
+	return 0;
+}
+
 /* Brings the books of a running thread, which the caller holds, up to its last boundary. what: the
  * boundary that it is at; a probe is in no system call. */
 static __always_inline void boundary_enter(struct thread_state *thread, struct task_struct *task,
@@ -111,10 +123,8 @@ static __always_inline void boundary_enter(struct thread_state *thread, struct t
 		charge_note_pending(thread, charge_since(thread));
 	if (account_has_gap(&thread->clock))
 		account_settle_gap(&thread->clock, &thread->pending, task->sched_info.run_delay);
-	if (session.stall_least_ns && thread->stall.left_ns) {
-		(void)counters_note_stall(thread);
-		(void)stall_tell(thread);
-	}
+	if (session.stall_least_ns && thread->stall.left_ns)
+		(void)boundary_tell_stall(thread);
 	if (what != BOUNDARY_PROBE && thread->is_change_open)
 		(void)boundary_close_change(thread);
 	if (thread->knowledge == CONTEXT_KNOWN_TILL_IT_RUNS)

@@ -101,23 +101,19 @@ VERIFIED_ONCE int counters_look_now(struct thread_state *thread, __u64 now_ns, _
 	return 0;
 }
 
-/* A long wait of the current thread is over: notes how much of it was for the GVL, by counters
- * whose growth is still to be taken. */
-VERIFIED_ONCE int counters_note_stall(struct thread_state *thread)
+/* A wait of the current thread is over: notes how much of it was for the GVL, if it was long, by
+ * counters whose growth is still to be taken. */
+static __always_inline void counters_note_stall(struct thread_state *thread)
 {
-	struct stall_watch *watch;
+	struct stall_watch *watch = &thread->stall;
 
-	if (!thread || !session.stall_least_ns || !thread->gvl.serial || thread->is_exiting ||
-	    !thread_has_memory(thread))
-		return 0;
-	watch = &thread->stall;
-	if (!watch->entered_ns || !stall_is_long(watch, watch->entered_ns, session.stall_least_ns))
-		return 0;
+	if (!thread->gvl.serial || thread->is_exiting || !thread_has_memory(thread) ||
+	    !watch->entered_ns || !stall_is_long(watch, watch->entered_ns, session.stall_least_ns))
+		return;
 	(void)counters_fetch(thread, thread->counters_address);
 	if (thread->counters.flags & GEM_THREAD_COUNTS_GVL)
 		watch->gvl_ns += gvl_wait_within(&thread->gvl, &thread->counters, watch->left_ns,
 						 watch->entered_ns);
-	return 0;
 }
 
 VERIFIED_ONCE int counters_claim_now(struct thread_state *thread)

@@ -173,7 +173,7 @@ static __always_inline void stall_fill(const struct thread_state *thread, struct
 	stall->end_ns = watch->entered_ns;
 	stall->blocked_ns = watch->blocked_ns;
 	stall->run_queue_ns = watch->run_queue_ns;
-	stall->gvl_ns = stall_gvl_ns(watch);
+	stall->gvl_ns = stall_gvl_ns(watch, thread->clock.off_reason);
 	stall->context_hash = watch->context_hash;
 	stall->waker_hash = watch->waker_hash;
 	if (session.has_wait_stacks) {
@@ -249,19 +249,12 @@ VERIFIED_ONCE int hog_tell(struct thread_state *thread, __u32 fiber, __u64 now_n
 }
 
 /* Call at a boundary of the current thread, once its last gap is split. */
-VERIFIED_ONCE int stall_tell(struct thread_state *thread)
+static __always_inline void stall_tell(struct thread_state *thread, struct task_struct *task)
 {
-	struct task_struct *task;
-
-	/* Kernels before 6.8 verify this even if nothing calls it, and then there is no ring. */
-	if (!session.stall_least_ns || !thread || !thread->stall.left_ns)
-		return 0;
-	task = bpf_get_current_task_btf();
 	if (!thread->stall.entered_ns)
 		stall_enter_unseen(thread, task);
 	stall_add_pending(&thread->stall, &thread->pending);
 	if (stall_is_long(&thread->stall, thread->stall.entered_ns, session.stall_least_ns))
 		stall_send(thread, task);
 	thread->stall.left_ns = 0;
-	return 0;
 }

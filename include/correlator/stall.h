@@ -108,10 +108,9 @@ struct stall_watch {
 	__u64 context_hash;
 	__u64 blocked_ns; /* so far */
 	__u64 run_queue_ns;
-	__u64 gvl_ns;
+	__u64 gvl_ns; /* the part that was for the GVL, by the gem's counters */
 	__u64 pending_blocked_ns; /* the part of the pending totals that was seen */
 	__u64 pending_run_queue_ns;
-	__u64 pending_gvl_ns;
 	__u64 argument; /* the first one of its system call */
 	__u64 stack; /* with --stacks=off-cpu */
 	__u64 tip;
@@ -238,10 +237,8 @@ static inline void stall_add_pending(struct stall_watch *watch,
 {
 	watch->blocked_ns += account_growth(pending->blocked_ns, watch->pending_blocked_ns);
 	watch->run_queue_ns += account_growth(pending->run_queue_ns, watch->pending_run_queue_ns);
-	watch->gvl_ns += account_growth(pending->gvl_ns, watch->pending_gvl_ns);
 	watch->pending_blocked_ns = pending->blocked_ns;
 	watch->pending_run_queue_ns = pending->run_queue_ns;
-	watch->pending_gvl_ns = pending->gvl_ns;
 }
 
 /* The thread leaves its CPU in a context; its interval is closed. */
@@ -253,7 +250,6 @@ static inline void stall_begin(struct stall_watch *watch, const struct account_t
 	watch->blocked_ns = watch->run_queue_ns = watch->gvl_ns = 0;
 	watch->pending_blocked_ns = pending->blocked_ns;
 	watch->pending_run_queue_ns = pending->run_queue_ns;
-	watch->pending_gvl_ns = pending->gvl_ns;
 	watch->waker = watch->waker_hash = watch->ready_file = 0;
 	watch->waker_comm[0] = 0;
 	watch->flags = 0;
@@ -264,16 +260,19 @@ static inline void stall_begin(struct stall_watch *watch, const struct account_t
 static inline void stall_charged(struct stall_watch *watch, const struct account_totals *pending)
 {
 	stall_add_pending(watch, pending);
-	watch->pending_blocked_ns = watch->pending_run_queue_ns = watch->pending_gvl_ns = 0;
+	watch->pending_blocked_ns = watch->pending_run_queue_ns = 0;
 }
 
-/* The part of the wait that was for the GVL; counters that are the application's cannot exceed it.
+/*
+ * The part of the wait that was for the GVL. off_reason: of the wait; by the futex it is all for
+ * that, or nothing. Counters are the application's, and cannot exceed it.
  */
-static inline __u64 stall_gvl_ns(const struct stall_watch *watch)
+static inline __u64 stall_gvl_ns(const struct stall_watch *watch, __u32 off_reason)
 {
 	__u64 off_cpu_ns = watch->blocked_ns + watch->run_queue_ns;
 
-	return watch->gvl_ns < off_cpu_ns ? watch->gvl_ns : off_cpu_ns;
+	return watch->gvl_ns < off_cpu_ns && !off_cpu_is_for_gvl(off_reason) ? watch->gvl_ns
+									     : off_cpu_ns;
 }
 
 static inline int stall_is_long(const struct stall_watch *watch, __u64 now_ns, __u64 least_ns)

@@ -56,15 +56,17 @@ FIXTURE_TEST(stall_adds_up_growth_over_charges)
 
 FIXTURE_TEST(stall_has_no_more_for_the_gvl_than_it_was_long)
 {
-	pending.blocked_ns += 5 * MS;
-	pending.gvl_ns += 3 * MS;
+	const uint32_t on_futex = off_cpu_blocked(OFF_CPU_SLEEPING, BLOCKED_ON_FUTEX);
+
+	pending.blocked_ns += 6 * MS;
+	pending.run_queue_ns += MS;
 	stall_charged(&watch, &pending);
-	pending = (struct account_totals){ .blocked_ns = MS, .run_queue_ns = MS, .gvl_ns = 2 * MS };
-	stall_add_pending(&watch, &pending);
-	stall_add_pending(&watch, &pending);
-	assert_int_equal(stall_gvl_ns(&watch), 5 * MS);
-	watch.gvl_ns += 3 * MS;
-	assert_int_equal(stall_gvl_ns(&watch), 7 * MS);
+	assert_int_equal(stall_gvl_ns(&watch, on_futex), 0);
+	assert_int_equal(stall_gvl_ns(&watch, on_futex | OFF_CPU_FOR_GVL), 7 * MS);
+	watch.gvl_ns = 5 * MS;
+	assert_int_equal(stall_gvl_ns(&watch, on_futex), 5 * MS);
+	watch.gvl_ns = 8 * MS;
+	assert_int_equal(stall_gvl_ns(&watch, on_futex), 7 * MS);
 }
 
 FIXTURE_TEST(stall_is_long_from_limit_on)
