@@ -69,7 +69,7 @@ for module in children_test, fibers_test, gc_test, gvl_test, known_answers_test,
     module.Workload = MatrixWorkload
 io_test.IoWorkload = MatrixIo
 
-# What depends on the Ruby, or its libc: how it waits, reads, writes, and starts processes.
+# These depend on the Ruby, or its libc: how it waits, reads, writes, and starts processes.
 ChildrenTest = chosen(children_test.ChildrenTest, "test_system_with_a_shell", "test_backticks",
                       "test_spawn_and_wait", "test_a_pipeline_of_open3")
 IoTest = chosen(io_test.IoTest, "test_requests_of_threads_and_fibers_have_what_they_moved")
@@ -79,17 +79,18 @@ IoTest.REQUESTS = io_test.IoTest.REQUESTS - 1  # of DNS
 class StallsTest(chosen(stalls_test.StallsTest,
                         "test_each_is_as_long_as_it_took_with_what_it_was_on_and_who_ended_it",
                         "test_so_it_is_without_probes")):
-    def assert_stalls_are_right(self, *arguments, **options):
+    STARVES = False
+
+    def assert_stalls_are_right(self, truth, found, **options):
         lacks = ["woken_by_pid"]  # The container has its own.
-        with MatrixWorkload("driven.rb") as ruby:
-            version = ruby.evaluate("RUBY_VERSION")
+        version = next(process["ruby_version"] for process in records.of_kind(found, "process"))
         if version < "3.0":
             lacks += ["blocked_on"]  # It polls before it reads, but not before it accepts.
         if version >= "3.3":
             # A thread that is to run again sleeps on until another one gives up the GVL, which need not be in the
             # request any more that ended its wait.
             lacks += ["woken_by_request_id", "woken_by_endpoint"]
-        super().assert_stalls_are_right(*arguments, **options, lacks=lacks)
+        super().assert_stalls_are_right(truth, found, **options, lacks=lacks)
 
 
 class RootTest(harness.LiveTest):
