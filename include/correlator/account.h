@@ -126,8 +126,9 @@ struct thread_clock {
 	__u64 voluntary_mark;
 	__u64 involuntary_mark;
 	__u32 mode; /* enum thread_mode, also while off the CPU */
-	__u32 off_reason; /* of the current or last gap: enum off_cpu_reason, or off_cpu_blocked()
-			   */
+	/* The current or last gap has: enum off_cpu_reason, or off_cpu_blocked(), then perhaps with
+	 * OFF_CPU_FOR_GVL. */
+	__u32 off_reason;
 	__u32 is_off_cpu;
 
 	__u32 last_cpu; /* CPU + 1; 0 = not seen on one */

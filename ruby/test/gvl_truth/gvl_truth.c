@@ -15,8 +15,8 @@
  *   GvlTruth.waited     [ns, waits] of the calling thread since then
  *   GvlTruth.surround   from now on tells of the other side, too
  *   GvlTruth.bounds     [ns, ns, waits] of the calling thread: at least, at most, how many
- *   GvlTruth.sleep      sleeps for so many ns without the GVL, in C; counts on an older Ruby
- *   GvlTruth.slept      ns that the calling thread slept so, on an older Ruby
+ *   GvlTruth.sleep      sleeps in C, for a number of ns, without the GVL; counts on an older Ruby
+ *   GvlTruth.slept      ns that the calling thread slept in these calls, on an older Ruby
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -48,7 +48,7 @@ static void change(struct task_struct *from, struct task_struct *to)
 	assert_int_equal(on_sched_switch(arguments), 0);
 }
 
-/* Of 7 ms 2 in the run queue. */
+/* A wait of 7 ms: 5 ms asleep, 2 in the run queue. */
 static void wait(void)
 {
 	memset(&thread->pending, 0, sizeof(thread->pending));

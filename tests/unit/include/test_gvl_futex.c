@@ -8,7 +8,7 @@
 #define FUTEX	       (NODE + 56)
 #define THREAD_POINTER UINT64_C(0x7fe8849106c0)
 
-/* Of a thread of Ruby 3.1 that waits for the GVL. */
+/* The memory of a thread of Ruby 3.1 while it waits for the GVL. */
 static const struct gvl_around waiting = { { THREAD_POINTER, 0x11000014e7, 0, OTHER, OTHER } };
 
 static int is_linked(const struct gvl_around *around)
